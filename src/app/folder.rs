@@ -54,7 +54,7 @@ fn one(
         }
         about.is_some()
     };
-    // Changes that belong together are told once: the screen's part is remembered until then.
+    // Changes that belong together are reported once: the screen's part is remembered until then.
     Folder::watch(folder, heard, move || tell(Changed { screen: screen.swap(false, Ordering::SeqCst) }))
         .inspect_err(|why| tracing::warn!(why, "changes of the settings cannot be detected"))
         .ok()

@@ -65,7 +65,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files again. A mistake of the person's own file is told, and nothing changes; a project's
+    /// Reads the files again. A mistake of the person's own file is reported, and nothing changes; a project's
     /// file with a mistake is left out, as at the start.
     ///
     /// # Errors

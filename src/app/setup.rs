@@ -71,7 +71,7 @@ impl Setup {
         let mut secrets: Vec<String> = key_variables().filter_map(&*env).collect();
         secrets.extend(config.config.providers.values().filter_map(|p| env(p.api_key_env.as_deref()?)));
         let file = tiller_config::KeyFile::usual(&places);
-        // A file that cannot be read is told where its keys are needed.
+        // A file that cannot be read is reported where its keys are needed.
         for name in file.names().unwrap_or_default() {
             secrets.extend(file.get(&name).ok().flatten().map(|s| s.reveal().to_owned()));
         }

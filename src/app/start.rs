@@ -37,7 +37,7 @@ pub struct Start {
     pub watch: bool,
     /// Make titles with a model.
     pub titles: bool,
-    /// What is wrong in files is told as events, too.
+    /// What is wrong in files is reported as events, too.
     pub announce: bool,
     /// The settings, where the screen shares them.
     pub(crate) shared: Option<Arc<Shared>>,
@@ -102,7 +102,7 @@ impl Running {
         }
         let shared = start.shared.unwrap_or_else(|| Shared::new(&setup));
         if trusted {
-            // What is wrong in them is told below.
+            // What is wrong in them is reported below.
             let _ = shared.trust(&setup.brings);
         }
         let mut notices: Vec<Notice> = setup

@@ -134,7 +134,7 @@ pub(super) fn instead(setup: &Setup, open: &crate::commands::args::Open) -> Opti
     if !wants || !plain {
         return None;
     }
-    // What is wrong with the folder is told by the workbench itself.
+    // What is wrong with the folder is reported by the workbench itself.
     let folder = folder(setup).ok()?;
     let mut found = connection::all(&folder, Some(&setup.project));
     found.retain(|f| f.about.screen.is_none() && !f.about.busy);

@@ -106,7 +106,7 @@ pub fn run(cli: Cli) -> ExitCode {
     ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
 }
 
-/// The workbench with a setup that was read already: whoever embeds it may have changed its clock or
+/// The workbench with a setup that was read already: an embedding program may have changed its clock or
 /// environment.
 pub fn workbench(setup: Setup, open: crate::commands::args::Open) -> ExitCode {
     ExitCode::from(workbench::show(setup, open, None, None).unwrap_or_else(|n| fail(&n)).code())

@@ -92,7 +92,7 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
     let names = themes.names();
     let text = if json { json_line(&names) } else { names.iter().map(|n| format!("{n}\n")).collect() };
     let said = say(&text)?;
-    // The list is right all the same; what cannot be shown is told beside it.
+    // The list is right all the same; what cannot be shown is reported beside it.
     let mut bad = bad.into_iter();
     let Some(first) = bad.next() else { return Ok(said) };
     let notice = Notice::new(NoticeKind::Config, format!("theme: {first}"));

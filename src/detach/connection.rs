@@ -14,7 +14,7 @@ use super::folder::Folder;
 use super::host::{descriptors, place};
 use super::messages::{About, FromHost, OF_TERMINAL, VERSION, Visit, Wish};
 
-/// How long an answer may take. A host that is looked at by somebody answers at once.
+/// How long an answer may take. A host with a client answers at once.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// How long an end may take before it is asked for less kindly.
@@ -97,7 +97,7 @@ pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
 pub(crate) enum Come {
     /// To sit down where nobody sits.
     Sit,
-    /// Also where somebody does.
+    /// Also where another client is connected.
     Take,
     /// To look on.
     Watch,
@@ -106,7 +106,7 @@ pub(crate) enum Come {
 /// Sits down at it, and stays until the end.
 ///
 /// # Errors
-/// When somebody sits there already, or nobody answers.
+/// When another client is connected already, or no host answers.
 pub(crate) fn attach(
     folder: &Folder,
     name: &str,

@@ -1,5 +1,5 @@
 //! Where the sockets of running workbenches are. Another user must not be able to stand there in our place:
-//! the folder is opened as it is (no link), and must be ours alone; so must each socket, and whoever answers.
+//! the folder is opened as it is (no link), and must be ours alone; so must each socket and the process that answers.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -56,7 +56,7 @@ struct State {
     waiting: Vec<UnixStream>,
 }
 
-/// Where this terminal is, for those who find somebody sitting there.
+/// Where this terminal is, for a client that finds the screen taken.
 pub(super) fn place(env: &dyn Fn(&str) -> Option<String>) -> String {
     let tty = rustix::termios::ttyname(io::stdin(), Vec::new()).ok().and_then(|t| t.into_string().ok());
     let tty = tty.unwrap_or_else(|| "a terminal".into());

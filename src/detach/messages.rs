@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Another number: programs that do not understand each other.
 pub(super) const VERSION: u32 = 1;
 
-/// Variables that tell of a terminal and the way to it, not of the person. They come with whoever sits at it, as
+/// Variables that tell of a terminal and the way to it, not of the person. They come with each client, as
 /// tmux's `update-environment` has it.
 pub(super) const OF_TERMINAL: &[&str] = &[
     "TERM",
@@ -51,7 +51,7 @@ pub(super) struct Visit {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Wish {
-    /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when somebody does.
+    /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when another client owns it.
     Attach { take: bool, place: String, env: BTreeMap<String, String> },
     /// To look on; the terminal's two descriptors come with it.
     Watch { place: String },

@@ -104,7 +104,7 @@ impl Seat for Conn {
     }
 
     fn stop(&self, all: bool) {
-        // A client that is gone is told by the thread that hears it.
+        // A client that is gone is reported by the thread that hears it.
         let _ = self.say(&FromHost::Stop { all });
     }
 

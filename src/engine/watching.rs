@@ -228,7 +228,7 @@ impl Core {
             self.finder.stir();
         }
         for change in &seen.changes {
-            // Files that the model knows are told by `Watcher::outside`, also where the feed is silent.
+            // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
             let others = matches!(change.who, Who::You | Who::Git);
             if others && change.kind == ChangeKind::Storm && self.has_words() {
                 self.news

@@ -24,7 +24,7 @@ pub enum Receipt {
     Missed { why: String },
 }
 
-/// What the driver of a transport is told.
+/// Orders to the driver of a transport.
 #[derive(Debug)]
 pub(crate) enum Order {
     Say {
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Looker {
 
 impl Looker {
     /// What became another since the state `since`, as soon as there is something, but not before `from`: so
-    /// nobody is told more often than they draw, and nothing wakes while nothing changes.
+    /// no observer gets more notices than it draws frames, and nothing wakes while nothing changes.
     pub async fn next(&self, since: u64, mut from: Instant) -> ScreenView {
         let mut drawn = self.0.drawn();
         loop {

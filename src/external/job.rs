@@ -85,7 +85,7 @@ impl Job {
         self.adapter.denied.as_ref().map(|d| d.arguments(&self.denied)).unwrap_or_default()
     }
 
-    /// It begins a fresh session, which is told what was said so far. False: there is nothing to tell it.
+    /// It begins a fresh session, with the conversation so far in its prompt. False: there is none.
     pub(crate) fn begin_anew(&mut self) -> bool {
         let Some(prompt) = self.anew.take() else { return false };
         (self.prompt, self.resume) = (prompt, None);

@@ -5,7 +5,7 @@
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `job`, `said`, `control` | the seam: what is asked, what is told, what can be done meanwhile |
+//! | `job`, `said`, `control` | the seam: what is asked, what is reported, what can be done meanwhile |
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
 //! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
@@ -15,7 +15,7 @@
 //! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
 //! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
 //! | `tools` | one look for the tools of all vendors |
-//! | `told` | output that is told again and again, passed on as what is new |
+//! | `told` | output that is reported again and again, passed on as what is new |
 
 mod acp;
 pub mod adapter;

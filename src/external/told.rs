@@ -45,7 +45,7 @@ mod tests {
         }
         assert_eq!(sent, output.len());
         assert_eq!(told.more(&output), "");
-        // Another text of the same length, and a shorter one, are told whole.
+        // Another text of the same length, and a shorter one, are reported whole.
         let other = "x".repeat(output.len());
         assert_eq!(told.more(&other), other);
         assert_eq!(told.more("short"), "short");

@@ -31,7 +31,7 @@ impl AgentState {
         matches!(self, Self::Queued | Self::Running | Self::Waiting | Self::Paused)
     }
 
-    /// The word that models and scripts are told.
+    /// The word for models and scripts.
     pub fn word(self) -> &'static str {
         match self {
             Self::Idle => "idle",

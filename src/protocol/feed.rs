@@ -48,7 +48,7 @@ pub struct FileChange {
     /// Lines added and removed, when a difference is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(u32, u32)>,
-    /// The agent's command that ran at the time. That is all that is known: whoever else wrote just then is not
+    /// The agent's command that ran at the time. That is all that is known: other writers at the same time are not
     /// told apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<String>,

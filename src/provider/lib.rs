@@ -49,7 +49,7 @@ pub trait Provider: Send + Sync {
     /// Sends the request. Resolves when the server has accepted it (status 200) or refused it.
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError>;
 
-    /// Makes what the first request would have to wait for. What fails here fails there again, and is told there.
+    /// Makes what the first request would have to wait for. What fails here fails there again, and is reported there.
     async fn prepare(&self) {}
 
     /// The exact bytes that `stream` would send as its body, for the prefix tests and `/context`.

@@ -34,7 +34,7 @@
 //! | `pack` | packs: reading, writing, deltas, joining them in the background |
 //! | `view` | what a snapshot knows, what differs, lines and merges |
 //! | `restore` | plans, the journal, replacing files, recovery; calls that a kill cut off |
-//! | `report`, `names`, `error` | what callers are told, names of files as bytes, failures |
+//! | `report`, `names`, `error` | what callers receive, names of files as bytes, failures |
 //! | `steps` | the gate before each change, for tests |
 //!
 //! What is not here: when a state is taken and whose change it was (`engine`, `watch`).

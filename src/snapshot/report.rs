@@ -1,4 +1,4 @@
-//! What callers are told: snapshots, what they do not cover, limits.
+//! What callers receive: snapshots, what they do not cover, limits.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -49,7 +49,7 @@ pub struct Shadow {
     mode: Mode,
     /// What the folder was at the last look; `None` when that is not known.
     model: Option<Dir>,
-    /// Paths that are covered although git would ignore them, because somebody named them.
+    /// Paths that are covered although git would ignore them, because a call named them.
     pub(crate) named: BTreeSet<Vec<u8>>,
     tracked: Tracked,
     /// Of those, what is covered although git's rules match it.

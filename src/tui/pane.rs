@@ -69,7 +69,7 @@ impl App {
         let covered = !self.layers.is_empty();
         let away = self.model.away;
         let now = Seen { shown, focus, covered, away, agent: self.model.pane.clone() };
-        // Whoever is in it, or has just left it, has heard it ring.
+        // The person is in the pane, or has just left it, and knows of the bell.
         let inside = focus && self.panel(self.top()).is_some_and(Panel::raw);
         let before = &self.told.pane;
         let left = before.shown && (!shown || before.agent != now.agent);

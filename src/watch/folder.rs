@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-/// Editors write in several steps; a change is told when nothing came for so long.
+/// Editors write in several steps; a change is reported when nothing came for so long.
 const QUIET: Duration = Duration::from_millis(120);
 
 /// Watches until it is dropped.
@@ -33,7 +33,7 @@ impl Folder {
         // Links are resolved, as the paths of events are.
         let folder: PathBuf =
             folder.canonicalize().map_err(|e| format!("{} cannot be watched: {e}", folder.display()))?;
-        // One place is enough: that something changed is all that is told.
+        // One place is enough: that something changed is all that is reported.
         let (tx, rx) = sync_channel::<()>(1);
         let hear = move |event: notify::Result<notify::Event>| {
             let changed = match &event {
@@ -42,7 +42,7 @@ impl Folder {
                 Err(_) => true,
             };
             if changed {
-                // Full: it is told anyway.
+                // Full: a report is pending anyway.
                 let _ = tx.try_send(());
             }
         };

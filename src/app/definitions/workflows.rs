@@ -31,7 +31,7 @@ pub(crate) struct Filed {
 }
 
 impl Filed {
-    /// Reads one from bytes. Every step that cannot be read is told.
+    /// Reads one from bytes. Every step that cannot be read is reported.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Vec<Problem>> {
         let Sheet { name, description, steps } = sheet(path, bytes).map_err(|p| vec![p])?;
         let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
@@ -236,7 +236,7 @@ fn row(name: String, path: String, flow: Result<Workflow, String>) -> WorkflowFi
     }
 }
 
-/// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.
+/// A file's bytes. One that is too large comes with one byte too many, so that it is reported as such.
 ///
 /// # Errors
 /// In words.

@@ -151,7 +151,7 @@ impl Hub {
             Incoming::Notification { method, params } => self.notification(&method, params).await,
             Incoming::Response { id, result } => self.response(&id, result).await,
             Incoming::Request { id, method, params } => {
-                // `None`: somebody else answers.
+                // `None`: another part answers.
                 if let Some(result) = self.request(&id, &method, params).await.transpose() {
                     self.out.answer(&id, result).await;
                 }

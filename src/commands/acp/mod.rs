@@ -1,5 +1,5 @@
-//! `tiller acp`: Tiller as an agent of the Agent Client Protocol (version 1), for editors and for whoever else
-//! hosts agents: JSON-RPC, one message a line, on standard input and output.
+//! `tiller acp`: Tiller as an agent of the Agent Client Protocol (version 1), for editors and for other clients that
+//! host agents: JSON-RPC, one message a line, on standard input and output.
 //!
 //! | file | does |
 //! | --- | --- |
@@ -60,7 +60,7 @@ pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
         .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?;
     let exit = runtime.block_on(async {
         let mut printer = Printer::start()?;
-        // Told by the input and by signals; read by whoever would wait for the client.
+        // Told by the input and by signals; read by each task that would wait for the client.
         let (tell, ending) = watch::channel(Ending::No);
         signals(tell.clone())?;
         let lines = input::lines(tell)?;

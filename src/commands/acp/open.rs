@@ -124,7 +124,7 @@ pub(super) fn folder(cwd: &Path) -> Result<(), Error> {
     Err(Error::params("cwd must be an absolute path"))
 }
 
-/// An engine that is ended in order, whoever drops it: that blocks, so it is done elsewhere.
+/// An engine that is shut down in order when it is dropped. The shutdown blocks, so it runs on another thread.
 pub(super) struct Kept(Option<Running>);
 
 impl Kept {

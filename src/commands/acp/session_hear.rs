@@ -94,7 +94,7 @@ impl Session {
 
     async fn replied(&mut self, reply: &ReplyEvent, cause: Option<CommandId>) {
         match reply {
-            // We were too slow once: what was missed is told now.
+            // We were too slow once: what was missed is reported now.
             ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
             ReplyEvent::DoneReply { said } if self.ours(cause) => {
                 self.update(view::said(said)).await;

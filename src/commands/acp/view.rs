@@ -57,7 +57,7 @@ impl View {
         Self { root, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
     }
 
-    /// The updates for one event. Of the agents that the main one started, only the calls are told: what they say
+    /// The updates for one event. Of the agents that the main one started, only the calls are reported: what they say
     /// is in the result of the call that started them.
     pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
         let main = event.agent.is_main();
@@ -196,7 +196,7 @@ impl View {
         json!({"sessionUpdate": "config_option_update", "configOptions": self.choices.options()})
     }
 
-    /// The turn is over: what never ended is told as failed.
+    /// The turn is over: what never ended is reported as failed.
     pub(super) fn over(&mut self) -> Vec<Value> {
         self.spoken = false;
         self.closed(&AgentId::main())

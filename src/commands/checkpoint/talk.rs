@@ -111,7 +111,7 @@ impl Here<'_> {
         let change = OpChange::Head { name: to.clone(), before: here, after, from: Some(self.head.clone()) };
         let op = Op { of: Some(this.root), ..self.op(title, change) };
         let done = if there.is_some() {
-            // Somebody may be at work on it.
+            // Another process may be at work on it.
             let lease = self.store.acquire(self.session, to, Take::IfFree).wait().map_err(|e| e.notice())?;
             let done = self.store.go_to_head(self.session, to, Some(op)).wait();
             self.store.release(lease).wait().map_err(|e| e.notice())?;

@@ -158,7 +158,7 @@ mod tests {
         assert!(!crew.hear(&view("main/a1", AgentState::Done)));
         assert!(crew.hear(&view("main/a2", AgentState::Failed)));
         assert!(!crew.waited_for());
-        // One that ended behind the model's back is told of.
+        // One that ended behind the model's back is reported.
         let behind = |state| AgentView {
             child: Some(Box::new(ChildView { background: true, ..ChildView::default() })),
             parent: Some(AgentId::main()),

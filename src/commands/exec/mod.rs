@@ -101,7 +101,7 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
 }
 
 /// Following a run to its end. Nothing in here blocks: standard output and input have threads of their own, so
-/// that Ctrl-C works at once, whoever does not read or does not answer.
+/// that Ctrl-C works at once, also while a peer does not read or answer.
 struct Follow<'a> {
     handle: EngineHandle,
     message: Message,
@@ -259,7 +259,7 @@ impl Follow<'_> {
                     Stopped::Now => return Ok(Some(Exit::Interrupted)),
                 }
             }
-            // The reader went away: quietly, and a turn that was not over is told as interrupted.
+            // The reader went away: quietly, and a turn that was not over is reported as interrupted.
             if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = body {
                 return Ok(Some((*status).into()));
             }

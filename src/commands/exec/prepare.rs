@@ -45,7 +45,7 @@ pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
 
 /// Bytes of standard input that go with a prompt, at most.
 const PIPED: u64 = 10 << 20;
-/// A pipe that has said nothing for so long is not waited for: whoever started this may have left it open.
+/// A pipe that has said nothing for so long is not waited for: the parent process may have left it open.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(3);
 
 fn read_stdin() -> Result<String, Notice> {

@@ -1,4 +1,4 @@
-//! Standard output and input, each on a thread of its own: whoever does not read or does not answer stops
+//! Standard output and input, each on a thread of its own: a peer that does not read or answer stops
 //! nothing else.
 
 use std::io::{ErrorKind, Write as _};
@@ -33,7 +33,7 @@ impl Printer {
                 let Some(text) = rx.blocking_recv() else { break };
                 result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
             }
-            // Before the answer: senders that wait for room are told that the channel is closed.
+            // Before the answer: senders that wait for room learn that the channel is closed.
             drop(rx);
             let _ = told.send(result);
         };

@@ -1,4 +1,4 @@
-//! A session as a page shows it: its tree, its branches, and whoever worked for it. In which order it is told says
+//! A session as a page shows it: its tree, its branches, and its agents. The order is in
 //! [`super::order`].
 
 use std::collections::{HashMap, HashSet};
@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tiller_protocol::{Block, Cost, Entry, EntryBody, EntryId, SessionId, ToolCall, Usage};
 use tiller_store::{BranchRow, Result, SessionRow, Store, TagRow};
 
-/// Everything that is told.
+/// Everything that is exported.
 pub(super) struct Book {
     pub(super) row: SessionRow,
     pub(super) branches: Vec<BranchRow>,
@@ -27,7 +27,7 @@ pub(super) struct Book {
 /// An agent's session.
 pub(super) struct Helper {
     pub(super) row: SessionRow,
-    /// What the session of whoever started it calls it; empty: that is not known.
+    /// Its name in the session that started it; empty: unknown.
     pub(super) name: String,
     /// How it stood last.
     pub(super) state: &'static str,

@@ -1,4 +1,4 @@
-//! In which order a session is told: at a fork the side branches come first, then it goes on towards the end; an agent
+//! The order of a session's entries in an export: at a fork the side branches come first, then it goes on towards the end; an agent
 //! comes right behind the entry that started it.
 
 use std::collections::{HashMap, HashSet};

@@ -219,7 +219,7 @@ fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether it begins as our exports do. What is wrong further on is told with its line.
+/// Whether it begins as our exports do. What is wrong further on is reported with its line.
 fn ours(bytes: &[u8]) -> bool {
     let first = bytes.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
     serde_json::from_slice::<Value>(first).is_ok_and(|v| v.get("tiller").is_some())

@@ -290,7 +290,7 @@ fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     let first = AtomicBool::new(true);
     Arc::new(move |trusted| {
         let (all, wrong) = definitions::read(&config, &brings, trusted);
-        // What is wrong at the start is told with everything else that is.
+        // What is wrong at the start is reported with everything else that is.
         if let Some(notice) = definitions::told(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel)) {
             tell(&sender, EventBody::State(StateEvent::Notice { notice }));
         }

@@ -177,7 +177,7 @@ pub(crate) fn number(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The parser's words, without the place (which is told already) and the picture of it.
+/// The parser's words, without the place (which is given already) and the picture of it.
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
     let place = |head: &str| head.starts_with("line ") && head.contains(" column ");

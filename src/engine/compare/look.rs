@@ -13,7 +13,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::back;
 
-/// Entries of a side that are read, and lines that are told of it.
+/// Entries of a side that are read, and lines of the summary.
 const READ: u64 = 20_000;
 const SAID: usize = 300;
 /// Characters of a line.

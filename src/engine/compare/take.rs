@@ -78,7 +78,7 @@ fn take(
         nots.push(NotTaken { path: path.into(), why, marked: String::new() });
     }
     let done = shadow.restore(&plan, &answers)?;
-    // Somebody was quicker, or the file system refused.
+    // Another writer was quicker, or the file system refused.
     for l in &done.left {
         let path = back::shown(&l.path);
         if !nots.iter().any(|n| n.path == path) {

@@ -9,9 +9,9 @@ use crate::watching::{Changed, Outside};
 
 /// Files named one by one; the rest are counted.
 const FILES: usize = 10;
-/// Longest path that is told.
+/// Longest path that is reported.
 const PATH: usize = 200;
-/// Longest command that is told.
+/// Longest command that is reported.
 const COMMAND: usize = 80;
 
 /// What is to be told.
@@ -23,7 +23,7 @@ pub struct News {
     more: usize,
     /// By subject: newer words replace older ones.
     lines: BTreeMap<&'static str, String>,
-    /// Each is told.
+    /// Each one is part of the message.
     list: Vec<String>,
 }
 
@@ -49,12 +49,12 @@ impl News {
         }
     }
 
-    /// Adds words that are told whatever else there is.
+    /// Adds words that are reported whatever else there is.
     pub fn must(&mut self, line: impl Into<String>) {
         self.list.push(line.into());
     }
 
-    /// These words are told by somebody else.
+    /// Another part of the engine reports these words.
     pub fn take_back(&mut self, line: &str) {
         self.list.retain(|l| l != line);
     }

@@ -1,5 +1,5 @@
 //! What models are told of the tools. Deriving a schema costs more than the rest of a first request, so it is done
-//! once for all agents, and before somebody waits for it.
+//! once for all agents, and before the first request needs it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -72,7 +72,7 @@ impl Core {
         current
     }
 
-    /// The person stops it. Words that did not go out come back to whoever sent them, and whoever waits for
+    /// The person stops it. Messages that were not sent return to their sender, and a caller that waits for
     /// the end of a turn hears of one.
     pub(crate) fn stop_job(&mut self) {
         let Some(busy) = self.busy.take() else { return };

@@ -261,7 +261,7 @@ impl Core {
             Msg::Purse { turn } => self.purse_changed(turn),
             Msg::TimeUp { turn } => self.time_up(turn),
             Msg::Touched(files) => self.touched(files),
-            // More may have been said to it meanwhile: then that end is told.
+            // More may have been said to it meanwhile: then that end is reported.
             Msg::Ends { turns, status, text, why } if self.turns == turns && !self.turn_begins() => {
                 self.child_over(status, text, why);
             }

@@ -120,7 +120,7 @@ pub(crate) enum Msg {
     TimeUp {
         turn: u64,
     },
-    /// What a child's turn did to the files is written down: now its end is told.
+    /// What a child's turn did to the files is written down: now its end is reported.
     Ends {
         /// Turns that it had begun.
         turns: u64,

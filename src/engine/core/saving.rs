@@ -21,7 +21,7 @@ impl Core {
     /// Hands a write over. Its events are shown when it is on disk.
     pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
         if self.s.read_only {
-            // Nothing can be written any more (the lease was lost), but a turn's end is told all the same.
+            // Nothing can be written any more (the lease was lost), but a turn's end is reported all the same.
             if let Then::TurnOver { turn, status } = then {
                 events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
                 self.turn_over(turn, status);
@@ -119,7 +119,7 @@ impl Core {
         self.state(None, StateEvent::Saving { ok: false, why: notice.message.clone() });
         match then {
             Then::TurnOver { turn, status } => {
-                // The end of a turn is told in any case.
+                // The end of a turn is reported in any case.
                 let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
                 if let Some(live) = &self.live {
                     let place = live.place.clone();

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 
-/// Bytes of last words that are told; the rest is with `agent_result`.
+/// Bytes of last words that are reported; the rest is with `agent_result`.
 const TOLD: usize = 3_000;
 
 /// Bytes of last words that the person is shown in the conversation; the rest is with the agent.

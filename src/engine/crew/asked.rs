@@ -82,7 +82,7 @@ impl Core {
             CrewAsk::Send { agent, text } => self.crew.find(by, &agent).map(|id| {
                 let works = self.crew.members.get(&id).is_some_and(|m| m.state().at_work());
                 if !works && let Some(member) = self.crew.members.get_mut(&id) {
-                    // It works again for somebody who does not wait for it.
+                    // It works again for a caller that does not wait for it.
                     member.order.background = true;
                 }
                 self.tell_member(&id, text);

@@ -110,13 +110,13 @@ impl Core {
         self.purse().reserve(&self.me.id, want)
     }
 
-    /// The next request waits until somebody has settled.
+    /// The next request waits until another reservation is settled.
     pub(crate) fn wait_for_purse(&mut self, may_compact: bool) {
         self.with_live(|l| l.held = Some(may_compact));
         self.ask_purse_again();
     }
 
-    /// Looks at the purse again when somebody has settled.
+    /// Checks the budget again when a reservation is settled.
     pub(super) fn ask_purse_again(&mut self) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let (purse, tx) = (std::sync::Arc::clone(self.purse()), self.tx.clone());
@@ -127,7 +127,7 @@ impl Core {
         });
     }
 
-    /// Somebody settled: ask again.
+    /// A reservation was settled: ask again.
     pub(crate) fn purse_changed(&mut self, turn: u64) {
         if !self.is_live(turn) {
             return;
@@ -290,7 +290,7 @@ pub(crate) fn limit(why: String) -> Notice {
     Notice::new(NoticeKind::Budget, why).hint("raise the limit, then continue it")
 }
 
-/// At most so long until an end is told whose files are not written down yet.
+/// Longest wait for the files of an ended agent to be recorded before its end is reported.
 const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
 /// At most so long until the purse is looked at again.
 const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);

@@ -135,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Goes on for somebody who waits for it. One that is done, or at work, needs nothing.
+    /// Continues an agent for a caller that waits for it. One that is done, or at work, needs nothing.
     pub(crate) fn go_on_for(&mut self, id: &AgentId) -> Result<(), String> {
         let state = self.crew.members.get(id).map(super::member::Member::state).unwrap_or_default();
         if state == AgentState::Paused || !state.at_work() && state != AgentState::Done {

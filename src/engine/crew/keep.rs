@@ -1,4 +1,4 @@
-//! The crew over a restart: what worked is interrupted, what was not told is told.
+//! The crew over a restart: what was running is interrupted, what was not reported is reported.
 
 use std::sync::Arc;
 
@@ -267,7 +267,7 @@ impl Core {
         let Some(member) = self.crew.members.get_mut(&id) else { return };
         let (before, now) = (member.view.state, view.state);
         member.view = view;
-        // Between turns it is idle: its end is told by its own report.
+        // Between turns it is idle: its end is reported by its own report.
         member.view.state = if now == AgentState::Idle { before } else { now };
         if member.view.state != before {
             if !before.at_work() {

@@ -68,7 +68,7 @@ pub(crate) enum FilesTrust {
 const MESSAGE: usize = 1 << 20;
 /// Bytes of words without a call in between.
 const WORDS: usize = 4 << 20;
-/// Columns and rows of a program's terminal, until somebody looks at it.
+/// Columns and rows of a program's terminal, until its pane is shown.
 const SIZE: (u16, u16) = (120, 36);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -228,7 +228,7 @@ impl Core {
             // Its time is kept here, where rests are left out and it can be raised.
             job_limits.wall = YEAR;
         }
-        // One that keeps no talk is told it again each time, and that is nothing to say.
+        // A program without sessions gets the conversation again each time; no notice says so.
         let (prompt, anew) = match (&outside.theirs, anew) {
             (None, Some(anew)) => (anew, None),
             (_, anew) => (words, anew),

@@ -1,4 +1,4 @@
-//! The terminal of an agent that is a program: who looks at it is told what changes, and what the person does there
+//! The terminal of an agent that is a program: observers get what changes, and what the person does there
 //! reaches it.
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(crate) struct Pane {
     pub(crate) view: PaneView,
     /// Who waits for a change. The answer to an older question is not given any more.
     lookers: HashMap<ClientId, AbortOnDropHandle<()>>,
-    /// Before this moment nobody is told of the next picture.
+    /// Earliest moment at which observers are notified of the next frame.
     from: Option<Instant>,
     /// The title was told a moment ago; whether another has come since.
     titled: Option<bool>,

@@ -16,7 +16,7 @@ use crate::money::budget::Spent;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Go,
-    /// Ask again when somebody has settled.
+    /// Ask again when a reservation is settled.
     Wait,
     /// A limit is reached; whose, in words.
     Over(String),

@@ -58,7 +58,7 @@ impl Core {
             }
         }
         if member.state() == AgentState::Queued && member.hands.is_none() {
-            // It has not begun: what is said to it waits with it, on disk before that is told.
+            // It has not begun: what is said to it waits with it, on disk before that is reported.
             member.early.push(envelope);
             let said = message.is_some();
             member.order.said.extend(message);

@@ -6,7 +6,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 
-/// Somebody waits for agents.
+/// A call that waits for agents.
 pub(crate) struct WaitFor {
     pub(crate) no: u64,
     pub(crate) by: AgentId,

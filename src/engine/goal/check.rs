@@ -74,7 +74,7 @@ impl Core {
             let result = loop {
                 tokio::select! {
                     result = &mut run => break result,
-                    // Its words are told when it has ended.
+                    // Its words are reported when it has ended.
                     Some(_) = live.recv() => {}
                 }
             };

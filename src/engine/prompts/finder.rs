@@ -39,7 +39,7 @@ pub(crate) struct Finder {
     stale: Arc<AtomicBool>,
     /// Its handle was dropped: walks end.
     over: Arc<AtomicBool>,
-    /// Held while somebody walks or compares; the others wait without a thread.
+    /// Held while one task walks or compares; other tasks wait without a thread.
     walked: Mutex<Option<(Instant, Names)>>,
     /// Definitions, made beside the questions: until they are there, only files are found.
     symbols: Arc<Symbols>,
@@ -47,7 +47,7 @@ pub(crate) struct Finder {
     walks: AtomicU64,
 }
 
-/// The definitions, and whether somebody makes them anew.
+/// The definitions, and whether a task is rebuilding them.
 #[derive(Default)]
 struct Symbols {
     made: std::sync::Mutex<Option<(Instant, Arc<Vec<Symbol>>)>>,

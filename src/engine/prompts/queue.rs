@@ -59,7 +59,7 @@ impl Core {
     fn adopt(&mut self) {
         if self.s.exec && self.w.made_by == MadeBy::Person && self.me.child.is_none() {
             self.s.exec = false;
-            // What cannot be written is told by the writes of the turn.
+            // What cannot be written is reported by the writes of the turn.
             drop(self.w.store.adopt(self.s.id));
         }
     }

@@ -13,7 +13,7 @@ impl Held {
         Self(Some((lease, store.clone())))
     }
 
-    /// Takes a head if it is free. Whoever stops waiting for it does not keep it; and nothing here blocks a thread,
+    /// Takes a head if it is free. A caller that stops waiting does not hold it; and nothing here blocks a thread,
     /// for the store may not answer for long.
     pub(crate) async fn acquire(store: &Store, session: SessionId, head: &str) -> Result<Self, StoreError> {
         let (ticket, store) = (store.acquire(session, head, Take::IfFree), store.clone());

@@ -288,7 +288,7 @@ impl Core {
         self.give_back(lease);
     }
 
-    /// Somebody else may have it.
+    /// Another process may hold it.
     pub(crate) fn give_back(&mut self, lease: Option<tiller_store::Lease>) {
         if let Some(lease) = lease {
             let ticket = self.w.store.release(lease);

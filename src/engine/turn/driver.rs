@@ -314,7 +314,7 @@ impl Core {
         self.save(append, events, Then::TurnOver { turn, status });
     }
 
-    /// A line for whoever opens the session later, where no entry says that the turn did not end well. (Who is
+    /// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
     /// there now is shown the notice itself.)
     fn ending_note(&self, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
         let told = match self.s.path.last().map(|e| &e.body) {

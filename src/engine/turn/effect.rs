@@ -1,4 +1,4 @@
-//! What a turn is told, and what it wants done. Two enums tell the whole life of a turn.
+//! The inputs of a turn, and the effects that it asks for. These two enums are the whole interface of a turn.
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Block, Notice, StopReason, ToolCall};

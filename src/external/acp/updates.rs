@@ -192,7 +192,7 @@ fn fill(tool: &mut ToolUse, told: &Value) {
     }
 }
 
-/// Takes what is told of its output and changes. True: there was output.
+/// Takes the reported output and changes of a call. True: there was output.
 fn content(call: &mut Call, told: &Value) -> bool {
     let mut text = String::new();
     let blocks = told["content"].as_array();

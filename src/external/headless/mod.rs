@@ -169,7 +169,7 @@ impl Run {
 
 /// What is said of a line that cannot be kept.
 const TOO_LONG: &str = "a line of its output was too long and was dropped";
-/// Things that are told at once.
+/// Things that are reported at once.
 const TOGETHER: usize = 64;
 
 /// Why reading stopped.
@@ -249,7 +249,7 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                     Line::TooMuch => return Stop::TooMuch,
                     Line::End => return Stop::End,
                 }
-                // What came with it is told with it: a flood of short lines is no flood of messages.
+                // What came with it is passed on with it: a flood of short lines is no flood of messages.
                 while out.len() < TOGETHER {
                     match lines.ready() {
                         Some(Line::Text(line)) => records.line(&line, &mut out),

@@ -1,4 +1,4 @@
-//! Plain text: what is no chatter is the answer; what it edited and used is told by patterns of the adapter.
+//! Plain text: what is no chatter is the answer; what it edited and used is reported by patterns of the adapter.
 
 use serde_json::json;
 use tiller_protocol::Usage;

@@ -1,4 +1,4 @@
-//! What of the screen changed since somebody looked: rows are compared, and each keeps the number of the state in
+//! What of the screen changed since the last reader looked: rows are compared, and each keeps the number of the state in
 //! which it last became another.
 
 use std::sync::atomic::{AtomicU64, Ordering};

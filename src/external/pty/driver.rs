@@ -238,7 +238,7 @@ impl Driver {
             self.changed = now;
             self.still.drawn(&screen, now);
             self.scan = Arc::new(Scan::new(screen, &self.pty));
-            // One at a time; who is told of it looks at the latest.
+            // One at a time; a reader gets the latest.
             if !self.pane.screen.told.swap(true, Ordering::AcqRel) && !self.run.out.try_send(Said::Screen) {
                 self.pane.screen.told.store(false, Ordering::Release);
             }

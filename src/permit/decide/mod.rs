@@ -20,7 +20,7 @@ use crate::protected::Protected;
 use crate::rules::{How, RuleSet, Subject};
 use crate::surroundings::{ShellState, Surroundings, Variables};
 
-/// Whether somebody can answer a question. Always passed down, never inferred.
+/// Whether a person can answer a question. Always passed down, never inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Human {
     Present,

@@ -1,6 +1,6 @@
 //! Names that no tool may write, in any profile, whether they exist or not.
 //!
-//! They are what controls Tiller, git, shells and editors: whoever writes them runs code later, as
+//! They are what controls Tiller, git, shells and editors: writing them runs code later, as
 //! the person. For file tools this is a wall. For shell commands it is a best effort on the text; the
 //! wall there is the kernel sandbox, where there is one.
 

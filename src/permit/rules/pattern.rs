@@ -23,7 +23,7 @@ pub struct Pattern {
     text: String,
     /// As a regular expression.
     source: String,
-    /// `None` inside: it cannot be compiled. That is told when the rule is read.
+    /// `None` inside: it cannot be compiled. That is reported when the rule is read.
     exact_case: OnceLock<Option<Regex>>,
     any_case: OnceLock<Option<Regex>>,
     /// The same for commands, where its last `*` begins a new word.

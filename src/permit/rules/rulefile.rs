@@ -236,7 +236,7 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
 
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    // The line is told already.
+    // The line is reported already.
     let place = |head: &str| head.starts_with("line ") && head.contains(" column ");
     line.split_once(": ").filter(|(head, _)| place(head)).map_or(line, |(_, rest)| rest).to_owned()
 }

@@ -251,7 +251,7 @@ fn budget(effort: Effort) -> u64 {
     }
 }
 
-/// How to ask a model to think. Models from 4.6 on choose the amount themselves and are told an effort; older ones,
+/// How to ask a model to think. Models from 4.6 on choose the amount themselves and take an effort; older ones,
 /// and other vendors' behind this format, take a budget. `may_begin`: a budget can be given now.
 fn thinking(
     request: &Request,

@@ -75,7 +75,7 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
         output: own.output.or(base.output),
         cache_read: own.cache_read.or(base.cache_read),
         cache_write: own.cache_write.or(base.cache_write),
-        // Somebody who wrote down what the model costs did not mean our steps above that.
+        // A configured price is for all sizes: the built-in steps do not apply.
         long: if own.long.is_empty() && own.input.is_none() && own.output.is_none() {
             base.long.clone()
         } else {

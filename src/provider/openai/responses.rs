@@ -164,7 +164,7 @@ impl Wire for OpenAiResponses {
     fn amend(&self, request: &Request, text: &str) -> bool {
         let said = text.to_lowercase();
         let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
-        // Once: a server that goes on refusing is told as it is.
+        // Once: a server that goes on refusing is reported as it is.
         if summaries {
             return !self.no_summary.swap(true, Ordering::Relaxed);
         }

@@ -158,7 +158,7 @@ impl Place {
     /// Removes what a kill left half written. The caller holds the lock; the number of files.
     pub(crate) fn sweep(&self, steps: &Steps) -> Result<usize> {
         let mut swept = 0;
-        // Somebody is at work on it, unless the lock is free.
+        // A process is at work on it, unless the lock is free.
         let joining = self.join_lock(Duration::ZERO);
         for dir in [self.dir.clone(), self.packs()] {
             for item in std::fs::read_dir(&dir).map_err(at(&dir))? {

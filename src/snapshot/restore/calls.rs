@@ -94,7 +94,7 @@ impl Calls {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{}-{number}-{}", std::process::id(), nanos()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        // Taken away in between only by somebody who found it empty: then this call is not recorded.
+        // Only a process that found it empty removes it in between: then this call is not recorded.
         file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         file.write_all(text(note).as_bytes())?;
         let file = Arc::new(file);

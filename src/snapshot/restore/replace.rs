@@ -267,7 +267,7 @@ impl Replace<'_> {
         if self.now(self.staging, staged) == Now::Is(from) {
             return Ok(None);
         }
-        // Somebody wrote between the last look and the exchange.
+        // A process wrote between the last look and the exchange.
         self.steps.at("exchange back")?;
         match rustix::fs::renameat_with(dir, name, self.staging, staged, RenameFlags::EXCHANGE) {
             // And perhaps once more after it: then both of theirs are kept.

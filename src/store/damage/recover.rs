@@ -1,5 +1,5 @@
 //! A damaged database: the original is kept aside, everything readable goes into a new one, and what was lost
-//! is told.
+//! is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;

@@ -47,7 +47,7 @@ pub(crate) enum Check {
     None,
     /// Cut off after [`CHECK`].
     Quick,
-    /// Damage was seen in the last run, or somebody touched the files: indexes against tables, too.
+    /// Damage was seen in the last run, or another program changed the files: indexes are checked against tables, too.
     Full,
 }
 

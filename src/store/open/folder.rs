@@ -172,7 +172,7 @@ pub(crate) fn write_stamp(db: &Path) {
 pub(crate) enum Stamp {
     /// The last end was clean, and nobody touched the files since.
     Right,
-    /// Somebody touched them.
+    /// Another program changed them.
     Wrong,
     /// The last process ended uncleanly.
     Absent,

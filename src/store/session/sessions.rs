@@ -349,7 +349,7 @@ impl Store {
                 self.set_branch_archived(undone.session, name, *before, Some(op))
             }
             OpChange::Tag { name, before, .. } => self.set_tag(undone.session, name, *before, Some(op)),
-            // Files are the business of whoever has the snapshots, and a new branch of whoever opens it.
+            // The snapshots handle the files; a new branch is made when the session is opened.
             OpChange::Files { .. } | OpChange::Compaction { .. } => {
                 Ticket::ready(Err(StoreError::Conflict("this is not undone by a row alone".into())))
             }

@@ -18,7 +18,7 @@ use crate::{session::sessions, tree::heads};
 
 impl Store {
     /// Adds the entries of a file that are not here yet to the session of that id, with its heads and tags. A head
-    /// that somebody went on with here, or has open, stays; then the file's gets a name of its own.
+    /// that was continued here, or is open, stays; then the file's gets a name of its own.
     ///
     /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file tells an entry that
     /// is here in another way, or holds more than one session; [`StoreError::Import`].
@@ -96,7 +96,7 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
         .query_row(params![line.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
         .optional()?;
     let Some((of, parent, payload)) = there else { return Ok(false) };
-    // A damaged one is told of elsewhere; it is here.
+    // A damaged one is reported elsewhere; it is here.
     let same = read_body(&payload).map_or(true, |was| was == *body);
     if of == session.0 && parent == line.parent && same {
         return Ok(true);

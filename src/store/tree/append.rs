@@ -47,7 +47,7 @@ pub struct Append {
     pub prompt: Option<String>,
     /// When set: the session must still be ours, else nothing happens ([`StoreError::Held`]).
     pub lease: Option<Lease>,
-    /// Whose end is told in `entries`.
+    /// Whose end is reported in `entries`.
     pub announced: Option<Announced>,
 }
 

@@ -109,7 +109,7 @@ impl Store {
     pub fn drop_bare_head(&self, session: SessionId, name: &str) -> Ticket<bool> {
         let name = name.to_owned();
         self.write_passing(move |conn| {
-            // An entry with a child is on the path of whoever added that one; so no path has to be walked.
+            // An entry with a child is on the path of the branch that added the child, so no path has to be walked.
             let rows = conn
                 .prepare_cached(
                     "DELETE FROM heads AS h WHERE h.session = ?1 AND h.name = ?2 AND h.name <> 'main'

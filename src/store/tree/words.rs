@@ -83,7 +83,7 @@ fn cut_off(conn: &Connection, rows: &[i64]) -> Result<Vec<i64>> {
                 let payload: String = conn
                     .prepare_cached("SELECT payload FROM entries WHERE seq = ?1")?
                     .query_row([row], |r| r.get(0))?;
-                // A damaged one is told of where it stands.
+                // A damaged one is reported where it stands.
                 !matches!(read_body(&payload), Ok(EntryBody::Assistant { stop, .. })
                     if !matches!(stop, StopReason::EndTurn | StopReason::ToolUse))
             }
@@ -249,7 +249,7 @@ fn calls(conn: &Connection, id: Uuid) -> Result<Vec<ToolCall>> {
     let payload: String = conn
         .prepare_cached("SELECT payload FROM entries WHERE id = ?1")?
         .query_row(params![id], |r| r.get(0))?;
-    // A damaged one is told of where it stands.
+    // A damaged one is reported where it stands.
     let Ok(EntryBody::Assistant { blocks, .. }) = read_body(&payload) else { return Ok(Vec::new()) };
     let call = |b| if let Block::ToolCall(c) = b { Some(c) } else { None };
     Ok(blocks.into_iter().filter_map(call).collect())

@@ -169,7 +169,7 @@ impl Attempt {
     /// failure shows at the next commit.
     pub(crate) fn checkpoint(&mut self) {
         let (Some(conn), true) = (&self.conn, self.target.is_file()) else { return };
-        // Whether somebody was in the way, pages in the log, pages of them that were copied back.
+        // Whether another connection was in the way, pages in the log, pages of them that were copied back.
         let run = |mode: &str| -> rusqlite::Result<(bool, i64, i64)> {
             conn.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
                 .query_row([], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)?.max(0))))

@@ -86,7 +86,7 @@ fn parts_schema(most: usize) -> Value {
     })
 }
 
-/// Whoever works here ends with this call, however it ends: its agents are in the foreground.
+/// The agents of this call end with it, however it ends: they run in the foreground.
 async fn split_and_join(
     goal: &str,
     context: &str,

@@ -19,7 +19,7 @@ struct Args {
     task: Brief,
 }
 
-// What of it the schema names: the rest is in `delegate_task`, which whoever has this tool has, too.
+// What of it the schema names: the rest is in `delegate_task`, which each agent with this tool has, too.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct Shown {

@@ -2,7 +2,7 @@
 //!
 //! Before the first temporary file is made, a file in our own state folder says which names change, from which
 //! content to which. Until every change stands, the next start takes all of them back; once they all stand it only
-//! removes the temporary files. Whether a process is still at work is told by a lock on that file, which the kernel
+//! removes the temporary files. A lock on that file says whether a process is still at work, which the kernel
 //! frees with its process.
 
 mod take_back;

@@ -4,7 +4,7 @@
 use super::local::quote;
 use super::quiet;
 
-/// Longest value that is told; a line goes through the shell's control pipe.
+/// Longest value that is reported; a line goes through the shell's control pipe.
 const LONGEST: usize = 4096;
 
 /// One line of shell code from `old` to `new`; `None`: a shell would not see a difference.

@@ -239,7 +239,7 @@ impl Output {
     }
 }
 
-/// Moves a pipe into a log until its end. `end` is told when that is the only end there is to see.
+/// Moves a pipe into a log until its end. `end` is reported when that is the only end there is to see.
 pub(crate) fn drain(
     pipe: Receiver,
     output: Output,

@@ -1,4 +1,4 @@
-//! Output that goes on after its command: somebody in the background still holds the pipe.
+//! Output that goes on after its command: a background process still holds the pipe.
 
 use std::time::Duration;
 

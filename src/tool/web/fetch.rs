@@ -89,7 +89,7 @@ impl Tool for WebFetch {
 }
 
 /// Fetches, following redirects by hand: each hop is checked as the first was. A redirect to another host is
-/// not followed, since that host was not judged; it is told instead.
+/// not followed, since that host was not judged; it is reported instead.
 async fn follow(
     mut url: Url,
     net: &dyn Net,

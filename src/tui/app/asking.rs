@@ -18,7 +18,7 @@ impl App {
     /// Closes dialogs whose question is answered, and opens the next one when the moment is right.
     pub(crate) fn show_asks(&mut self) {
         self.drop_answered();
-        // Whoever is in a program's terminal types there: nothing opens over it.
+        // While the person types into a program's terminal, no dialog opens over it.
         let inside = self.panel(self.top()).is_some_and(Panel::raw);
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
             return;

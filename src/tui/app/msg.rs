@@ -49,7 +49,7 @@ pub enum Msg {
     Continued,
     /// The terminal cannot be read or written any more.
     Lost,
-    /// From whoever sits at the terminal, or wants to.
+    /// From the process that owns the terminal, or asks for it.
     Seat(Box<crate::terminal::terminal_owner::SeatMsg>),
 }
 

@@ -322,13 +322,13 @@ impl App {
         self.toasts.push(self.model.mono, notice);
     }
 
-    /// Why an action cannot be done now, by whoever knows.
+    /// Why an action cannot be done now; the panel that owns the action says so.
     pub(crate) fn disabled(&self, action: crate::app::action::Action) -> Option<String> {
         crate::app::global::disabled(self, action)
             .or_else(|| self.views.iter().find_map(|(_, p)| p.disabled(action, &self.model)))
     }
 
-    /// Brings an answer to whoever asked.
+    /// Delivers an answer to the panel that asked.
     pub(crate) fn answered(&mut self, event: &Event) {
         let Some(cause) = event.cause else { return };
         let reply = matches!(event.body, EventBody::Reply(_));
@@ -342,7 +342,7 @@ impl App {
         {
             self.effects(owner, list);
         }
-        // What was done for nobody in particular is told.
+        // A result that no panel asked for is shown as a notice.
         if let (None, EventBody::Reply(reply)) = (found, &event.body)
             && let ReplyEvent::DoneReply { said } = reply.as_ref()
         {
@@ -350,7 +350,7 @@ impl App {
         }
     }
 
-    /// Brings a job's result to whoever asked.
+    /// Delivers a job's result to the panel that started it.
     pub(crate) fn job(&mut self, token: Token, result: Box<dyn Any + Send>) {
         let waits = self.router.jobs.remove(&token);
         if let Some((Owner::Shell, _)) = waits {

@@ -143,7 +143,7 @@ impl Loop {
             let (w, h) = t.size();
             self.buf = Buffer::empty(Rect::new(0, 0, w, h));
         }
-        // Before anything is drawn: whoever sees the screen may end it, and must get the terminal back.
+        // Before anything is drawn: a person who sees the screen may quit, which must restore the terminal.
         if self.terminal.is_some() {
             self.signals = Some(Signals::start(self.tx.clone())?);
         }

@@ -35,7 +35,7 @@ pub(crate) fn decides(action: Action) -> bool {
 }
 
 impl App {
-    /// Whether the layer on top does not take this action now. What is not taken is told, or comes too early to be
+    /// Whether the layer on top does not take this action now. What is not taken is reported, or comes too early to be
     /// meant.
     pub(crate) fn withheld(&mut self, action: Action) -> bool {
         let Some(layer) = self.layers.last() else { return false };

@@ -121,8 +121,8 @@ fn run(rounds: u64, seed: u64) {
         typed_into(&mut r, &mut random, "quit", 12);
         for opener in OPENERS {
             let mut r = Robot::new(80, 24);
-            r.app.act(opener.action);
-            typed_into(&mut r, &mut random, opener.action.0, 12);
+            r.app.act(opener.spec.action);
+            typed_into(&mut r, &mut random, opener.spec.action.0, 12);
         }
         for profile in [Profile::Full] {
             let mut r = Robot::new(80, 24);

@@ -103,7 +103,7 @@ impl App {
         }
     }
 
-    /// A bound key could do nothing: why, as whoever owns the action says. That a caret or a list is at its end is seen.
+    /// A bound key could do nothing: why, in the words of the panel that owns the action. That a caret or a list is at its end is seen.
     fn nothing_done(&mut self, actions: &[Action], keys: &[Chord]) {
         let seen = |a: &Action| {
             a.0.starts_with("edit.")

@@ -231,19 +231,19 @@ impl Model {
         if self.shown.is_some() { &self.home.session } else { &self.session }
     }
 
-    /// Whether a line of the person's own runs in the main session, whoever is shown.
+    /// Whether a line of the person's own runs in the main session, whichever agent is shown.
     pub(crate) fn main_line_runs(&self) -> bool {
         let talk = if self.shown.is_some() { &self.home.conversation } else { &self.conversation };
         talk.running_line().is_some()
     }
 
-    /// Whether the main agent's turn runs, whoever is shown.
+    /// Whether the main agent's turn runs, whichever agent is shown.
     pub fn main_runs(&self) -> bool {
         if self.shown.is_some() { self.home.running } else { self.running }
     }
 }
 
-/// Told of any agent, and shown whoever is on the screen.
+/// Reported for any agent, and shown whichever agent is on the screen.
 fn everybodys(event: &Event) -> bool {
     match &event.body {
         EventBody::Ask(_) => true,

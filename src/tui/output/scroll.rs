@@ -153,7 +153,7 @@ fn signed(n: usize) -> isize {
 impl Scroll {
     /// The bytes. Deleting and inserting lines within margins is older than scrolling sequences, works
     /// everywhere, and never puts a line into the terminal's own history. The cursor's place is lost. Margins at the
-    /// sides hold for this move only, so that whoever writes next finds a terminal without any.
+    /// sides hold for this move only, so that the next writer finds a terminal without any.
     pub(super) fn write(&self, width: u16, out: &mut String) {
         let (n, how) = (self.by.unsigned_abs(), if self.by > 0 { 'M' } else { 'L' });
         let (top, bottom) = (self.top + 1, self.bottom);

@@ -228,7 +228,7 @@ impl Panel for Tree {
 
     fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         match &event.body {
-            // Somebody else is on the screen by now.
+            // Another agent is on the screen by now.
             _ if event.agent != model.agent() => Reply::done(),
             EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
             _ => Reply::Ignored,

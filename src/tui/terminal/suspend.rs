@@ -163,7 +163,7 @@ impl Loop {
         }
     }
 
-    /// Reads settings, keys and theme again. What is wrong changes nothing and is told.
+    /// Reads settings, keys and theme again. What is wrong changes nothing and is reported.
     pub(crate) fn reload(&mut self) {
         let Some(o) = &self.options else { return };
         let mut wrong = Vec::new();

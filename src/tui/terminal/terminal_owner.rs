@@ -39,7 +39,7 @@ pub struct Host {
     pub left: Arc<dyn Fn(Left<'_>) + Send + Sync>,
 }
 
-/// What is told by [`Host::left`].
+/// What is reported by [`Host::left`].
 #[derive(Clone, Copy, Debug)]
 pub enum Left<'a> {
     /// By this client.
@@ -167,7 +167,7 @@ impl Facts {
 /// workflow or a result and its announcement a moment goes by.
 pub(crate) const REST: Duration = Duration::from_secs(2);
 
-/// How often living background processes are looked at while nobody does: their end is told to nobody.
+/// How often background processes are checked while no client is connected: no event reports their end.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
 
 /// Whether the screen is drawn.

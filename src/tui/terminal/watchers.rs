@@ -1,4 +1,4 @@
-//! Whoever looks on from another terminal: the same frames, no keys. A smaller window shows the part in which the
+//! Observers from another terminal: the same frames, no keys. A smaller window shows the part in which the
 //! cursor is, or the one that was gone to; its last line says which, in place of keys that are not for it.
 
 use std::io::Write;
@@ -204,7 +204,7 @@ impl Watchers {
         self.0.drain(..).for_each(|w| w.seat.leave(words));
     }
 
-    /// Somebody could not be drawn on the last time.
+    /// An observer's terminal could not take the last frame.
     pub(crate) fn behind(&self) -> bool {
         self.0.iter().any(|w| w.behind)
     }

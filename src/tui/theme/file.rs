@@ -97,7 +97,7 @@ struct File {
 }
 
 impl File {
-    /// What can be read of it; the rest is told.
+    /// What can be read of it; the rest is reported.
     fn parse(name: &str, file: &str, text: &str) -> Self {
         let mut wrong = Mistakes::of(text);
         let mut out = Self {

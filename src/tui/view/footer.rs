@@ -18,7 +18,7 @@ pub struct Told {
     pub action: Action,
 }
 
-/// Looks the hints up. One without a key here is left out; so is one whose key is told already.
+/// Looks the hints up. One without a key here is left out; so is one whose key is shown already.
 pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<Told> {
     let mut out: Vec<Told> = Vec::with_capacity(hints.len());
     for h in hints {

@@ -27,12 +27,12 @@ pub(crate) struct StatusLine {
     running: bool,
     /// The state changed while it ran.
     again: bool,
-    /// Its last complaint, so that the same one is told once.
+    /// Its last complaint, so that the same one is reported once.
     wrong: Option<String>,
 }
 
 impl App {
-    /// After an event that changes what the command is told.
+    /// After an event that changes the command's input.
     pub(crate) fn status_event(&mut self, event: &Event) {
         let changes = match &event.body {
             EventBody::Turn(t) => matches!(

@@ -15,7 +15,7 @@ const NAMED: usize = 20;
 /// Larger files are compared by hash only.
 pub(crate) const TEXT: u64 = 256 << 10;
 
-/// Still larger ones are not read: that they changed is told all the same.
+/// Still larger ones are not read: that they changed is reported all the same.
 const READ: u64 = 32 << 20;
 
 /// One file that changed under an agent.

@@ -322,7 +322,7 @@ impl Worker {
         if changes.is_empty() {
             return;
         }
-        // Whoever left a file as it was read just now had announced it before: that must be heard first.
+        // A writer announces a file before it writes: its announcement is processed first.
         self.take_asks();
         let changes = self.keep_rested(changes);
         // Texts are read for a handful of changes only.

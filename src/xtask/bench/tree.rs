@@ -15,7 +15,7 @@ pub(crate) fn browse(b: &Bench, out: &mut Figures) -> Result<()> {
     let count = b.pick(100_000, 20_000);
     let place = Place::new(&b.binary, &b.model)?;
     sessions::make(&place.database(), &place.work()?, count)?;
-    // The index is there, as it is for whoever has searched before.
+    // The index is there, as it is after an earlier search.
     let indexed = place.run(&["sessions", "search", "parser", "--json"]).output()?;
     if !indexed.status.success() {
         bail!("no index was made: {}", String::from_utf8_lossy(&indexed.stderr));

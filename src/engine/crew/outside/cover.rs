@@ -27,7 +27,7 @@ pub(in crate::crew) struct Open {
     pub(super) since: Duration,
     /// It was shown: some tell what they do only a moment later.
     pub(super) shown: bool,
-    /// Somebody was asked whether it may.
+    /// The person was asked whether it may run.
     pub(in crate::crew) asked: bool,
     /// As it was told to who watches the folder.
     told: Option<String>,

@@ -18,7 +18,7 @@ const OUTPUT: usize = 30_000;
 const ARGUMENTS: usize = 1 << 20;
 /// Bytes of a changed file, before and after, of which the change is shown.
 const CHANGE: usize = 1 << 20;
-/// For finding what changed in a file: from there on it is told more coarsely.
+/// For finding what changed in a file: larger changes are reported more coarsely.
 const LOOKING: Duration = Duration::from_millis(100);
 
 impl Core {

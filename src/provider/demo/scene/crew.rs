@@ -6,7 +6,7 @@ use super::shorten;
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// Each part is done by an agent of its own; then what they brought is told. `steps`: as a workflow, whose last step
+/// Each part is done by an agent of its own; then their results are reported. `steps`: as a workflow, whose last step
 /// waits for the others.
 pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
     let Some(done) = turn.last("delegate_task") else {

@@ -2,7 +2,7 @@
 //! control pipe. See `../boot.sh` for the other end.
 //!
 //! Per command no process is started but what the command itself needs: one write, and one named pipe
-//! that the shell opens as the command's output. The end is told on a third pipe together with status,
+//! that the shell opens as the command's output. The end is reported on a third pipe together with status,
 //! folder and exports, so output cannot fake it, and everything written before it can be read without
 //! waiting: who still holds the output pipe afterwards is in the background and never blocks a turn.
 

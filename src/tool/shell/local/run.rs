@@ -176,7 +176,7 @@ impl LocalShell {
     }
 }
 
-/// Reads what the command wrote before its end. Gives the pipe back when somebody still holds it.
+/// Reads what the command wrote before its end. Gives the pipe back when a process still holds it.
 async fn rest(
     pipe: Receiver,
     open: bool,

@@ -24,7 +24,7 @@ pub(super) const WIDE: usize = 60;
 const UNFOLDED: usize = 5;
 /// Share of a limit, in percent, from which it stands out.
 const NEAR: u64 = 80;
-/// Share of a limit from which it is told.
+/// Share of a limit from which it is shown.
 const TOLD: u64 = 10;
 
 /// Mark, word and look of a state.

@@ -35,7 +35,7 @@ impl ConversationPanel {
     pub(super) fn do_action(&mut self, id: &str, model: &Model) -> Reply {
         let conv = &model.conversation;
         let page = self.view.env.rows.saturating_sub(2).max(1) as isize;
-        // Whoever goes elsewhere meanwhile does not want the start any more.
+        // Another move in the meantime cancels the jump to the start.
         self.to_start = matches!(id, "conversation.first" | "list.first") && conv.earlier() > 0;
         match id {
             "conversation.page_up" | "list.page_up" => self.scroll(model, -page),

@@ -73,7 +73,7 @@ impl Copy {
         }
     }
 
-    /// At the end, with nothing chosen: whoever only looked back is done.
+    /// At the end, with nothing selected: copy mode ends.
     pub(super) fn at_end(&self) -> bool {
         self.mark.is_none() && self.top + self.height >= self.lines.len()
     }
