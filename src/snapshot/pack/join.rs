@@ -28,7 +28,7 @@ use crate::steps::Steps;
 /// Fewer packs are not worth a join.
 const FEW: usize = 8;
 /// So many packs may wait for a join that is slow; then snapshots wait for it.
-const CROWD: usize = 64;
+pub(crate) const CROWD: usize = 64;
 /// A pack that is larger is never copied by a join.
 const LARGE: u64 = MOST / 4;
 /// Bytes that count as much as one object.

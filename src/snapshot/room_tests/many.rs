@@ -108,7 +108,8 @@ fn killed(count: usize, kills: usize) {
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     let packs = s.objects.packs().len();
-    assert!(packs <= 40, "{packs} packs");
+    // Those that wait for a join are among them, on a slow machine as many as may wait.
+    assert!(packs <= crate::pack::join::CROWD, "{packs} packs");
     let (before, after) = (s.bytes().unwrap(), {
         let mut s = s;
         s.tidy().unwrap();
