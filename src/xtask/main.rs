@@ -1,7 +1,8 @@
-//! Chores of the house: `cargo xtask tidy|deny|bench|order`.
+//! Chores of the house: `cargo xtask tidy|house|deny|bench|order`.
 
 mod bench;
 mod deny;
+mod house;
 mod order;
 mod tidy;
 mod words;
@@ -15,6 +16,7 @@ type Task = (&'static str, &'static str, fn(&Path) -> anyhow::Result<Vec<String>
 /// What can be asked for.
 const TASKS: &[Task] = &[
     ("tidy", "rules of the house that the compiler cannot check", tidy::run),
+    ("house", "print the measures of the structure and their limits", house::print),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
     ("order", "write which functions run, for the linker: MAP FOLDER, see order.rs", order::run),

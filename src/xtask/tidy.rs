@@ -51,6 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
             }
         }
     }
+    problems.extend(crate::house::check(root)?);
     crate::words::readme(root, &mut problems)?;
     let stories = std::fs::read_to_string(root.join("tests/it/main.rs")).unwrap_or_default();
     for path in files(&root.join("tests/it"), "rs")? {
