@@ -37,8 +37,8 @@ pub mod turn;
 pub mod undo;
 pub mod watching;
 
-#[cfg(test)]
-mod stories;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use context::clean::entry as masked_entry;

@@ -163,8 +163,8 @@ impl Engine {
     }
 
     /// Stops it dead. For tests of what a crash leaves behind.
-    #[cfg(test)]
-    pub(crate) async fn kill(self) {
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }

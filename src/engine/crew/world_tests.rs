@@ -17,7 +17,6 @@ use super::super::member::{Member, Order};
 use super::super::recruit::{narrowed, profile_of};
 use super::*;
 use crate::questions::permission::{Permit, Question};
-use crate::stories::rig::{Fake, Place};
 
 const WORK: &str = "/work/app";
 
@@ -269,15 +268,15 @@ fn a4_nobody_has_more_a_thousand_times() {
 
 /// A world, made once: what is not asked about here is the same in all.
 struct Made {
-    _place: Place,
+    _folder: tempfile::TempDir,
     world: World,
 }
 
 thread_local! {
     static WORLD: Made = {
-        let place = Place::new();
-        let world = crate::core::engine::world(place.parts(&Fake::new([])));
-        Made { _place: place, world }
+        let folder = tempfile::tempdir().unwrap();
+        let parts = crate::testing::parts(folder.path(), &folder.path().join("home")).unwrap();
+        Made { _folder: folder, world: crate::core::engine::world(parts) }
     };
 }
 

@@ -122,7 +122,7 @@ impl Permit {
 
     /// Puts the rules of the person's file in force as they are now. Gives what is wrong in them. Blocks for as
     /// long as a look at a file takes, or reading it when it was changed.
-    pub(crate) fn refresh(&self) -> Vec<Notice> {
+    pub fn refresh(&self) -> Vec<Notice> {
         let Some((rules, notices)) = self.reader.as_ref().and_then(|read| read()) else { return Vec::new() };
         let Some(rules) = rules else { return notices };
         self.base

@@ -83,7 +83,7 @@ fn is_test(name: &str) -> bool {
     let stem = name.strip_suffix(".rs").unwrap_or(name);
     matches!(
         stem,
-        "tests" | "test" | "testing" | "stories" | "fixtures" | "examples" | "room_tests" | "benches"
+        "tests" | "test" | "testing" | "fixtures" | "examples" | "room_tests" | "benches"
     ) || stem.ends_with("_tests")
         || stem.ends_with("_test")
 }

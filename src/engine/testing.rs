@@ -1,0 +1,81 @@
+//! For tests of the whole engine, here and in `tests/engine`. Behind the feature `testing`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tiller_config::agents::Definitions;
+use tiller_config::{Config, Places};
+use tiller_permit::{Policy, Roots};
+use tiller_protocol::{ModelRef, Part, Profile, RandomIds, SystemClock};
+use tiller_provider::Providers;
+use tiller_store::{Options, Store, StoreError};
+use tiller_tool::Workspace;
+
+use crate::{Human, Open, Parts, Permit};
+
+/// Why the parts of an engine in a scratch folder could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PartsError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("no folder for the data")]
+    Places,
+    #[error("the workspace: {0}")]
+    Workspace(#[from] std::io::Error),
+}
+
+/// What an engine needs, for the folder `work`: data in `home`, all tools, the profile `full`, no providers, no watcher,
+/// no snapshots, and a person who can answer.
+///
+/// # Errors
+/// When a folder or the database cannot be made.
+pub fn parts(work: &Path, home: &Path) -> Result<Parts, PartsError> {
+    let var = |name: &str| (name == "TILLER_HOME").then(|| home.display().to_string());
+    let places = Places::from_env(&var).ok_or(PartsError::Places)?;
+    let roots = Roots::new(work, Some(home.to_owned()), vec![home.to_owned()]);
+    let child_env = tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]);
+    let around = Arc::new(tiller_watch::Around::new(Arc::clone(&child_env)));
+    Ok(Parts {
+        store: Store::open(&home.join("data/tiller.db"), Options::default())?,
+        providers: Providers::default(),
+        config: Config::default(),
+        workspace: Workspace::new(work)?,
+        places,
+        clock: Arc::new(SystemClock::default()),
+        ids: Arc::new(RandomIds),
+        child_env,
+        human: Human::Present,
+        made_by: tiller_store::MadeBy::Person,
+        open: Open::New,
+        model: Some(ModelRef("fake/m".into())),
+        profile: Some(Profile::Full),
+        effort: None,
+        read_only: false,
+        max_requests: None,
+        max_cost: None,
+        tools: tiller_tool::registry::ALL.to_vec(),
+        roles: Definitions::default(),
+        role: None,
+        programs: None,
+        folders: None,
+        workflows: None,
+        permit: Permit::new(Policy::new(roots).within(around), Arc::new(|_| Ok(()))),
+        titles: false,
+        redact: Arc::new(str::to_owned),
+        growing: Arc::new(|_| true),
+        trust: None,
+        notices: Vec::new(),
+        keys: None,
+        settings: None,
+        watcher: None,
+        files: None,
+        exporter: None,
+        retry: 0.01,
+    })
+}
+
+/// The text of a message's parts, one line break between two.
+#[must_use]
+pub fn text_of(content: &[Part]) -> String {
+    crate::job::text_of(content)
+}

@@ -1,0 +1,119 @@
+//! The question about what the folder brings.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use tiller_permit::{Effect, Rule, Source};
+use tiller_protocol::ask::TrustItem;
+use tiller_protocol::event::{AskEvent, TurnStatus};
+use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
+
+use super::rig::*;
+use crate::fake::lock;
+use tiller_engine::{Agreed, Human, Parts, TrustOffer};
+
+type Said = Arc<Mutex<Vec<bool>>>;
+
+/// A project that allows one command.
+fn offer(p: &mut Parts, said: &Said, fails: bool) {
+    let said = Arc::clone(said);
+    p.profile = Some(Profile::Ask);
+    p.trust = Some(TrustOffer {
+        folder: "/work".into(),
+        items: vec![TrustItem {
+            kind: "permissions".into(),
+            path: ".tiller/permissions.yaml".into(),
+            detail: "allows 1".into(),
+            hash: "0".into(),
+        }],
+        changed: false,
+        never: false,
+        decide: Arc::new(move |yes| {
+            lock(&said).push(yes);
+            match (fails, yes) {
+                (true, _) => Err("the disk is full".into()),
+                (false, true) => Rule::parse(Effect::Allow, Source::Project, "write_file(a.txt)")
+                    .map(|r| Agreed { rules: vec![r], ..Agreed::default() }),
+                (false, false) => Ok(Agreed::default()),
+            }
+        }),
+    });
+}
+
+fn write() -> Vec<Step> {
+    calls(&[("c1", "write_file", json!({"path": "a.txt", "content": "x"}))])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_brings_the_projects_rules_in_also_for_later_sessions() {
+    let place = Place::new();
+    let said = Said::default();
+    let fake = Fake::new([write(), says("One."), write(), says("Two.")]);
+    let mut rig = place.start_with(&fake, |p| offer(p, &said, false)).await;
+    let ask = rig.asked().await;
+    let AskBody::Trust { brings, changed: false, .. } = &ask.body else { panic!("{ask:?}") };
+    assert_eq!(brings[0].path, ".tiller/permissions.yaml");
+    // Before the answer nothing of it holds: the call asks.
+    rig.submit("write");
+    let other = rig.asked().await;
+    let AskBody::Permission(p) = &other.body else { panic!("{other:?}") };
+    let deny = Decision::Deny { comment: None };
+    rig.answer(&other, AskReply::Permission { decision: deny, hash: p.hash.clone() });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    rig.answer(&ask, AskReply::Yes { value: None });
+    assert!(rig.notice("trusted").await.message.contains("its rule holds"));
+    rig.send(tiller_protocol::CommandBody::Session(tiller_protocol::command::SessionCommand::New));
+    rig.snapshot().await;
+    let asked_before = asks(&rig);
+    assert_eq!(rig.turn("again").await, (TurnStatus::Done, "Two.".into()));
+    assert_eq!(asks(&rig), asked_before, "the trusted rule allows it");
+    assert_eq!((place.read("a.txt"), lock(&said).clone()), ("x".into(), vec![true]));
+}
+
+fn asks(rig: &Rig) -> usize {
+    rig.seen.iter().filter(|e| matches!(&e.body, EventBody::Ask(AskEvent::PermissionAsked { .. }))).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn not_now_says_nothing_never_is_kept_and_a_failure_is_told() {
+    let place = Place::new();
+    for (reply, fails, kept) in [
+        (AskReply::Declined, false, vec![]),
+        (AskReply::Never, false, vec![false]),
+        (AskReply::Yes { value: None }, true, vec![true]),
+    ] {
+        let said = Said::default();
+        let mut rig = place.start_with(&Fake::new([]), |p| offer(p, &said, fails)).await;
+        let ask = rig.asked().await;
+        rig.answer(&ask, reply);
+        match (fails, kept.is_empty()) {
+            (true, _) => assert!(rig.notice("could not be saved").await.message.contains("the disk is full")),
+            (false, false) => drop(rig.notice("not be asked again").await),
+            (false, true) => {
+                rig.until("the answer", |e| {
+                    matches!(e, EventBody::Ask(AskEvent::QuestionAnswered { .. })).then_some(())
+                })
+                .await;
+            }
+        }
+        let seen = rig.quit().await;
+        let answered = |e: &EventBody| matches!(e, EventBody::Ask(AskEvent::QuestionAnswered { .. }));
+        assert!(seen.iter().any(|e| answered(&e.body)));
+        assert_eq!(*lock(&said), kept);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_nobody_is_there_nothing_is_asked_and_nothing_is_trusted() {
+    let place = Place::new();
+    let said = Said::default();
+    let fake = Fake::new([write(), says("Done.")]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            offer(p, &said, false);
+            p.human = Human::Absent;
+        })
+        .await;
+    assert_eq!(rig.turn("write").await.0, TurnStatus::Refused);
+    assert!(lock(&said).is_empty() && !place.work.join("a.txt").exists());
+}
