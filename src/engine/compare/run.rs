@@ -1,6 +1,7 @@
 //! A line of the person's on the files of each side. Each runs in a folder of its own, one after the other, so that
 //! neither takes the other's time; the folders go again.
 
+use crate::prompts::msg::PromptMsg;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,7 +95,7 @@ impl Core {
                 outcome: if result.is_ok() { "ok" } else { "error" }.into(),
             };
             // The engine may have ended.
-            let _ = tx.send(crate::core::msg::Msg::RanBoth(Box::new(audit))).await;
+            let _ = tx.send(crate::core::msg::Msg::Prompt(PromptMsg::RanOnBoth(Box::new(audit)))).await;
             let reply = match result {
                 Ok((mut left, mut right)) => {
                     for side in [&mut left, &mut right] {

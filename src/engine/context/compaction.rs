@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 use crate::context::compact::{self, Keep, Plan};
+use crate::context::msg::ContextMsg;
 use crate::context::shorten::{self, Prefix};
 use crate::context::side_call::SideCall;
 use crate::context::todo;
@@ -86,7 +87,7 @@ impl Core {
             // No summary, no new prefix.
             let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
             let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
-            let _ = tx.send(Msg::Compacted(Box::new(done))).await;
+            let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
         };
         let task = tokio::spawn(task);
         if let Some(live) = &mut self.live {

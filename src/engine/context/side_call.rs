@@ -15,6 +15,7 @@ use tiller_provider::{
 };
 use tokio::sync::{Notify, mpsc};
 
+use crate::context::msg::ContextMsg;
 use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
@@ -206,12 +207,12 @@ impl SideCall {
         let told = Wait { attempt: attempt + 1, of, wait, why };
         let skipped = self.skip.notified();
         // The engine may have ended.
-        let _ = self.tx.send(Msg::Side(SideMsg::Waits(Some(told)))).await;
+        let _ = self.tx.send(Msg::Context(ContextMsg::SideCall(SideMsg::Waits(Some(told))))).await;
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
             () = skipped => {}
         }
-        let _ = self.tx.send(Msg::Side(SideMsg::Waits(None))).await;
+        let _ = self.tx.send(Msg::Context(ContextMsg::SideCall(SideMsg::Waits(None)))).await;
         true
     }
 
@@ -265,7 +266,8 @@ impl Drop for Books<'_> {
         let written = counts.written(tokens::of_bytes(self.bytes));
         let usage = tokens::completed(self.counted, self.whole, request, written);
         let spent = Box::new(Spent { session: *session, model: model.clone(), tier, usage });
-        if let Err(mpsc::error::TrySendError::Full(msg)) = tx.try_send(Msg::Side(SideMsg::Spent(spent)))
+        if let Err(mpsc::error::TrySendError::Full(msg)) =
+            tx.try_send(Msg::Context(ContextMsg::SideCall(SideMsg::Spent(spent))))
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let tx = tx.clone();

@@ -19,6 +19,7 @@ use crate::core::saves::Then;
 use crate::core::services::lock;
 use crate::core::{Core, RunningCall};
 use crate::job::{CallDone, Job, outcome_word, what};
+use crate::turn::msg::TurnMsg;
 use crate::turn::{CallResult, Input};
 
 /// Live output that waits for the bus. A tool drops what does not fit.
@@ -122,7 +123,7 @@ impl Core {
             let done = Box::new(job.run().await);
             drop(forward);
             // The engine may have ended.
-            let _ = tx.send(Msg::ToolDone { turn, call_id, done }).await;
+            let _ = tx.send(Msg::Turn(TurnMsg::ToolDone { turn, call_id, done })).await;
         });
         let act = format!("{} {target}", tool.verb());
         if let Some(live) = &mut self.live {

@@ -5,6 +5,7 @@ pub(crate) mod begin;
 pub(crate) mod busy;
 pub(crate) mod calls;
 pub mod engine;
+mod handle;
 pub(crate) mod msg;
 pub(crate) mod ports;
 pub(crate) mod quit;
@@ -191,89 +192,6 @@ impl Core {
         // The inbox is no longer read from here on: senders must not wait for room.
         drop(inbox);
         self.end().await;
-    }
-
-    fn message(&mut self, msg: Msg) {
-        match msg {
-            Msg::Chunks { turn, n, chunks } if self.is_live(turn) => {
-                for chunk in chunks {
-                    self.feed(Input::Chunk { n, chunk });
-                }
-            }
-            Msg::Quiet { turn, .. } if self.is_live(turn) => self.quiet(),
-            Msg::StreamEnded { turn, n, result } if self.is_live(turn) => {
-                self.feed(Input::StreamEnded { n, result });
-            }
-            Msg::WaitOver { turn, n } if self.is_live(turn) => self.wait_over(turn, n),
-            Msg::ToolDone { turn, call_id, done } if self.is_live(turn) => self.tool_done(&call_id, *done),
-            Msg::Chunks { .. }
-            | Msg::Quiet { .. }
-            | Msg::StreamEnded { .. }
-            | Msg::WaitOver { .. }
-            | Msg::ToolDone { .. } => {}
-            Msg::Compacted(done) => self.compacted(*done),
-            Msg::Carried(done) => self.carried(*done),
-            Msg::Composed(c) => self.composed(*c),
-            Msg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
-            Msg::Answered { about, reply } => self.answered(about, reply),
-            Msg::Todos { items, reply } => self.set_todos(items, reply),
-            Msg::Aside(a) => self.aside_done(*a),
-            Msg::GoalChecked(c) => self.goal_checked(*c),
-            Msg::Title { session, title } => self.title_found(session, &title),
-            Msg::Side(msg) => self.side_msg(msg),
-            Msg::Opened { no, client, cause, result } => self.opened(no, client, cause, *result),
-            Msg::Trusted { yes, result } => self.trusted(yes, result),
-            Msg::KeyTried(tried) => self.key_tried(*tried),
-            Msg::SettingsRead(read) => self.settings_read(*read),
-            Msg::Forked(f) => self.forked(*f),
-            Msg::Went(w) => self.went(*w),
-            Msg::RanBoth(audit) => self.ran_both(*audit),
-            Msg::Settled(audit) => self.outside_decided(*audit),
-            Msg::Undo(found) => self.undo_found(*found),
-            Msg::ShellDone(done) => self.shell_done(*done),
-            Msg::Reviewed(r) => self.reviewed(*r),
-            Msg::NotKept(n) => self.not_kept(&n),
-            Msg::FilesRestored(r) => self.files_restored(*r),
-            Msg::Files(asked) => self.files_asked(asked),
-            Msg::FilesWords => self.files_words(),
-            Msg::Decided { tool, what, decision, by } => {
-                let place = self.place();
-                self.bus.publish(
-                    &place,
-                    EventBody::Ask(tiller_protocol::event::AskEvent::PermissionDecided {
-                        id: None,
-                        tool,
-                        what,
-                        decision,
-                        by,
-                    }),
-                );
-            }
-            Msg::Watch(seen) => self.seen(seen),
-            Msg::Comments(found) => self.comments_found(found),
-            Msg::Quit => self.quit_pressed(),
-            Msg::Crew(msg) => self.crew_msg(msg),
-            Msg::ProgramTrust { turn, found } => self.program_trust(turn, found),
-            Msg::Outside { turn, said } => self.outside_said(turn, *said),
-            Msg::Titled { turn } if self.is_live(turn) => self.titled(),
-            Msg::Titled { .. } => {}
-            Msg::AskOver => self.ask_over(),
-            Msg::Purse { turn } => self.purse_changed(turn),
-            Msg::TimeUp { turn } => self.time_up(turn),
-            Msg::Touched(files) => self.touched(files),
-            // More may have been said to it meanwhile: then that end is reported.
-            Msg::Ends { turns, status, text, why } if self.turns == turns && !self.turn_begins() => {
-                self.child_over(status, text, why);
-            }
-            Msg::Ends { .. } => {}
-            msg @ (Msg::Pause(_)
-            | Msg::Stop { .. }
-            | Msg::Limits(_)
-            | Msg::Profile(_)
-            | Msg::Heard { .. }) => {
-                self.told(msg);
-            }
-        }
     }
 
     pub(crate) fn is_live(&self, turn: u64) -> bool {

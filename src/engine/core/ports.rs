@@ -17,6 +17,9 @@ use crate::core::msg::Msg;
 use crate::core::services::lock;
 use crate::crew::CrewMsg;
 use crate::files::by_tool::Asked;
+use crate::files::msg::FilesMsg;
+use crate::prompts::msg::PromptMsg;
+use crate::questions::msg::QuestionMsg;
 use crate::watching::Writes;
 
 pub(crate) struct CallPorts {
@@ -57,7 +60,7 @@ impl CallPorts {
         asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> Asked,
     ) -> Result<T, String> {
         let (reply, done) = oneshot::channel();
-        self.tx.send(Msg::Files(asked(reply))).await.map_err(|_| ENDED.to_owned())?;
+        self.tx.send(Msg::Files(FilesMsg::Asked(asked(reply)))).await.map_err(|_| ENDED.to_owned())?;
         done.await.map_err(|_| ENDED.to_owned())?
     }
 }
@@ -66,7 +69,8 @@ impl CallPorts {
 impl Ports for CallPorts {
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
         let (reply, answer) = oneshot::channel();
-        let msg = Msg::Ask { agent: agent.clone(), call: self.call.clone(), body, reply };
+        let msg =
+            Msg::Question(QuestionMsg::Ask { agent: agent.clone(), call: self.call.clone(), body, reply });
         self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
         answer.await.map_err(|_| ENDED.to_owned())?
     }
@@ -78,7 +82,10 @@ impl Ports for CallPorts {
 
     async fn set_todos(&self, _agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String> {
         let (reply, done) = oneshot::channel();
-        self.tx.send(Msg::Todos { items: todos, reply }).await.map_err(|_| ENDED.to_owned())?;
+        self.tx
+            .send(Msg::Prompt(PromptMsg::Todos { items: todos, reply }))
+            .await
+            .map_err(|_| ENDED.to_owned())?;
         done.await.map_err(|_| ENDED.to_owned())?
     }
 

@@ -12,6 +12,7 @@ use tiller_provider::registry::Local;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::questions::msg::QuestionMsg;
 
 /// What came of reading them.
 pub struct Fresh {
@@ -57,7 +58,7 @@ impl Core {
                 Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
             });
             // The engine may have ended: then nobody needs them.
-            let _ = tx.send(Msg::SettingsRead(Box::new(Read { asked, result }))).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
         });
     }
 

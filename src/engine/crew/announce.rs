@@ -6,6 +6,7 @@ use tiller_tool::crew::quoted;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::crew::msg::ChildMsg;
 
 /// Bytes of last words that are reported; the rest is with `agent_result`.
 const TOLD: usize = 3_000;
@@ -41,7 +42,10 @@ impl Core {
             }
             if let Some(hands) =
                 self.crew.members.get(&parent).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref())
-                && hands.tx.try_send(Msg::Heard { id: id.clone(), text: text.clone() }).is_ok()
+                && hands
+                    .tx
+                    .try_send(Msg::Child(ChildMsg::ChildEnded { id: id.clone(), text: text.clone() }))
+                    .is_ok()
             {
                 return;
             }

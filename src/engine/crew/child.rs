@@ -11,6 +11,8 @@ use super::purse::{Answer, Want};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::msg::ChildMsg;
+use crate::questions::msg::QuestionMsg;
 use crate::turn::Input;
 
 /// Tokens of a reply, where nothing says how long it may be.
@@ -43,7 +45,7 @@ impl Core {
         let main = child.main.main().clone();
         self.spawn(async move {
             let (inner, answer) = oneshot::channel();
-            let sent = main.send(Msg::Ask { agent, call, body, reply: inner }).await;
+            let sent = main.send(Msg::Question(QuestionMsg::Ask { agent, call, body, reply: inner })).await;
             let answer = async {
                 sent.map_err(|_| ENDING.to_owned())?;
                 answer.await.map_err(|_| ENDING.to_owned())?
@@ -54,7 +56,7 @@ impl Core {
                 () = reply.closed() => {}
             }
             let _ = main.send(Msg::Crew(CrewMsg::Ended)).await;
-            let _ = tx.send(Msg::AskOver).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::Over)).await;
         });
         self.agent_changed();
     }
@@ -123,7 +125,7 @@ impl Core {
         self.spawn(async move {
             // Bounded, because a change between the answer and here would be missed.
             let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
-            let _ = tx.send(Msg::Purse { turn }).await;
+            let _ = tx.send(Msg::Child(ChildMsg::BudgetChanged { turn })).await;
         });
     }
 
@@ -179,7 +181,7 @@ impl Core {
         if let Some(left) = left {
             self.spawn(async move {
                 tokio::time::sleep(left).await;
-                let _ = tx.send(Msg::TimeUp { turn }).await;
+                let _ = tx.send(Msg::Child(ChildMsg::TimeUp { turn })).await;
             });
         }
     }
@@ -201,7 +203,7 @@ impl Core {
         }
         self.spawn(async move {
             tokio::time::sleep(left.max(std::time::Duration::from_secs(1))).await;
-            let _ = tx.send(Msg::TimeUp { turn }).await;
+            let _ = tx.send(Msg::Child(ChildMsg::TimeUp { turn })).await;
         });
     }
 
@@ -214,7 +216,8 @@ impl Core {
         let Some(recorded) = self.recorded.take().filter(|_| !done) else {
             return self.child_over(status, text, why);
         };
-        let (tx, over) = (self.tx.clone(), Msg::Ends { turns: self.turns, status, text, why });
+        let (tx, over) =
+            (self.tx.clone(), Msg::Child(ChildMsg::Ended { turns: self.turns, status, text, why }));
         self.spawn(async move {
             let _ = tokio::time::timeout(RECORDED, recorded).await;
             let _ = tx.send(over).await;

@@ -15,6 +15,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::crew::msg::ChildMsg;
 
 impl Core {
     pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {
@@ -98,7 +99,10 @@ impl Core {
         self.known(id)?;
         let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
         let Some(hands) = hands else { return Err(format!("agent {} is not running", id.name())) };
-        hands.tx.try_send(Msg::Pause(paused)).map_err(|_| "the agent is busy: try again".to_owned())?;
+        hands
+            .tx
+            .try_send(Msg::Child(ChildMsg::Pause(paused)))
+            .map_err(|_| "the agent is busy: try again".to_owned())?;
         let word = if paused { "pauses at its next step" } else { "continues" };
         Ok(format!("agent {} {word}", id.name()))
     }
@@ -210,7 +214,7 @@ impl Core {
         member.order.limits = limits;
         self.crew.purse.limit(id, limits);
         if let Some(hands) = &member.hands {
-            hands.tell(Msg::Limits(limits));
+            hands.tell(Msg::Child(ChildMsg::Limits(limits)));
         }
         self.keep_member(id);
         Ok(format!("the limits of agent {} were changed", id.name()))

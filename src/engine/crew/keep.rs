@@ -13,6 +13,7 @@ use super::member::{Member, Order};
 use super::{Crew, CrewMsg, route};
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::msg::ChildMsg;
 use crate::money::budget::Spent;
 use crate::session::load;
 
@@ -172,7 +173,7 @@ impl Core {
     pub(crate) fn tell_profile(&self) {
         for member in self.crew.members.values() {
             if let Some(hands) = &member.hands {
-                hands.tell(Msg::Profile(self.s.profile));
+                hands.tell(Msg::Child(ChildMsg::Profile(self.s.profile)));
             }
         }
     }

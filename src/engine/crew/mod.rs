@@ -32,7 +32,7 @@ mod keep;
 mod launch;
 mod me;
 mod member;
-mod msg;
+pub(crate) mod msg;
 mod outbox;
 mod outside;
 mod outside_ask;

@@ -73,3 +73,44 @@ pub(crate) enum CrewMsg {
     /// The agents of a session that was opened.
     Kept { root: SessionId, rows: Result<Vec<super::keep::Kept>, StoreError> },
 }
+
+/// To a child from the main agent, and about the child's own limits.
+pub(crate) enum ChildMsg {
+    Pause(bool),
+    Stop {
+        hard: bool,
+    },
+    Limits(tiller_protocol::AgentLimits),
+    Profile(tiller_protocol::Profile),
+    /// A child of the child has ended.
+    ChildEnded {
+        id: AgentId,
+        text: String,
+    },
+    /// The agent has used its time.
+    TimeUp {
+        turn: u64,
+    },
+    /// The budget may have room again for the turn that waits.
+    BudgetChanged {
+        turn: u64,
+    },
+    /// What the child's turn did to the files is stored: now its end is reported.
+    Ended {
+        /// Turns that it had begun.
+        turns: u64,
+        status: tiller_protocol::event::TurnStatus,
+        text: String,
+        why: Option<tiller_protocol::Notice>,
+    },
+}
+
+/// From the external program that does an agent's work.
+pub(crate) enum ExternalMsg {
+    /// Whether files of the folder may steer the program of this turn.
+    ProgramTrust { turn: u64, found: super::FilesTrust },
+    /// The program said something in this turn.
+    Said { turn: u64, said: Box<tiller_external::Said> },
+    /// A program in a terminal may report its title again.
+    Titled { turn: u64 },
+}

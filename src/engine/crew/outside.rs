@@ -31,6 +31,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::lock;
+use crate::crew::msg::ExternalMsg;
 use crate::{Human, TrustOffer};
 
 /// What drives programs of other vendors.
@@ -195,7 +196,7 @@ impl Core {
                 }
             };
             // The engine may have ended.
-            let _ = tx.send(Msg::ProgramTrust { turn, found }).await;
+            let _ = tx.send(Msg::External(ExternalMsg::ProgramTrust { turn, found })).await;
         });
     }
 
@@ -263,7 +264,7 @@ impl Core {
         let tx = self.tx.clone();
         let forward = async move {
             while let Some(said) = said.recv().await {
-                if tx.send(Msg::Outside { turn, said: Box::new(said) }).await.is_err() {
+                if tx.send(Msg::External(ExternalMsg::Said { turn, said: Box::new(said) })).await.is_err() {
                     return;
                 }
             }
@@ -308,7 +309,7 @@ impl Core {
                 }
             };
             // The engine may have ended; the answer itself is kept.
-            let _ = tx.send(Msg::ProgramTrust { turn, found }).await;
+            let _ = tx.send(Msg::External(ExternalMsg::ProgramTrust { turn, found })).await;
         });
     }
 

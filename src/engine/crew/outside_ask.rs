@@ -13,6 +13,7 @@ use super::outside_words;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::{self, permission_ask};
 
 /// Choices of a dialog that are shown.
@@ -114,7 +115,7 @@ impl Core {
                         () = ask.reply.closed() => {
                             audit.decision = "none".into();
                             audit.by = "it ended before an answer".into();
-                            let _ = tx.send(Msg::Settled(Box::new(audit))).await;
+                            let _ = tx.send(Msg::Question(QuestionMsg::Settled(Box::new(audit)))).await;
                             return;
                         }
                     };
@@ -140,7 +141,7 @@ impl Core {
                     };
                     (audit.decision, audit.by) = (decision.into(), by);
                     // Written down first: the engine may end with the answer.
-                    let _ = tx.send(Msg::Settled(Box::new(audit))).await;
+                    let _ = tx.send(Msg::Question(QuestionMsg::Settled(Box::new(audit)))).await;
                     let _ = ask.reply.send(Answer::Kind(kind));
                 });
             }

@@ -7,6 +7,8 @@ use tiller_tool::crew::Report;
 use super::msg::Over;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::msg::ChildMsg;
+use crate::files::msg::FilesMsg;
 
 /// Characters of last words that are kept in its row; its session has all.
 const SUMMARY: usize = 20_000;
@@ -78,7 +80,9 @@ impl Core {
             let Some(member) = member else { continue };
             let path = change.path.clone();
             match (&mut member.report, &member.hands) {
-                (_, Some(hands)) if member.view.state.at_work() => hands.tell(Msg::Touched(vec![path])),
+                (_, Some(hands)) if member.view.state.at_work() => {
+                    hands.tell(Msg::Files(FilesMsg::Touched(vec![path])))
+                }
                 (Some(report), _) if !report.files.contains(&path) => {
                     report.files.push(path);
                     let id = agent.clone();
@@ -117,7 +121,7 @@ impl Core {
         // A second stop kills.
         let hard = std::mem::replace(&mut member.stopping, true);
         match &member.hands {
-            Some(hands) if queued.is_none() => hands.tell(Msg::Stop { hard }),
+            Some(hands) if queued.is_none() => hands.tell(Msg::Child(ChildMsg::Stop { hard })),
             _ => {
                 let over = Over::idle(TurnStatus::Interrupted, None);
                 self.member_over(id, over);

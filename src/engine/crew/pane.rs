@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::msg::ExternalMsg;
 
 /// Between two pictures for one who looks: a frame.
 const FRAME: Duration = Duration::from_millis(16);
@@ -166,7 +167,7 @@ impl Core {
                 pane.titled = Some(false);
                 self.spawn(async move {
                     tokio::time::sleep(TITLES).await;
-                    let _ = tx.send(Msg::Titled { turn }).await;
+                    let _ = tx.send(Msg::External(ExternalMsg::Titled { turn })).await;
                 });
             }
             _ => return,

@@ -5,7 +5,6 @@ use tiller_protocol::event::TurnStatus;
 use super::child::limit;
 use super::purse::Answer;
 use crate::core::Core;
-use crate::core::msg::Msg;
 
 /// What waits for the end of a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,22 +94,12 @@ impl Core {
         }
     }
 
-    /// From the main agent's task.
-    pub(crate) fn told(&mut self, msg: Msg) {
-        match msg {
-            Msg::Pause(paused) => self.pause(paused),
-            Msg::Stop { hard } => {
-                // Who rests is woken first: its end must not wait.
-                if let Some(child) = &mut self.me.child {
-                    child.paused = false;
-                    child.resting = None;
-                }
-                self.stop_turn(hard);
-            }
-            Msg::Limits(limits) => self.new_limits(limits),
-            Msg::Profile(profile) => self.parents_profile(profile),
-            Msg::Heard { id, text } => self.hears(id, text),
-            _ => {}
+    /// Ends this child's turn, as the main agent asked. A paused child is resumed first: its end must not wait.
+    pub(crate) fn stop_child(&mut self, hard: bool) {
+        if let Some(child) = &mut self.me.child {
+            child.paused = false;
+            child.resting = None;
         }
+        self.stop_turn(hard);
     }
 }

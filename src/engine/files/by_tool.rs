@@ -14,6 +14,7 @@ use super::restore::{Gone, go, goal, off_thread};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::files::msg::FilesMsg;
 use crate::turn::Input;
 
 type Answer<T> = oneshot::Sender<Result<T, String>>;
@@ -148,7 +149,7 @@ impl Core {
                 go(&keeper, goal, Wishes::default(), watched, op).await.map_err(|n| n.message)
             };
             let gone = Box::new(result.await);
-            let _ = tx.send(Msg::Files(Asked::Gone { back, gone, reply })).await;
+            let _ = tx.send(Msg::Files(FilesMsg::Asked(Asked::Gone { back, gone, reply }))).await;
         });
     }
 

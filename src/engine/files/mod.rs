@@ -21,6 +21,7 @@ pub mod cut;
 pub(crate) mod did;
 pub(crate) mod hunks;
 pub mod keeper;
+pub(crate) mod msg;
 mod others;
 pub(crate) mod outside;
 pub(crate) mod record;

@@ -19,6 +19,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::lock;
+use crate::files::msg::FilesMsg;
 
 /// What is kept around one call.
 pub(crate) enum What {
@@ -292,9 +293,9 @@ impl Core {
                         began,
                     });
                     // What a command changed counts as the agent's work.
-                    let touched = own
-                        .as_ref()
-                        .map(|own| Msg::Touched(own.files.iter().map(|f| f.path.clone()).collect()));
+                    let touched = own.as_ref().map(|own| {
+                        Msg::Files(FilesMsg::Touched(own.files.iter().map(|f| f.path.clone()).collect()))
+                    });
                     let waits = touched.and_then(|message| send_now(&tx, message));
                     let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                     let put = put(&store, session, keeper.as_ref(), rows).await;
@@ -304,13 +305,15 @@ impl Core {
                     }
                     match put {
                         Ok(()) => open.into_iter().for_each(OpenCall::end),
-                        Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),
+                        Err(error) => {
+                            drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await)
+                        }
                     }
                 }
-                Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),
+                Err(error) => drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await),
             }
             if keeper.is_some_and(|k| k.has_words()) {
-                let _ = tx.send(Msg::FilesWords).await;
+                let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
             }
         });
     }
@@ -389,7 +392,7 @@ impl Core {
             });
             // One that failed is tried again with the next state.
             let _ = credit.await;
-            let _ = tx.send(Msg::FilesWords).await;
+            let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
         });
     }
 
@@ -428,16 +431,18 @@ mod tests {
     #[tokio::test]
     async fn what_a_full_inbox_does_not_take_comes_back() {
         let (tx, mut rx) = mpsc::channel(1);
-        assert!(send_now(&tx, Msg::Touched(vec!["a".into()])).is_none());
-        let waits = send_now(&tx, Msg::Touched(vec!["b".into()])).unwrap();
+        assert!(send_now(&tx, Msg::Files(FilesMsg::Touched(vec!["a".into()]))).is_none());
+        let waits = send_now(&tx, Msg::Files(FilesMsg::Touched(vec!["b".into()]))).unwrap();
         let sends = tokio::spawn(async move { tx.send(waits).await.is_ok() });
         for name in ["a", "b"] {
-            let Some(Msg::Touched(files)) = rx.recv().await else { panic!("{name} is lost") };
+            let Some(Msg::Files(FilesMsg::Touched(files))) = rx.recv().await else {
+                panic!("{name} is lost")
+            };
             assert_eq!(files, [name]);
         }
         assert!(sends.await.unwrap());
         let (tx, rx) = mpsc::channel(1);
         drop(rx);
-        assert!(send_now(&tx, Msg::FilesWords).is_none());
+        assert!(send_now(&tx, Msg::Files(FilesMsg::Notices)).is_none());
     }
 }

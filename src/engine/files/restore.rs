@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::core::busy::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::files::msg::FilesMsg;
 use crate::session::load::blocking;
 use crate::undo::undoing::Rest;
 
@@ -238,7 +239,7 @@ impl Core {
                 closes: None,
                 result,
             };
-            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
         };
         self.restoring(no, client, cause, done);
     }
@@ -285,7 +286,7 @@ impl Core {
             let (of, talk, entry, rest, closes) = (None, None, None, None, None);
             let restored =
                 Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
         };
         self.restoring(no, client, cause, done);
     }

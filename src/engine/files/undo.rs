@@ -8,6 +8,7 @@ use super::restore::{Restored, attempt, off, off_thread, unknown};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::files::msg::FilesMsg;
 use crate::undo::Next;
 use crate::undo::undoing::Rest;
 
@@ -68,7 +69,7 @@ impl Core {
             let restored =
                 Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
             return self.restoring(no, client, cause, async move {
-                let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+                let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
             });
         };
         let root = next.root;
@@ -103,7 +104,7 @@ impl Core {
             let (talk, entry) = (None, None);
             let restored =
                 Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
         };
         self.restoring(no, client, cause, done);
     }

@@ -11,6 +11,7 @@ use crate::core::Core;
 use crate::core::busy::Doing;
 use crate::core::msg::Msg;
 use crate::job::text_of;
+use crate::prompts::msg::PromptMsg;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
 /// Characters of the conversation that the judge reads; the end of it.
@@ -87,7 +88,7 @@ impl Core {
                 Err(e) => (e.to_string(), None),
             };
             let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
-            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+            let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
         });
         cancel
     }
@@ -116,7 +117,7 @@ impl Core {
                 None => (false, String::new()),
             };
             let checked = Checked { no, holds, said, ran: None };
-            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+            let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
         });
         cancel
     }

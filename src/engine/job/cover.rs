@@ -8,6 +8,7 @@ use tiller_snapshot::SnapshotError;
 use super::decide::{Decided, Refused};
 use super::{Job, failed};
 use crate::core::msg::Msg;
+use crate::files::msg::FilesMsg;
 use crate::files::{NotKept, record};
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
@@ -39,7 +40,7 @@ impl Job {
         let asks = self.w.files.as_ref().is_some_and(crate::files::Keeper::asks);
         let why = error.to_string();
         // Said once in a session, whatever is answered.
-        let _ = self.tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;
+        let _ = self.tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await;
         if !asks {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use tiller_protocol::{Access, AskBody, AskReply, Decision, EventBody, ToolOutcom
 
 use super::{Job, failed};
 use crate::core::msg::Msg;
+use crate::questions::msg::QuestionMsg;
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
@@ -204,11 +205,11 @@ impl Job {
 
     fn tell(&self, decision: &str, by: &str) {
         // The engine may have ended, or be behind: the audit has it all the same.
-        let _ = self.tx.try_send(Msg::Decided {
+        let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),
             what: (self.w.redact)(&self.tool.target(&self.args)),
             decision: decision.to_owned(),
             by: by.to_owned(),
-        });
+        }));
     }
 }

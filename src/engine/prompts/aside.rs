@@ -6,6 +6,7 @@ use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
 
 use crate::bus::ClientId;
 use crate::context::compact;
+use crate::context::msg::ContextMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::prompts::shell_line::RunningLine;
@@ -86,7 +87,7 @@ impl Core {
                 None => Err(Notice::new(NoticeKind::Info, "the question was stopped")),
             };
             let done = Aside { client, cause, model, question, result };
-            let _ = tx.send(Msg::Aside(Box::new(done))).await;
+            let _ = tx.send(Msg::Context(ContextMsg::Aside(Box::new(done)))).await;
         });
     }
 

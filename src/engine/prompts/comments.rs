@@ -11,6 +11,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::Human;
+use crate::prompts::msg::PromptMsg;
 
 /// What it ends in.
 const MARK: &str = "tiller!";
@@ -91,7 +92,7 @@ impl Core {
             };
             let found = tokio::task::spawn_blocking(look).await.unwrap_or_default();
             // The engine may have ended.
-            let _ = tx.send(Msg::Comments(found)).await;
+            let _ = tx.send(Msg::Prompt(PromptMsg::Comments(found))).await;
         });
     }
 

@@ -23,6 +23,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::World;
 use crate::money::{self, Today};
+use crate::prompts::msg::PromptMsg;
 use crate::prompts::named;
 use crate::turn::Input;
 
@@ -168,7 +169,9 @@ impl Core {
             };
             writes.look(&me, &workspace).await;
             // The engine may have ended.
-            let _ = tx.send(Msg::Composed(Box::new(Composed { goal, items, prefix, today, no }))).await;
+            let _ = tx
+                .send(Msg::Prompt(PromptMsg::Composed(Box::new(Composed { goal, items, prefix, today, no }))))
+                .await;
         };
         let task = tokio::spawn(task);
         if let Some(doing) = doing {

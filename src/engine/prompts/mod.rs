@@ -4,6 +4,7 @@ pub(crate) mod aside;
 pub(crate) mod comments;
 pub(crate) mod compose;
 pub(crate) mod finder;
+pub(crate) mod msg;
 pub(crate) mod named;
 pub(crate) mod queue;
 pub(crate) mod shell_line;

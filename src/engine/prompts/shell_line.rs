@@ -27,6 +27,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::lock;
 use crate::job::{WHAT, cut, failed, outcome_word, text_of};
+use crate::prompts::msg::PromptMsg;
 use crate::turn::Input;
 
 /// Characters of output kept in the note of a private line.
@@ -158,7 +159,7 @@ impl Core {
             };
             let seconds = w.since(began);
             let done = ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome };
-            let _ = tx.send(Msg::ShellDone(Box::new(done))).await;
+            let _ = tx.send(Msg::Prompt(PromptMsg::LineDone(Box::new(done)))).await;
         });
     }
 

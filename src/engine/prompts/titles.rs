@@ -4,6 +4,7 @@
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
 
+use crate::context::msg::ContextMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
@@ -37,7 +38,7 @@ impl Core {
             // No limit of output: a model that thinks first would have nothing left for the title.
             let got = side.ask(PROMPT, text, None).await;
             let title = got.ok().map(|a| clean(&a.text)).filter(|t| !t.is_empty()).unwrap_or(made);
-            let _ = tx.send(Msg::Title { session, title }).await;
+            let _ = tx.send(Msg::Context(ContextMsg::TitleFound { session, title })).await;
         });
     }
 

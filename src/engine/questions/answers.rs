@@ -5,7 +5,7 @@ use tiller_protocol::{AskBody, AskId, AskReply, CommandId, EventBody, Notice, No
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::msg::About;
+use crate::questions::about::About;
 use crate::turn::{Input, Prepared};
 
 impl Core {

@@ -6,9 +6,11 @@ use tokio::sync::oneshot;
 
 use crate::context::clean;
 use crate::core::Core;
-use crate::core::msg::{About, Msg};
+use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
+use crate::questions::about::About;
+use crate::questions::msg::QuestionMsg;
 
 impl Core {
     /// A tool's question: shown, or refused where nobody can answer.
@@ -44,7 +46,7 @@ impl Core {
         let tx = self.tx.clone();
         self.spawn(async move {
             let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
-            let _ = tx.send(Msg::Answered { about, reply }).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::Answered { about, reply })).await;
         });
     }
 

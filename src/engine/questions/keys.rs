@@ -13,6 +13,7 @@ use tiller_provider::{ProviderError, Providers, models};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::questions::msg::QuestionMsg;
 
 /// Longest key, in bytes.
 const LONGEST: usize = 16 << 10;
@@ -85,7 +86,7 @@ impl Core {
             let (providers, result) = keep(keys, &provider, key).await;
             let tried = Tried { client, cause, provider, file, providers, over, result };
             // The engine may have ended; the key is kept or not all the same.
-            let _ = tx.send(Msg::KeyTried(Box::new(tried))).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::KeyTried(Box::new(tried)))).await;
         });
     }
 

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::questions::msg::QuestionMsg;
 
 /// What a yes brings in, made from the bytes that were hashed.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +61,7 @@ impl Core {
                 .await
                 .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
             // The engine may have ended; the word itself is kept.
-            let _ = tx.send(Msg::Trusted { yes, result }).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::Trusted { yes, result })).await;
         });
     }
 

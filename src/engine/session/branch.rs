@@ -16,9 +16,11 @@ use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
 use crate::core::busy::Doing;
-use crate::core::msg::{About, Msg};
+use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::lock;
+use crate::questions::about::About;
+use crate::session::msg::SessionMsg;
 use crate::undo::before::Reviews;
 use crate::undo::undoing::Rest;
 
@@ -129,7 +131,9 @@ impl Core {
             // What is there may just be on its way to the disk.
             saves.await;
             let result = there(&store, session, &going.head, look_only).await;
-            let _ = tx.send(Msg::Went(Box::new(Went { no, client, cause, going, result }))).await;
+            let _ = tx
+                .send(Msg::Session(SessionMsg::Went(Box::new(Went { no, client, cause, going, result }))))
+                .await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }

@@ -13,6 +13,7 @@ use crate::core::Core;
 use crate::core::busy::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::session::msg::SessionMsg;
 
 /// What the summariser is told.
 const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
@@ -80,7 +81,7 @@ impl Core {
                 },
             };
             let done = Carried { no, client, cause, from, focus, result };
-            let _ = tx.send(Msg::Carried(Box::new(done))).await;
+            let _ = tx.send(Msg::Session(SessionMsg::Carried(Box::new(done)))).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }

@@ -21,6 +21,7 @@ use crate::core::busy::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::lock;
+use crate::session::msg::SessionMsg;
 use crate::undo::undoing::Rest;
 
 /// A branch, as the store gives it.
@@ -97,7 +98,9 @@ impl Core {
         let (no, tx) = (self.next_job(), self.tx.clone());
         let task = tokio::spawn(async move {
             let result = blocking(work).await;
-            let _ = tx.send(Msg::Forked(Box::new(Forked { no, client, cause, how, result }))).await;
+            let _ = tx
+                .send(Msg::Session(SessionMsg::Forked(Box::new(Forked { no, client, cause, how, result }))))
+                .await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }

@@ -7,6 +7,7 @@ mod held;
 mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
+pub(crate) mod msg;
 mod names;
 pub(crate) mod open;
 pub(crate) mod recover;

@@ -15,9 +15,11 @@ use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
 use crate::core::busy::Doing;
-use crate::core::msg::{About, Msg};
+use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::{Human, World, lock};
+use crate::questions::about::About;
+use crate::session::msg::SessionMsg;
 use crate::undo::before::Reviews;
 
 /// The answer that ends what runs in the session which is left.
@@ -88,7 +90,9 @@ impl Core {
         let task = tokio::spawn(async move {
             // Stopped meanwhile: what was loaded is dropped, and its lease with it.
             let result = load(&w, id, look_only).await;
-            let _ = tx.send(Msg::Opened { no, client, cause, result: Box::new(result) }).await;
+            let _ = tx
+                .send(Msg::Session(SessionMsg::Opened { no, client, cause, result: Box::new(result) }))
+                .await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }

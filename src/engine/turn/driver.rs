@@ -16,9 +16,11 @@ use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
 use crate::core::Core;
-use crate::core::msg::{About, Msg};
+use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Human;
+use crate::questions::about::About;
+use crate::turn::msg::TurnMsg;
 
 impl Core {
     /// Gives the turn an input and does what it says.
@@ -159,7 +161,7 @@ impl Core {
                 (_, None) => Err(ProviderError::Rejected("the session has no prefix".into())),
             };
             // The engine may have ended.
-            let _ = tx.send(Msg::StreamEnded { turn, n, result }).await;
+            let _ = tx.send(Msg::Turn(TurnMsg::StreamEnded { turn, n, result })).await;
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(task));
         self.with_live(|l| l.stream = Some(handle));
@@ -251,7 +253,7 @@ impl Core {
         let tx = self.tx.clone();
         let timer = tokio::spawn(async move {
             tokio::time::sleep(wait).await;
-            let _ = tx.send(Msg::WaitOver { turn, n }).await;
+            let _ = tx.send(Msg::Turn(TurnMsg::WaitOver { turn, n })).await;
         });
         self.with_live(|l| {
             l.stream = None;

@@ -6,6 +6,7 @@
 mod driver;
 pub mod effect;
 mod meant;
+pub(crate) mod msg;
 mod prepare;
 pub mod repeats;
 pub mod reply;

@@ -7,10 +7,10 @@ use tiller_provider::models;
 use super::{Input, Prepared};
 use crate::context::{compact, request};
 use crate::core::Core;
-use crate::core::msg::About;
 use crate::core::services::Human;
 use crate::crew::{Answer, limit};
 use crate::money::budget::Over;
+use crate::questions::about::About;
 
 impl Core {
     /// Budgets, tiers, the size of the context: may the next request go out?

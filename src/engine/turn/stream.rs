@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::context::clean::QUIET;
 use crate::core::msg::Msg;
+use crate::turn::msg::TurnMsg;
 
 /// Pieces that are handed over together at most.
 const BATCH: usize = 256;
@@ -55,7 +56,7 @@ pub(super) async fn stream(
 ) -> Result<(), ProviderError> {
     let mut chunks = provider.stream(request).await?.fuse();
     let send = async |chunks: Vec<Chunk>| {
-        chunks.is_empty() || tx.send(Msg::Chunks { turn, n, chunks }).await.is_ok()
+        chunks.is_empty() || tx.send(Msg::Turn(TurnMsg::Chunks { turn, n, chunks })).await.is_ok()
     };
     // The server has taken the request: from here on it charges for it, whatever comes.
     send(vec![Chunk::Ping]).await;
@@ -79,7 +80,7 @@ pub(super) async fn stream(
             } else {
                 // A word that is held back is to be seen when nothing more comes for now.
                 quiet = true;
-                tx.send(Msg::Quiet { turn }).await.is_ok()
+                tx.send(Msg::Turn(TurnMsg::Quiet { turn })).await.is_ok()
             };
             if listening { continue } else { return Ok(()) }
         };

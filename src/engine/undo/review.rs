@@ -17,6 +17,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::lock;
+use crate::files::msg::FilesMsg;
 use crate::undo::before::{self, Saved};
 
 /// Files of one turn that a review shows.
@@ -171,7 +172,9 @@ impl Core {
             let undo = (!undo.is_empty()).then_some(undo);
             let reply = ReplyEvent::RejectReply { rejected, conflicts };
             // The engine may have ended.
-            let _ = tx.send(Msg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))).await;
+            let _ = tx
+                .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))))
+                .await;
         });
     }
 
@@ -212,8 +215,15 @@ impl Core {
             drop(live);
             let rejected = u32::try_from(said.len()).unwrap_or(u32::MAX);
             let reply = ReplyEvent::RejectReply { rejected, conflicts };
-            let _ =
-                tx.send(Msg::Reviewed(Box::new(Reviewed { client, cause, reply, undo: None, said }))).await;
+            let _ = tx
+                .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed {
+                    client,
+                    cause,
+                    reply,
+                    undo: None,
+                    said,
+                }))))
+                .await;
         });
     }
 

@@ -9,6 +9,7 @@ use crate::core::Core;
 use crate::core::busy::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::files::msg::FilesMsg;
 use crate::session::branch::Going;
 use crate::session::load::blocking;
 use crate::undo::{self, Next};
@@ -60,7 +61,16 @@ impl Core {
                 })
             };
             let result = blocking(look).await;
-            let _ = tx.send(Msg::Undo(Box::new(Found { no, client, cause, session, redo, result }))).await;
+            let _ = tx
+                .send(Msg::Files(FilesMsg::UndoFound(Box::new(Found {
+                    no,
+                    client,
+                    cause,
+                    session,
+                    redo,
+                    result,
+                }))))
+                .await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }

@@ -81,10 +81,8 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
 /// By its name: a test, a fixture or an example.
 fn is_test(name: &str) -> bool {
     let stem = name.strip_suffix(".rs").unwrap_or(name);
-    matches!(
-        stem,
-        "tests" | "test" | "testing" | "fixtures" | "examples" | "room_tests" | "benches"
-    ) || stem.ends_with("_tests")
+    matches!(stem, "tests" | "test" | "testing" | "fixtures" | "examples" | "room_tests" | "benches")
+        || stem.ends_with("_tests")
         || stem.ends_with("_test")
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::msg::ExternalMsg;
 use crate::files::record::{self, Beginning, What};
 
 /// Calls whose states are being kept at once: one that calls without end is not followed for ever.
@@ -109,7 +110,7 @@ impl Core {
         self.spawn(async move {
             let _done = done;
             let _ = tokio::time::timeout(LAST, last).await;
-            let _ = tx.send(Msg::Outside { turn, said: Box::new(said) }).await;
+            let _ = tx.send(Msg::External(ExternalMsg::Said { turn, said: Box::new(said) })).await;
         });
         None
     }

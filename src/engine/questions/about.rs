@@ -1,0 +1,36 @@
+//! What the engine itself asks the person.
+
+use tiller_protocol::{CommandId, SessionId};
+
+use crate::bus::ClientId;
+
+/// What the engine itself asked.
+#[derive(Clone, Debug)]
+pub(crate) enum About {
+    Budget {
+        turn: u64,
+        which: crate::money::budget::Which,
+    },
+    Deep {
+        turn: u64,
+    },
+    /// Calls that repeat with equal results.
+    Repeats {
+        turn: u64,
+    },
+    /// A model whose price is not known, under a hard budget.
+    Unpriced {
+        turn: u64,
+    },
+    Busy {
+        session: SessionId,
+        /// The branch of it.
+        head: String,
+    },
+    /// Another session (`None`: a fresh one) is to be opened, and what runs in this one would end.
+    Leave {
+        client: ClientId,
+        cause: CommandId,
+        id: Option<SessionId>,
+    },
+}

@@ -1,0 +1,43 @@
+//! What tasks report about questions to the person, decisions and settings.
+
+use tiller_protocol::view::AuditRow;
+use tiller_protocol::{AgentId, AskBody, AskReply};
+use tokio::sync::oneshot;
+
+use crate::core::settings::Read;
+use crate::questions::about::About;
+use crate::questions::keys::Tried;
+use crate::questions::trust::Agreed;
+
+/// A question, its answer, or a decision.
+pub(crate) enum QuestionMsg {
+    Ask {
+        agent: AgentId,
+        call: Option<String>,
+        body: AskBody,
+        reply: oneshot::Sender<Result<AskReply, String>>,
+    },
+    /// The answer to a question of the engine itself.
+    Answered {
+        about: About,
+        reply: Result<AskReply, String>,
+    },
+    /// A question of a child is answered, or withdrawn.
+    Over,
+    /// What the rules decided of a call, for the screen.
+    Decided {
+        tool: String,
+        what: String,
+        decision: String,
+        by: String,
+    },
+    /// What was decided of a request of an external program.
+    Settled(Box<AuditRow>),
+    /// The person's answer about the folder is stored, or is not.
+    Trusted {
+        yes: bool,
+        result: Result<Agreed, String>,
+    },
+    KeyTried(Box<Tried>),
+    SettingsRead(Box<Read>),
+}

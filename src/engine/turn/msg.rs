@@ -1,0 +1,45 @@
+//! What the tasks of a turn report to the engine's loop.
+
+use tiller_provider::{Chunk, ProviderError};
+
+use crate::job::CallDone;
+
+/// A report about the turn in flight. `turn` and `n` name the stream; what belongs to an older one is dropped.
+pub(crate) enum TurnMsg {
+    Chunks {
+        turn: u64,
+        n: u32,
+        chunks: Vec<Chunk>,
+    },
+    /// No piece has come for a while.
+    Quiet {
+        turn: u64,
+    },
+    StreamEnded {
+        turn: u64,
+        n: u32,
+        result: Result<(), ProviderError>,
+    },
+    WaitOver {
+        turn: u64,
+        n: u32,
+    },
+    ToolDone {
+        turn: u64,
+        call_id: String,
+        done: Box<CallDone>,
+    },
+}
+
+impl TurnMsg {
+    /// The turn that it reports about.
+    pub(crate) fn turn(&self) -> u64 {
+        match self {
+            Self::Chunks { turn, .. }
+            | Self::Quiet { turn }
+            | Self::StreamEnded { turn, .. }
+            | Self::WaitOver { turn, .. }
+            | Self::ToolDone { turn, .. } => *turn,
+        }
+    }
+}
