@@ -3,6 +3,7 @@
 //! | file | does |
 //! | --- | --- |
 //! | [`setup`] | what every command needs: folders, settings, environment, store |
+//! | [`options`] | options that all commands share |
 //! | `rules` | permission rules from files and flags |
 //! | `settings` | settings as they are now, shared by screen and engine |
 //! | `trust` | the question about what the folder brings |
@@ -24,6 +25,7 @@ pub(crate) mod editor;
 pub(crate) mod files;
 pub(crate) mod folder;
 mod logs;
+pub mod options;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub mod setup;

@@ -13,7 +13,7 @@ use tiller_provider::registry::key_variables;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
 use tiller_tool::ChildEnv;
 
-use crate::commands::args::Common;
+use crate::app::options::Common;
 
 /// Reads a variable of the environment; empty ones are as good as none.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

@@ -45,6 +45,8 @@ pub struct Start {
     pub(crate) role: Option<String>,
     /// A workflow of a file that the person named.
     pub(crate) workflow: Option<tiller_tool::crew::Workflow>,
+    /// Writes sessions to files. `None`: they cannot be exported from here.
+    pub(crate) exporter: Option<tiller_engine::Exporter>,
     /// What the screen does after a yes to the folder.
     pub(crate) on_trust: Option<trust::OnTrust>,
 }
@@ -70,6 +72,7 @@ impl Start {
             shared: None,
             role: None,
             workflow: None,
+            exporter: None,
             on_trust: None,
         }
     }
@@ -265,7 +268,7 @@ impl Running {
             notices: if start.announce { notices.clone() } else { Vec::new() },
             watcher,
             files: crate::app::files::keeper(&setup),
-            exporter: Some(Arc::new(crate::commands::export_file)),
+            exporter: start.exporter,
             retry: 1.0,
             config,
         };

@@ -1,9 +1,8 @@
-//! Chores of the house: `cargo xtask tidy|house|deny|bench|order`.
+//! Chores of the house: `cargo xtask tidy|house|deny|bench`.
 
 mod bench;
 mod deny;
 mod house;
-mod order;
 mod tidy;
 mod words;
 
@@ -19,7 +18,6 @@ const TASKS: &[Task] = &[
     ("house", "print the measures of the structure and their limits", house::print),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
-    ("order", "write which functions run, for the linker: MAP FOLDER, see order.rs", order::run),
 ];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool without a screen")]

@@ -65,8 +65,12 @@ pub(super) fn start(
     }
     let root = setup.project.clone();
     let config = Arc::new(setup.config.config.clone());
-    let start =
-        Start { human: Human::Present, made_by: tiller_store::MadeBy::Person, ..Start::headless(open) };
+    let start = Start {
+        human: Human::Present,
+        made_by: tiller_store::MadeBy::Person,
+        exporter: Some(Arc::new(crate::commands::export_file)),
+        ..Start::headless(open)
+    };
     let mut engine = Running::start(setup, store, start)?;
     let (handle, mut events) = (engine.handle(), engine.events());
     let mut notices = std::mem::take(&mut engine.notices);

@@ -63,6 +63,7 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
         role: role.map(|r| r.name.clone()),
         ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
         announce: exec.json,
+        exporter: Some(std::sync::Arc::new(crate::commands::export_file)),
         ..Start::headless(open)
     };
     let mut engine = Running::start(setup, store, start)?;

@@ -220,6 +220,7 @@ impl Link {
             read_only: open.read_only,
             watch: true,
             ask_trust: true,
+            exporter: Some(Arc::new(crate::commands::export_file)),
             titles: !demo,
             shared: Some(Arc::clone(shared)),
             on_trust: Some({

@@ -1,0 +1,77 @@
+//! Options that the workbench and the commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tiller_protocol::{Effort, Profile};
+
+/// What the workbench and `exec` share.
+#[derive(Debug, Default, Clone, Args)]
+pub struct Common {
+    /// Model to use, as PROVIDER/MODEL
+    #[arg(short = 'm', long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Permission profile for this session
+    #[arg(long, value_enum, value_name = "PROFILE")]
+    pub profile: Option<ProfileArg>,
+    /// How much the model thinks
+    #[arg(long, value_enum, value_name = "EFFORT")]
+    pub effort: Option<EffortArg>,
+    /// Work in this folder
+    #[arg(short = 'C', long = "dir", value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// [`Profile`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ProfileArg {
+    /// No edits, no commands
+    ReadOnly,
+    /// No edits or commands until a plan is approved
+    Plan,
+    /// Reads inside the folder run, everything else asks
+    Ask,
+    /// Edits inside the folder run, commands ask
+    AutoEdit,
+    /// Everything runs except denied, protected and dangerous actions
+    Full,
+}
+
+impl From<ProfileArg> for Profile {
+    fn from(p: ProfileArg) -> Self {
+        match p {
+            ProfileArg::ReadOnly => Self::ReadOnly,
+            ProfileArg::Plan => Self::Plan,
+            ProfileArg::Ask => Self::Ask,
+            ProfileArg::AutoEdit => Self::AutoEdit,
+            ProfileArg::Full => Self::Full,
+        }
+    }
+}
+
+/// [`Effort`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum EffortArg {
+    /// No thinking, if the model allows it
+    Off,
+    Low,
+    Medium,
+    High,
+    /// The maximum of the model
+    Max,
+    /// The default of the provider
+    Default,
+}
+
+impl From<EffortArg> for Effort {
+    fn from(e: EffortArg) -> Self {
+        match e {
+            EffortArg::Off => Self::Off,
+            EffortArg::Low => Self::Low,
+            EffortArg::Medium => Self::Medium,
+            EffortArg::High => Self::High,
+            EffortArg::Max => Self::Max,
+            EffortArg::Default => Self::Default,
+        }
+    }
+}
