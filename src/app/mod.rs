@@ -10,31 +10,27 @@
 //! | `watch` | the watcher as the engine wants it |
 //! | [`start`] | the engine on its own threads |
 //! | `logs` | the log file |
-//! | `folder` | changes of settings, keys and themes reach the screen |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `definitions` | kinds of agents, from files |
 //! | `workflows` | workflows, from files |
-//! | `editor` | the person's editor |
 //! | `spill` | full outputs of sessions that are gone |
-//! | `statusline` | the command of the person's status line |
+//! | `screen` | what only the workbench needs: the editor, the status line's command, changes of settings, keys and themes |
 
 pub(crate) mod agents;
 pub(crate) mod core_dumps;
 pub(crate) mod definitions;
-pub(crate) mod editor;
 pub(crate) mod files;
-pub(crate) mod folder;
 mod logs;
 pub mod options;
 pub(crate) mod rules;
+pub(crate) mod screen;
 pub(crate) mod settings;
 pub mod setup;
 pub(crate) mod spill;
 pub mod start;
-pub(crate) mod statusline;
 mod trust;
 mod watch;
 
 pub use setup::Setup;
 pub(crate) use start::child_env;
-pub use start::{Running, Start};
+pub use start::{RuleFlags, Running, Start};

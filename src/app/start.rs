@@ -16,6 +16,17 @@ use tokio::runtime::Runtime;
 use crate::app::settings::{self, Shared};
 use crate::app::{Setup, definitions, definitions::workflows, logs, rules, trust, watch};
 
+/// Permission rules of this run alone, each as it stands in `permissions.yaml`.
+#[derive(Clone, Debug, Default)]
+pub struct RuleFlags {
+    /// `--allow`.
+    pub allow: Vec<String>,
+    /// Of the kind of agent that the main one is.
+    pub ask: Vec<String>,
+    /// `--deny`.
+    pub deny: Vec<String>,
+}
+
 /// How this run differs from others.
 pub struct Start {
     pub open: Open,
@@ -23,10 +34,7 @@ pub struct Start {
     pub(crate) made_by: MadeBy,
     pub human: Human,
     pub read_only: bool,
-    pub allow: Vec<String>,
-    /// Rules that ask; `allow` and `deny` are the person's flags.
-    pub ask: Vec<String>,
-    pub deny: Vec<String>,
+    pub rules: RuleFlags,
     pub max_turns: Option<u32>,
     pub max_cost: Option<f64>,
     /// The person says on the command line that this folder's files may be loaded.
@@ -59,9 +67,7 @@ impl Start {
             made_by: MadeBy::Exec,
             human: Human::Absent,
             read_only: false,
-            allow: Vec::new(),
-            ask: Vec::new(),
-            deny: Vec::new(),
+            rules: RuleFlags::default(),
             max_turns: None,
             max_cost: None,
             trust: false,
@@ -152,7 +158,7 @@ impl Running {
             .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
             .ok();
         let (permit, policy, wrong) =
-            rules::permit(&setup, trusted, [&start.allow, &start.ask, &start.deny])?;
+            rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
         notices.extend(wrong);
         let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
         notices.extend(definitions::told(&wrong));

@@ -15,7 +15,7 @@ use tiller_store::OnFailure;
 use tiller_tool::crew::workflow::Known;
 
 use crate::app::definitions::workflows::{Filed, cli, read};
-use crate::app::{Running, Setup, Start, child_env, definitions};
+use crate::app::{RuleFlags, Running, Setup, Start, child_env, definitions};
 use crate::commands::args::Workflow;
 use crate::commands::exec::prepare::check_model;
 use crate::commands::exec::stop::Stop;
@@ -31,7 +31,10 @@ pub(super) fn run(
         Workflow::Check { file } => check(&setup(&crate::commands::args::Common::default())?, file),
         Workflow::Run { file, json, allow, deny, common } => {
             let setup = setup(common)?;
-            let start = Start { allow: allow.clone(), deny: deny.clone(), ..Start::headless(Open::New) };
+            let start = Start {
+                rules: RuleFlags { allow: allow.clone(), deny: deny.clone(), ..RuleFlags::default() },
+                ..Start::headless(Open::New)
+            };
             start_it(setup, file, *json, start)
         }
     }

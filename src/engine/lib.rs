@@ -29,6 +29,7 @@ pub mod crew;
 pub mod files;
 mod goal;
 mod job;
+mod lock;
 pub mod money;
 mod prompts;
 pub mod questions;
@@ -43,10 +44,8 @@ pub mod testing;
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
+pub use core::given::{
+    Agreed, Changed, Exporter, Fresh, Keys, Outside, Seen, Settings, Sink, TrustOffer, Watcher,
+};
 pub use core::services::{Find, Folders, Growing, Human, Lacks, Listed, Open, Parts, Redact, Workflows};
-pub use core::settings::{Fresh, Settings};
-pub use questions::keys::Keys;
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};
-pub use questions::trust::{Agreed, TrustOffer};
-pub use undo::export::Exporter;
-pub use watching::{Changed, Outside, Seen, Sink, Watcher};

@@ -21,7 +21,7 @@ use tiller_protocol::{
 };
 use tiller_store::{MadeBy, OnFailure};
 
-use crate::app::{Running, Setup, Start};
+use crate::app::{RuleFlags, Running, Setup, Start};
 use crate::commands::args::Exec;
 use crate::commands::exec::ends::{Crew, Limits};
 use crate::commands::exec::prepare::{check_model, holder, message};
@@ -55,13 +55,15 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
     let start = Start {
         made_by: if exec.ephemeral { MadeBy::Ephemeral } else { MadeBy::Exec },
         human: if asks { Human::Present } else { Human::Absent },
-        allow: exec.allow.clone(),
-        deny: exec.deny.clone(),
+        rules: RuleFlags {
+            allow: exec.allow.clone(),
+            ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
+            deny: exec.deny.clone(),
+        },
         max_turns: exec.max_turns,
         max_cost: exec.max_cost,
         trust: exec.trust,
         role: role.map(|r| r.name.clone()),
-        ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
         announce: exec.json,
         exporter: Some(std::sync::Arc::new(crate::commands::export_file)),
         ..Start::headless(open)

@@ -15,8 +15,9 @@ use tiller_config::Flags;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::{Ui, UiOptions};
 
+use crate::app::Setup;
+use crate::app::screen::{editor, statusline};
 use crate::app::settings::{self, Shared};
-use crate::app::{Setup, editor, statusline};
 use crate::commands::args::{self, Common};
 use crate::commands::workbench::connect::Connector;
 use crate::commands::workbench::session_link::Link;

@@ -15,8 +15,9 @@ use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
 use tiller_tui::app::effect::AgentKind;
 
+use crate::app::screen::folder;
 use crate::app::settings::Shared;
-use crate::app::{Running, Setup, Start, definitions, folder};
+use crate::app::{Running, Setup, Start, definitions};
 use crate::commands::args;
 use crate::commands::workbench::waiting::Waiting;
 

@@ -8,8 +8,8 @@ use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, Notice
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::services::lock;
 use crate::files::back::Wishes;
+use crate::lock::lock;
 use crate::turn::Input;
 
 impl Core {

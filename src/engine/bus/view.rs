@@ -7,7 +7,7 @@ use tiller_protocol::{AgentState, AgentView, ChildView, CommandId, EntryBody, Se
 use crate::bus::ClientId;
 use crate::context::{compact, request, tokens};
 use crate::core::Core;
-use crate::core::services::lock;
+use crate::lock::lock;
 use crate::session::TAIL;
 use crate::turn::Phase;
 

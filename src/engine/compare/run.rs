@@ -21,7 +21,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::{off, off_thread, unknown};
 use crate::job::{WHAT, cut, failed, text_of};
-use crate::prompts::shell_line::RunningLine;
+use crate::prompts::msg::RunningLine;
 
 /// Characters of the end of an output.
 const TAIL: usize = 8_000;

@@ -275,7 +275,7 @@ pub fn extract(entries: &[Arc<Entry>]) -> String {
             _ => {}
         }
     }
-    let files = crate::undo::review::changed_paths(entries.iter().map(AsRef::as_ref));
+    let files = crate::undo::changed::changed_paths(entries.iter().map(AsRef::as_ref));
     if !files.is_empty() {
         let _ = writeln!(out, "## Files\n- changed: {}", files.join(", "));
     }

@@ -11,16 +11,15 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 use crate::context::compact::{self, Keep, Plan};
-use crate::context::msg::ContextMsg;
-use crate::context::shorten::{self, Prefix};
+use crate::context::msg::{Compacted, ContextMsg};
+use crate::context::shorten;
 use crate::context::side_call::SideCall;
-use crate::context::todo;
-use crate::context::{layers, request, tokens};
+use crate::context::{layers, request, todo, tokens};
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::core::services::lock;
+use crate::lock::lock;
 use crate::turn::Input;
 
 /// Tokens kept word for word, by round: each forced round keeps less; the last keeps two messages only.
@@ -33,21 +32,6 @@ pub(crate) const WINDOW: u64 = 100_000;
 const SUMMARY: u64 = 4_000;
 /// Tries with an ever shorter transcript, when the summariser says that it is too long.
 const TRIES: u32 = 3;
-
-/// A summary, or why there is none.
-pub(crate) struct Compacted {
-    /// The turn that waits for it; `None`: the person asked.
-    turn: Option<u64>,
-    /// The provider asked for it: what goes wrong is said where the turn ends.
-    overflow: bool,
-    /// See `busy`; 0 within a turn.
-    no: u64,
-    client: Option<(ClientId, tiller_protocol::CommandId)>,
-    focus: Option<String>,
-    plan: Option<Plan>,
-    result: Result<String, Notice>,
-    prefix: Prefix,
-}
 
 impl Core {
     /// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.

@@ -2,22 +2,11 @@
 //! kind of agent. It changes no byte of the prefix: system prompt and tools stay as they were.
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, Notice, NoticeKind, Origin, SessionId};
+use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, Notice, NoticeKind, Origin};
 use tiller_provider::models::effort;
-use tiller_store::{Store, StoreError};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-
-/// Where a session's effort is kept.
-fn key(session: SessionId) -> String {
-    format!("effort:{session}")
-}
-
-/// What is kept for a session. Blocks.
-pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Effort>, StoreError> {
-    Ok(store.meta(&key(id))?.and_then(|word| word.parse().ok()))
-}
 
 impl Core {
     /// The effort of the next request: of the message that is answered, else of the session.
@@ -71,6 +60,6 @@ impl Core {
     /// Keeps it for the next time that the session is opened.
     pub(crate) fn keep_effort(&self) -> tiller_store::Ticket<()> {
         let word = Some(self.s.effort).filter(|e| *e != self.w.config().effort).map(|e| e.word().to_owned());
-        self.w.store.set_meta(&key(self.s.id), word)
+        self.w.store.set_meta(&crate::session::kept::effort_key(self.s.id), word)
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod clean;
 pub(crate) mod compaction;
 pub(crate) mod effort;
+pub(crate) mod learned_windows;
 pub(crate) mod msg;
 pub mod news;
 pub(crate) mod shorten;

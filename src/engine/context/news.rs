@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use tiller_protocol::Part;
 
-use crate::watching::{Changed, Outside};
+use crate::core::given::Changed;
+use crate::core::given::Outside;
 
 /// Files named one by one; the rest are counted.
 const FILES: usize = 10;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::view::LayerCost;
 use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
 
 use crate::bus::{Bus, Place};
 use crate::context::layers::{Cut, Layers};
+use crate::context::msg::Prefix;
 use crate::context::side_call::SideCall;
 use crate::core::Core;
 use crate::core::services::World;
@@ -20,9 +20,6 @@ const PROMPT: &str = include_str!("../../../assets/prompts/shorten.md");
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Characters of a file that the model sees.
 const SEEN: usize = 200_000;
-
-/// The system prompt, and what each layer of it costs.
-pub(crate) type Prefix = Arc<(String, Vec<LayerCost>)>;
 
 /// Who shortens.
 #[derive(Clone)]

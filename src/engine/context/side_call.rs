@@ -10,12 +10,11 @@ use futures_util::StreamExt;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Block, EventBody, ModelRef, Part, SessionId, StopReason, Usage};
-use tiller_provider::{
-    Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request, transport::retry,
-};
+use tiller_provider::transport::retry;
+use tiller_provider::{Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request};
 use tokio::sync::{Notify, mpsc};
 
-use crate::context::msg::ContextMsg;
+use crate::context::msg::{ContextMsg, SideMsg, Spent, Wait};
 use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
@@ -23,30 +22,6 @@ use crate::core::saves::{After, Then};
 
 /// Tokens that a model which thinks first gets for that, beside those of its answer.
 const THINKING: u64 = 16_000;
-
-/// What side calls report to the engine.
-pub(crate) enum SideMsg {
-    /// A request has ended.
-    Spent(Box<Spent>),
-    /// A request waits before it is tried again; `None`: the wait is over.
-    Waits(Option<Wait>),
-}
-
-/// What a request used.
-pub(crate) struct Spent {
-    session: SessionId,
-    model: ModelRef,
-    tier: &'static str,
-    usage: Usage,
-}
-
-/// A wait before the next try.
-pub(crate) struct Wait {
-    attempt: u32,
-    of: u32,
-    wait: Duration,
-    why: String,
-}
 
 /// An answer that came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

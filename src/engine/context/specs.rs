@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use tiller_protocol::ToolSpec;
 use tiller_tool::Tool;
 
-use crate::core::services::lock;
+use crate::lock::lock;
 
 /// Specs by the tools' names.
 #[derive(Default)]

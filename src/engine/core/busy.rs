@@ -3,49 +3,13 @@
 //! meanwhile and is dropped.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
+use tiller_protocol::{CommandId, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::ClientId;
 use crate::core::Core;
+use crate::core::doing::{Busy, Doing};
 use crate::core::services::Human;
-
-/// The thing under way. Dropping it stops it.
-pub(crate) struct Busy {
-    no: u64,
-    doing: Doing,
-    _task: AbortOnDropHandle<()>,
-}
-
-/// What it is, and who hears of its end.
-pub(crate) enum Doing {
-    /// `client`: who sent it just now; `None`: it stands in the queue until it goes out.
-    Message {
-        client: Option<(ClientId, CommandId)>,
-        message: Message,
-    },
-    Continue {
-        cause: CommandId,
-    },
-    /// The check of a goal; firing the token ends it.
-    Goal {
-        cancel: CancellationToken,
-    },
-    /// Opening, branching, compacting.
-    Other {
-        client: ClientId,
-        cause: CommandId,
-    },
-}
-
-impl Doing {
-    /// A turn comes of it.
-    fn begins(&self) -> bool {
-        matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
-    }
-}
 
 impl Core {
     /// The number of what begins now.

@@ -16,9 +16,10 @@ use crate::context::clean;
 use crate::core::msg::Msg;
 use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
-use crate::core::services::lock;
 use crate::core::{Core, RunningCall};
-use crate::job::{CallDone, Job, outcome_word, what};
+use crate::job::{Job, outcome_word, what};
+use crate::lock::lock;
+use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
 use crate::turn::{CallResult, Input};
 

@@ -93,7 +93,7 @@ impl Engine {
         let books = Arc::clone(&w);
         let today = load::blocking(move || {
             books.windows.load(&books.store);
-            money::today(&books)
+            money::today::today(&books)
         })
         .await?;
         let first = model.clone().unwrap_or_else(|| w.default_model());
@@ -228,10 +228,10 @@ impl Core {
             inputs: VecDeque::new(),
             max_requests: None,
             max_cost: None,
-            typed: crate::prompts::shell_line::TypedLines::default(),
+            typed: crate::prompts::msg::TypedLines::default(),
             lines: HashMap::new(),
             titling: HashMap::new(),
-            asked: crate::prompts::comments::Asked::default(),
+            asked: crate::prompts::msg::Asked::default(),
             tasks: tokio::task::JoinSet::new(),
             side_skip: Arc::default(),
             quitting: None,
@@ -287,7 +287,7 @@ pub(crate) fn world(parts: Parts) -> World {
         folders: parts.folders,
         workflows: parts.workflows,
         titles: parts.titles,
-        windows: crate::context::windows::Windows::default(),
+        windows: crate::context::learned_windows::Windows::default(),
         retry: parts.retry,
         permit: parts.permit,
         redact: parts.redact,

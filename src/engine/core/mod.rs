@@ -4,7 +4,9 @@
 pub(crate) mod begin;
 pub(crate) mod busy;
 pub(crate) mod calls;
+pub(crate) mod doing;
 pub mod engine;
+pub(crate) mod given;
 mod handle;
 pub(crate) mod msg;
 pub(crate) mod ports;
@@ -30,7 +32,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::{Bus, ClientId, Envelope, Place};
 use crate::context::news::News;
 use crate::context::todo::Todo;
-use crate::core::busy::Busy;
+use crate::core::doing::Busy;
 use crate::core::msg::Msg;
 use crate::core::saves::Saves;
 use crate::core::services::World;
@@ -121,7 +123,7 @@ pub(crate) struct Core {
     /// Closed when the last state that is being recorded is written down.
     pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
     /// Moments that the agent named, until their entries are in place.
-    pub(crate) named: Vec<crate::files::by_tool::Named>,
+    pub(crate) named: Vec<crate::files::msg::Named>,
     /// The state of the files that the open session knows.
     pub(crate) last_state: crate::files::LastState,
     /// That the files of a moment were not kept was said.
@@ -129,15 +131,15 @@ pub(crate) struct Core {
     /// States that are being written down. Closed from the start: who waits for it waits for those of now.
     pub(crate) keeping: tokio_util::task::TaskTracker,
     pub(crate) inputs: VecDeque<Input>,
-    pub(crate) prefix: crate::prompts::compose::PrefixTask,
+    pub(crate) prefix: crate::prompts::msg::PrefixTask,
     pub(crate) max_requests: Option<u32>,
     pub(crate) max_cost: Option<Cost>,
     /// Comments in files that asked for a turn.
-    pub(crate) asked: crate::prompts::comments::Asked,
+    pub(crate) asked: crate::prompts::msg::Asked,
     /// The order of the person's own commands.
-    pub(crate) typed: crate::prompts::shell_line::TypedLines,
+    pub(crate) typed: crate::prompts::msg::TypedLines,
     /// What runs for the person beside turns, and how to end it: own commands, questions on the side.
-    pub(crate) lines: HashMap<String, crate::prompts::shell_line::RunningLine>,
+    pub(crate) lines: HashMap<String, crate::prompts::msg::RunningLine>,
     /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
     pub(crate) tasks: tokio::task::JoinSet<()>,
     /// Titles that are asked for, as the prompt alone would make them: for when the engine ends before.

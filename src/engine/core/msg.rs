@@ -2,13 +2,13 @@
 //! its handler.
 
 use crate::context::msg::ContextMsg;
+use crate::core::given::Seen;
 use crate::crew::msg::{ChildMsg, CrewMsg, ExternalMsg};
 use crate::files::msg::FilesMsg;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
 use crate::session::msg::SessionMsg;
 use crate::turn::msg::TurnMsg;
-use crate::watching::Seen;
 
 /// Reports that may wait; a task that has more waits itself.
 pub(crate) const REPORTS: usize = 1024;

@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::context::todo::Todo;
 use crate::core::msg::Msg;
-use crate::core::services::lock;
 use crate::crew::CrewMsg;
-use crate::files::by_tool::Asked;
+use crate::files::msg::Asked;
 use crate::files::msg::FilesMsg;
+use crate::lock::lock;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
 use crate::watching::Writes;

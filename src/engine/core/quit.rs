@@ -5,16 +5,14 @@ use std::time::Duration;
 use tiller_protocol::CommandId;
 
 use crate::core::msg::Msg;
-use crate::core::services::lock;
 use crate::core::{Core, RunningCall};
+use crate::lock::lock;
 use crate::turn::Input;
 
 /// Until calls are killed, and again until they are left behind.
 const PATIENCE: Duration = Duration::from_millis(600);
 /// Until the last writes must have been answered.
 const WRITES: Duration = Duration::from_millis(1000);
-/// Until the agents of the crew must have ended.
-pub(crate) const CREW: Duration = Duration::from_millis(1500);
 /// Until children must be gone.
 const CHILDREN: Duration = Duration::from_millis(800);
 

@@ -1,7 +1,7 @@
 //! What the engine is given from outside. Everything that differs from run to run comes in here.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
@@ -105,18 +105,18 @@ pub struct Parts {
     /// Which words wait for their end before they are shown.
     pub growing: Growing,
     /// What the folder brings, if the person is to be asked about it.
-    pub trust: Option<crate::questions::trust::TrustOffer>,
+    pub trust: Option<crate::core::given::TrustOffer>,
     /// What was found wrong before the start, to be told as events. (The screen tells it itself.)
     pub notices: Vec<tiller_protocol::Notice>,
     /// How keys that the person enters are kept. `None`: they cannot be.
-    pub keys: Option<crate::questions::keys::Keys>,
+    pub keys: Option<crate::core::given::Keys>,
     /// How settings are read again while it runs. `None`: they stay as they are.
-    pub settings: Option<crate::core::settings::Settings>,
-    pub watcher: Option<Arc<dyn crate::watching::Watcher>>,
+    pub settings: Option<crate::core::given::Settings>,
+    pub watcher: Option<Arc<dyn crate::core::given::Watcher>>,
     /// Keeps what the files were. `None`: nothing is kept, and nothing can be restored.
     pub files: Option<crate::files::Keeper>,
     /// Writes sessions to files. `None`: they cannot be exported from here.
-    pub exporter: Option<crate::undo::export::Exporter>,
+    pub exporter: Option<crate::core::given::Exporter>,
     /// Scale of the waits before a failed request is tried again: 1 but for tests.
     pub retry: f64,
 }
@@ -145,14 +145,14 @@ pub(crate) struct World {
     pub(crate) folders: Option<Folders>,
     pub(crate) workflows: Option<Workflows>,
     pub(crate) titles: bool,
-    pub(crate) windows: crate::context::windows::Windows,
+    pub(crate) windows: crate::context::learned_windows::Windows,
     pub(crate) retry: f64,
     pub(crate) permit: crate::questions::permission::Permit,
     pub(crate) redact: Redact,
     pub(crate) growing: Growing,
-    pub(crate) keys: Option<crate::questions::keys::Keys>,
-    pub(crate) settings: Option<crate::core::settings::Settings>,
-    pub(crate) exporter: Option<crate::undo::export::Exporter>,
+    pub(crate) keys: Option<crate::core::given::Keys>,
+    pub(crate) settings: Option<crate::core::given::Settings>,
+    pub(crate) exporter: Option<crate::core::given::Exporter>,
     /// Shells and background processes; one set per session.
     pub(crate) tool_state: Mutex<Arc<ToolState>>,
     pub(crate) files: Option<crate::files::Keeper>,
@@ -177,11 +177,6 @@ impl World {
     pub(crate) fn since(&self, began: Duration) -> f64 {
         self.clock.mono().saturating_sub(began).as_secs_f64()
     }
-}
-
-/// A poisoned lock holds plain data that is still right.
-pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tools' limits, from the configuration.

@@ -6,38 +6,12 @@ use std::sync::{Arc, PoisonError};
 use tiller_config::Config;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
-use tiller_provider::Providers;
-use tiller_provider::registry::Local;
 
 use crate::bus::ClientId;
 use crate::core::Core;
+use crate::core::given::Read;
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
-
-/// What came of reading them.
-pub struct Fresh {
-    pub config: Config,
-    pub providers: Providers,
-}
-
-/// Reads files, so it may block. An error is what the person hears; the last good settings stay.
-pub type ReadSettings = Arc<dyn Fn() -> Result<Fresh, Notice> + Send + Sync>;
-
-/// Keeps the person's yes to a server on this machine, for later sessions. May block; an error is a sentence.
-pub type KeepServer = Arc<dyn Fn(&Local) -> Result<(), String> + Send + Sync>;
-
-/// How settings are read again, and written.
-#[derive(Clone)]
-pub struct Settings {
-    pub read: ReadSettings,
-    pub keep: KeepServer,
-}
-
-/// A report of the task that read them. `asked`: who hears how it went.
-pub(crate) struct Read {
-    asked: Option<(ClientId, CommandId)>,
-    result: Result<Fresh, Notice>,
-}
 
 /// Who hears of it when nobody asked.
 const NOBODY: ClientId = ClientId(u64::MAX);

@@ -7,12 +7,12 @@ use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMo
 use tiller_tool::crew::port::Note;
 use tiller_tool::crew::{CrewAsk, CrewReply, Row};
 
-use super::flow::Reply;
-use super::flow_run::Starter;
 use super::waits::{How, WaitFor};
 use super::{CrewMsg, route};
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::flow_state::Reply;
+use crate::crew::flow_state::Starter;
 
 /// Notes of one board, and bytes of a note.
 const NOTES: usize = 200;
@@ -207,7 +207,7 @@ impl Core {
         let id = match self.crew.find(by, name) {
             Ok(id) => id,
             Err(why) => {
-                let rows = crate::core::services::lock(&self.w.tool_state).shells.rows();
+                let rows = crate::lock::lock(&self.w.tool_state).shells.rows();
                 let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
                 return row.map(CrewReply::Said).ok_or(why);
             }

@@ -1,8 +1,9 @@
 //! What a child does beyond a main agent: it tells the main one how it stands, and asks it for the person's answers.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AgentView, AskBody, AskReply, Notice, NoticeKind, Usage};
-use tokio::sync::oneshot::{self, error::TryRecvError};
+use tiller_protocol::{AgentView, AskBody, AskReply, Notice, Usage};
+use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
 use super::CrewMsg;
 use super::me::Work;
@@ -12,6 +13,7 @@ use crate::context::tokens;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::crew::msg::ChildMsg;
+use crate::crew::state::limit;
 use crate::questions::msg::QuestionMsg;
 use crate::turn::Input;
 
@@ -286,11 +288,6 @@ impl Core {
             self.stop_job();
         }
     }
-}
-
-/// A limit is reached.
-pub(crate) fn limit(why: String) -> Notice {
-    Notice::new(NoticeKind::Budget, why).hint("raise the limit, then continue it")
 }
 
 /// Longest wait for the files of an ended agent to be recorded before its end is reported.

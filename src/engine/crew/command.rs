@@ -7,14 +7,14 @@ use tiller_protocol::{
 };
 use tiller_tool::crew::{Brief, CrewReply, Report, quoted};
 
-use super::flow::Step;
-use super::flow_run::Starter;
 use super::route;
 use super::waits::How;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::crew::flow_state::Starter;
+use crate::crew::flow_state::Step;
 use crate::crew::msg::ChildMsg;
 
 impl Core {
@@ -156,7 +156,7 @@ impl Core {
         let mut all: Vec<AgentId> =
             self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
         // A workflow takes its own agents along.
-        let waits = |f: &super::flow::Flow| f.state == tiller_protocol::StepState::Interrupted;
+        let waits = |f: &crate::crew::flow_state::Flow| f.state == tiller_protocol::StepState::Interrupted;
         let flows: Vec<u32> = self.crew.flows.iter().filter(|(_, f)| waits(f)).map(|(no, _)| *no).collect();
         all.retain(|id| self.crew.flow_of(id).is_none_or(|no| !flows.contains(&no)));
         if all.is_empty() && flows.is_empty() {

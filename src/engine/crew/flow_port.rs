@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::CrewMsg;
-use super::flow::GivenUp;
-use super::flow_run::FlowMsg;
 use crate::core::msg::Msg;
 use crate::core::ports::{AskedOver, ENDED};
-use crate::core::services::lock;
+use crate::crew::flow_state::FlowMsg;
+use crate::crew::flow_state::GivenUp;
+use crate::lock::lock;
 
 pub(crate) struct FlowPort {
     pub(crate) no: u32,

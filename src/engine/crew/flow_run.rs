@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::workflow::StepState;
-use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, ModelRef, Notice, NoticeKind, SessionId};
+use tiller_protocol::{AgentId, AgentState, EntryId, ModelRef, Notice, NoticeKind, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
 use tiller_tool::crew::workflow::{Known, Wrong};
 use tiller_tool::crew::{Asker, CrewReply, Report, Workflow, quoted};
@@ -13,54 +13,18 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::CrewMsg;
-use super::flow::{Flow, GivenUp, Held, Reply, number, state_of};
 use super::flow_port::FlowPort;
-use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::lock;
+use crate::crew::flow_state::{Flow, GivenUp, Held, Reply, number, state_of};
+use crate::crew::flow_state::{FlowMsg, Starter};
+use crate::lock::lock;
 
 /// Bytes of what each step brought that the main agent is told.
 const TOLD: usize = 1_500;
 /// Workflows of one session.
 const MOST: usize = 100;
-
-/// Who started a workflow, and how that one hears of it.
-pub(crate) enum Starter {
-    Call { by: AgentId, call: String, entry: Option<EntryId>, reply: Reply },
-    Person { client: ClientId, cause: CommandId },
-}
-
-/// What the main agent's task hears of its workflows.
-pub(crate) enum FlowMsg {
-    /// It was found and looked at.
-    Checked {
-        starter: Starter,
-        flow: Result<Workflow, String>,
-    },
-    /// A step begins. Answered with the agent that was interrupted at it.
-    Begins {
-        no: u32,
-        step: String,
-        reply: oneshot::Sender<Option<String>>,
-    },
-    Ends {
-        no: u32,
-        step: String,
-        report: Box<Report>,
-        reply: oneshot::Sender<()>,
-    },
-    Over {
-        no: u32,
-        reports: Vec<Report>,
-    },
-    /// Those of a session that was opened.
-    Kept {
-        root: SessionId,
-        rows: Result<Vec<WorkflowRow>, StoreError>,
-    },
-}
 
 /// What is wrong with the model of a step, in a sentence's part. `ready`: whether a provider can be used.
 pub fn no_such_model(
@@ -140,7 +104,7 @@ impl Core {
             Ok(_) if self.crew.flows.len() >= MOST => {
                 Err(format!("this session has reached its limit of {MOST} workflows"))
             }
-            Ok(_) if self.crew.reading => Err(super::recruit::READING.into()),
+            Ok(_) if self.crew.reading => Err(crate::crew::state::READING.into()),
             Ok(_) if self.s.read_only => Err("this session is open read-only".into()),
             flow => flow,
         };
@@ -360,7 +324,7 @@ impl Core {
             .map(|(id, _)| id.clone())
             .collect();
         for step in anew {
-            self.change_step(no, &step, |s| *s = super::flow::FlowStep::default());
+            self.change_step(no, &step, |s| *s = crate::crew::flow_state::FlowStep::default());
         }
         self.run_flow(no, (None, None));
         Ok(format!("workflow w{no} continues: {done} of {all} steps are done and are not run again"))

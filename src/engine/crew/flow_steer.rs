@@ -6,9 +6,9 @@ use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId};
 use tiller_tool::crew::CrewAsk;
 
-use super::flow::{Flow, FlowStep, Held, Reply, Step, number};
 use crate::core::Core;
-use crate::core::services::lock;
+use crate::crew::flow_state::{Flow, FlowStep, Held, Reply, Step, number};
+use crate::lock::lock;
 
 /// Told to whatever a step wants that was given up.
 pub(super) const GIVEN_UP: &str = "the user abandoned this step";

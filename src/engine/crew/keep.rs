@@ -3,33 +3,24 @@
 use std::sync::Arc;
 
 use tiller_protocol::command::TurnCommand;
-use tiller_protocol::{
-    AgentState, ChildView, CommandBody, GoalView, Notice, NoticeKind, SendMode, SessionId,
-};
-use tiller_store::{AgentRow, Store, StoreError, Worked};
+use tiller_protocol::{AgentState, ChildView, CommandBody, Notice, NoticeKind, SendMode, SessionId};
+use tiller_store::{Store, StoreError};
 
-use super::flow_run::FlowMsg;
 use super::member::{Member, Order};
 use super::{Crew, CrewMsg, route};
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::flow_state::FlowMsg;
 use crate::crew::msg::ChildMsg;
+use crate::crew::state::Kept;
 use crate::money::budget::Spent;
 use crate::session::load;
-
-/// An agent from the store.
-pub(crate) struct Kept {
-    row: AgentRow,
-    /// What its session shows of its work.
-    seen: Worked,
-    goal: Option<GoalView>,
-}
 
 /// The agents of a session. Blocks.
 fn kept(store: &Store, root: SessionId) -> Result<Vec<Kept>, StoreError> {
     let rows = store.agents(root)?.into_iter();
     rows.map(|row| {
-        let goal = crate::goal::kept(store, row.session)?.map(|g| g.view().clone());
+        let goal = crate::goal::pursuit::kept(store, row.session)?.map(|g| g.view().clone());
         Ok(Kept { seen: store.worked(row.session)?, goal, row })
     })
     .collect()
@@ -164,7 +155,7 @@ impl Core {
         self.disband();
         let tasks = std::mem::take(&mut self.crew_ending);
         let all = futures_util::future::join_all(tasks);
-        if tokio::time::timeout(crate::core::quit::CREW, all).await.is_err() {
+        if tokio::time::timeout(crate::crew::state::CREW, all).await.is_err() {
             tracing::error!("agents did not end in time");
         }
     }

@@ -18,7 +18,7 @@ use crate::bus::Envelope;
 use crate::core::Core;
 use crate::core::msg::{Msg, REPORTS};
 use crate::core::services::World;
-use crate::prompts::compose::Goal;
+use crate::prompts::msg::Goal;
 use crate::session::load;
 
 /// Commands that may wait for a child.
@@ -163,7 +163,7 @@ impl Core {
         let profile = super::recruit::narrowed(order.profile, self.s.profile);
         let outside = order.brief.cli.as_ref().and_then(|cli| {
             let (adapter, transport) = self.program(cli).ok()?;
-            Some(super::outside::Outside::new(
+            Some(crate::crew::external::Outside::new(
                 adapter,
                 transport,
                 order.theirs.clone(),

@@ -53,13 +53,13 @@ pub(crate) struct Child {
     pub(crate) working: Option<Duration>,
     pub(crate) paused: bool,
     /// What waits for the end of a rest.
-    pub(crate) resting: Option<super::pause::Resting>,
+    pub(crate) resting: Option<crate::crew::state::Resting>,
     /// Messages on their way, and the commands that sent them.
     pub(crate) receipts: HashMap<QueueId, CommandId>,
     /// Ends of its own children, which its next entry tells, and in which words.
     pub(crate) heard: Vec<(AgentId, String)>,
     /// A program of another vendor does the work.
-    pub(crate) outside: Option<super::outside::Outside>,
+    pub(crate) outside: Option<crate::crew::external::Outside>,
 }
 
 /// What an agent has done, as it is kept.

@@ -201,5 +201,5 @@ pub fn from_elsewhere(mut row: AgentRow) -> AgentRow {
 /// What came out, for its row.
 pub(crate) fn words(report: &Report) -> String {
     let text = if report.done() || report.error.is_empty() { &report.summary } else { &report.error };
-    crate::job::cut(text.trim(), 2_000)
+    crate::job::words::cut(text.trim(), 2_000)
 }

@@ -69,9 +69,9 @@ pub(crate) enum CrewMsg {
     /// A child that ended was read again from the store.
     Revived { id: AgentId, w: Arc<World>, loaded: Box<Result<Loaded, StoreError>>, then: Vec<Envelope> },
     /// Of a workflow.
-    Flow(super::flow_run::FlowMsg),
+    Flow(crate::crew::flow_state::FlowMsg),
     /// The agents of a session that was opened.
-    Kept { root: SessionId, rows: Result<Vec<super::keep::Kept>, StoreError> },
+    Kept { root: SessionId, rows: Result<Vec<crate::crew::state::Kept>, StoreError> },
 }
 
 /// To a child from the main agent, and about the child's own limits.

@@ -1,16 +1,9 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
-mod cover;
-mod model;
-mod tool;
-mod words;
-
-use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_external::{Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
+use tiller_external::{Ending, Job, Limits, Said, Status};
 use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
@@ -18,52 +11,25 @@ use tiller_protocol::{
     TodoItem, ToolCall, ToolOutcome, Usage,
 };
 use tiller_store::Call;
-use tiller_tool::shell::Host;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::cover::Open;
-pub(super) use self::tool::diff_of;
 use super::CrewMsg;
-use super::outside_say::Holding;
-use super::pane::Pane;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::lock;
+use crate::crew::external::Open;
+use crate::crew::external::{FilesTrust, Outside};
 use crate::crew::msg::ExternalMsg;
+use crate::lock::lock;
 use crate::{Human, TrustOffer};
 
-/// What drives programs of other vendors.
-#[derive(Clone)]
-pub struct Programs {
-    pub adapters: Adapters,
-    /// Ends what they started, also when we die.
-    pub host: Host,
-    /// Where each adapter looks up its own vendor's variables.
-    pub lookup: Lookup,
-    /// Whether a folder's own files may steer a program.
-    pub trust: ProgramTrust,
-}
+mod cover;
+mod model;
+mod tool;
+mod words;
 
-/// Looks at what `adapter`'s program would read as its own configuration in a folder (absolute): a question about what
-/// the person has not agreed to; `None`: it may start. Reads a few small files.
-///
-/// The last argument: rules of the person that deny reading and that the program cannot be held to, in words. They are
-/// asked about in the same way.
-pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter, &[String]) -> Option<TrustOffer> + Send + Sync>;
-
-/// Whether the files that steer a program are trusted.
-pub(crate) enum FilesTrust {
-    /// All of them, in their present form.
-    Trusted,
-    /// The person has just agreed to those that were shown.
-    Agreed,
-    /// Some are not: the person is asked.
-    Open(Box<TrustOffer>),
-    /// The person, or the lack of one, forbids the start. With the reason.
-    Refused(Box<Notice>),
-}
+pub(super) use self::tool::diff_of;
 
 /// Bytes of one message in the talk, at most.
 const MESSAGE: usize = 1 << 20;
@@ -72,94 +38,6 @@ const WORDS: usize = 4 << 20;
 /// Columns and rows of a program's terminal, until its pane is shown.
 const SIZE: (u16, u16) = (120, 36);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-/// The program that an agent is, and what it has said since its last entry.
-pub(crate) struct Outside {
-    pub(crate) adapter: Arc<Adapter>,
-    pub(crate) transport: Option<Transport>,
-    /// Its own name for the talk, to go on with it.
-    pub(crate) theirs: Option<String>,
-    /// What was booked of the costs of that talk.
-    booked: Cost,
-    /// In the program's own spelling.
-    pub(crate) model: Option<String>,
-    text: String,
-    thinking: String,
-    /// Words since its turn began; the last of them are its answer.
-    said: String,
-    /// Bytes of words since its turn or its last call began.
-    words: usize,
-    /// It has said something since the last message to it.
-    spoke: bool,
-    /// Tools at work.
-    open: HashMap<String, Open>,
-    /// Calls whose states of the files may be kept at once.
-    room: Arc<tokio::sync::Semaphore>,
-    /// It is at work in its terminal, as who watches the folder was told.
-    covers: bool,
-    /// Its end was held back for what it did last.
-    held: bool,
-    /// It has told of what it used: whether it may go on is looked at when it does.
-    paid: bool,
-    /// It was started to do everything unasked.
-    unasked: bool,
-    /// One of its calls needed an approval that no one could give.
-    pub(super) refused: bool,
-    control: Option<tiller_external::Control>,
-    /// Its terminal, when it has one.
-    pub(super) pane: Pane,
-    /// Messages that its driver holds.
-    pub(super) holds: Vec<Holding>,
-}
-
-impl Outside {
-    pub(crate) fn new(
-        adapter: Arc<Adapter>,
-        transport: Option<Transport>,
-        theirs: Option<String>,
-        booked: Cost,
-        model: Option<String>,
-    ) -> Self {
-        Self {
-            adapter,
-            transport,
-            theirs,
-            booked,
-            model,
-            text: String::new(),
-            thinking: String::new(),
-            said: String::new(),
-            words: 0,
-            spoke: false,
-            open: HashMap::new(),
-            room: cover::room(),
-            covers: false,
-            held: false,
-            paid: false,
-            unasked: false,
-            refused: false,
-            control: None,
-            pane: Pane::default(),
-            holds: Vec::new(),
-        }
-    }
-
-    /// While it runs.
-    pub(super) fn control(&self) -> Option<&tiller_external::Control> {
-        self.control.as_ref()
-    }
-
-    /// One of its calls that is at work.
-    pub(super) fn open_call(&mut self, id: &str) -> Option<&mut Open> {
-        self.open.get_mut(id)
-    }
-
-    /// What it says from here on is another answer.
-    pub(super) fn new_words(&mut self) {
-        self.said.clear();
-        self.spoke = false;
-    }
-}
 
 impl Core {
     pub(crate) fn outside(&mut self) -> Option<&mut Outside> {
@@ -340,7 +218,7 @@ impl Core {
         }
         let works = matches!(said, Said::Text(_) | Said::Thinking(_) | Said::Tool(_) | Said::Ask(_));
         if works && let Some(why) = self.outside_overspent() {
-            return self.halt(TurnStatus::Limit, super::child::limit(why));
+            return self.halt(TurnStatus::Limit, crate::crew::state::limit(why));
         }
         let said = match said {
             Said::Ended(_) => match self.hold_end(turn, said) {

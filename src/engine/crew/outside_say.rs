@@ -10,14 +10,7 @@ use tiller_protocol::{
 
 use crate::core::Core;
 use crate::core::saves::Then;
-
-/// A message that the program's driver holds.
-pub(crate) struct Holding {
-    /// As the driver calls it.
-    no: u64,
-    id: QueueId,
-    message: Message,
-}
+use crate::crew::external::Holding;
 
 impl Core {
     /// Gives the running program what waits for it and was not given yet. Files that a message names are read when a

@@ -1,7 +1,6 @@
 //! The terminal of an agent that is a program: observers get what changes, and what the person does there
 //! reaches it.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use tiller_external::{Doing, Said, Source};
@@ -13,6 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::external::Pane;
 use crate::crew::msg::ExternalMsg;
 
 /// Between two pictures for one who looks: a frame.
@@ -25,18 +25,6 @@ const HISTORY: usize = 5_000;
 const KEYS: usize = 1_024;
 /// Bytes of one paste.
 const PASTE: usize = 4 << 20;
-
-/// What is known of a terminal, and who looks at it.
-#[derive(Default)]
-pub(crate) struct Pane {
-    pub(crate) view: PaneView,
-    /// Who waits for a change. The answer to an older question is not given any more.
-    lookers: HashMap<ClientId, AbortOnDropHandle<()>>,
-    /// Earliest moment at which observers are notified of the next frame.
-    from: Option<Instant>,
-    /// The title was told a moment ago; whether another has come since.
-    titled: Option<bool>,
-}
 
 impl Core {
     fn pane(&mut self) -> Option<&mut Pane> {

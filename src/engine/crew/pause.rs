@@ -2,20 +2,10 @@
 
 use tiller_protocol::event::TurnStatus;
 
-use super::child::limit;
 use super::purse::Answer;
 use crate::core::Core;
-
-/// What waits for the end of a rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resting {
-    /// The next request is to be made ready.
-    Prepare { may_compact: bool },
-    /// The request had not been answered yet; it goes out again.
-    Request { n: u32 },
-    /// The wait before another try is over.
-    Try { turn: u64, n: u32 },
-}
+use crate::crew::state::Resting;
+use crate::crew::state::limit;
 
 impl Core {
     pub(crate) fn pause(&mut self, paused: bool) {

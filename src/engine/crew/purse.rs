@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use tiller_protocol::{AgentId, AgentLimits, Cost};
 use tokio::sync::Notify;
 
-use crate::core::services::lock;
+use crate::lock::lock;
 use crate::money::budget::Spent;
 
 /// What an agent hears that wants to make a call.

@@ -10,11 +10,10 @@ use tiller_tool::crew::Brief;
 
 use super::member::{Member, Order};
 use crate::core::Core;
+use crate::crew::state::READING;
 
 /// Hint for agents that have no permission to delegate.
 const YOURSELF: &str = "do the work yourself";
-/// Names may be taken already.
-pub(super) const READING: &str = "the agents of this session are still being read: try again";
 /// Characters of a label.
 const LABEL: usize = 40;
 

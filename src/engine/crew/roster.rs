@@ -24,7 +24,7 @@ pub(crate) struct Crew {
     pub(crate) line: VecDeque<AgentId>,
     pub(crate) waits: Vec<WaitFor>,
     /// Workflows, by number.
-    pub(crate) flows: BTreeMap<u32, super::flow::Flow>,
+    pub(crate) flows: BTreeMap<u32, crate::crew::flow_state::Flow>,
     /// Numbers waits, and names agents.
     pub(crate) next: u64,
     pub(crate) names: u32,
@@ -77,7 +77,7 @@ impl Crew {
     /// The workflow that a member works for.
     pub(crate) fn flow_of(&self, id: &AgentId) -> Option<u32> {
         let step = self.members.get(id)?.order.brief.step.as_deref()?;
-        super::flow::number(super::flow::Step::of(step)?.flow)
+        crate::crew::flow_state::number(crate::crew::flow_state::Step::of(step)?.flow)
     }
 
     /// The next one that may start; those of a workflow that rests stay in line.

@@ -11,7 +11,7 @@ use super::CrewMsg;
 use crate::bus::{ClientId, Envelope, Place};
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::prompts::compose::Goal;
+use crate::prompts::msg::Goal;
 use crate::session::load;
 
 /// Sent by the engine itself; nobody hears the answers.

@@ -8,7 +8,8 @@ use tiller_tool::{Tool, Workspace};
 
 use super::member::Member;
 use crate::core::Core;
-use crate::core::services::{World, lock};
+use crate::core::services::World;
+use crate::lock::lock;
 
 /// Tools that only the main agent has, unless a role names them: they are about the person's own state.
 const MAINS: &[&str] = &["checkpoint", "restore"];

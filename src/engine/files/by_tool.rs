@@ -6,58 +6,15 @@ use tiller_protocol::{
     CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
 use tiller_store::{StepOf, Store};
-use tokio::sync::oneshot;
 
 use super::back::{self, Wishes};
-use super::record::Kept;
-use super::restore::{Gone, go, goal, off_thread};
+use super::msg::{Gone, Kept};
+use super::restore::{go, goal, off_thread};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::FilesMsg;
+use crate::files::msg::{Answer, Asked, Back, FilesMsg, Named};
 use crate::turn::Input;
-
-type Answer<T> = oneshot::Sender<Result<T, String>>;
-
-/// What a tool asks.
-pub(crate) enum Asked {
-    Name {
-        name: String,
-        call: String,
-        reply: Answer<String>,
-    },
-    Preview {
-        name: String,
-        reply: Answer<(EntryId, RestorePreview)>,
-    },
-    Restore {
-        entry: EntryId,
-        call: String,
-        reply: Answer<String>,
-    },
-    /// It was done, or could not be.
-    Gone {
-        back: Back,
-        gone: Box<Result<Gone, String>>,
-        reply: Answer<String>,
-    },
-}
-
-/// A way back that a tool goes.
-pub(crate) struct Back {
-    entry: EntryId,
-    call: String,
-    op: OpId,
-    /// In the log.
-    title: String,
-}
-
-/// A moment that the agent named. Its state is kept already; its entry comes at the next safe place.
-pub(crate) struct Named {
-    pub(crate) name: String,
-    /// The id that the entry will have.
-    pub(crate) entry: EntryId,
-}
 
 const OFF: &str = "the files of this folder are not kept: snapshots.enabled is false in config.toml";
 

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::back;
 use super::cut::Credited;
-use crate::core::services::lock;
+use crate::lock::lock;
 
 /// Work that may wait. A turn has a handful.
 const WAITING: usize = 256;
@@ -83,7 +83,7 @@ pub struct Keeper {
     /// The thread holds the other end; `None` until it is needed.
     work: Arc<Mutex<Option<SyncSender<Work>>>>,
     words: Words,
-    doings: Arc<Mutex<super::record::Doings>>,
+    doings: Arc<Mutex<crate::files::doings::Doings>>,
 }
 
 /// The snapshots, opened by the first work that needs them.
@@ -115,7 +115,7 @@ impl Keeper {
     }
 
     /// Who wrote what, of everybody who works in the folder.
-    pub(crate) fn doings(&self) -> Arc<Mutex<super::record::Doings>> {
+    pub(crate) fn doings(&self) -> Arc<Mutex<crate::files::doings::Doings>> {
         Arc::clone(&self.doings)
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod by_tool;
 mod crew;
 pub mod cut;
 pub(crate) mod did;
+pub(crate) mod doings;
 pub(crate) mod hunks;
 pub mod keeper;
 pub(crate) mod msg;
@@ -29,6 +30,6 @@ mod restore;
 mod undo;
 
 pub use keeper::{Keeper, Snapshots};
+pub(crate) use msg::{Gone, NotKept, Took, Waiting, Way};
 pub(crate) use others::{LastState, Watched};
-pub(crate) use record::{NotKept, Waiting};
-pub(crate) use restore::{Gone, Restored, Took, Way, off, off_thread, unknown};
+pub(crate) use restore::{off, off_thread, unknown};

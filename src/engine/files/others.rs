@@ -10,7 +10,7 @@ use tiller_store::{StepOf, StepRow, Store};
 
 use super::keeper::Words;
 use super::{back, cut};
-use crate::core::services::lock;
+use crate::lock::lock;
 
 /// The state that a session knows last. Read and moved on the thread of the snapshots only, so in their order.
 #[derive(Clone, Debug, Default)]

@@ -1,84 +1,32 @@
 //! Points and steps of the session, as they come in from the keeper's thread. They come after the entry or the call
 //! that they belong to, so nothing waits for them.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId, Time};
-use tiller_snapshot::{CallNote, FileDiff, Id, OpenCall, Snapshot, SnapshotError};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
+use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::{mpsc, oneshot};
 
-use super::back;
 use super::keeper::{Finished, Keeper, Word};
 use super::others::Watched;
-use super::outside::{self, OldFile};
+use super::{back, outside};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::lock;
-use crate::files::msg::FilesMsg;
-
-/// What is kept around one call.
-pub(crate) enum What {
-    /// The call declares what it writes.
-    Paths(Vec<PathBuf>),
-    /// It runs a command, which may write anything.
-    All,
-}
+use crate::files::msg::{Before, Beginning, FilesMsg, Kept, NotKept, Waiting, What};
+use crate::lock::lock;
 
 /// Snapshots that no session knows are kept so long.
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Until the last states must be written down.
 const LAST: Duration = Duration::from_secs(1);
-/// Writes that are remembered.
-const DOINGS: usize = 10_000;
-
-/// One state that was kept, or one change.
-pub(crate) struct Kept {
-    /// What somebody else had changed before it.
-    pub(super) others: Option<StepRow>,
-    /// None for a point.
-    pub(super) before: Option<Id>,
-    pub(super) began: Option<Time>,
-    pub(super) after: Snapshot,
-    pub(super) files: Vec<StepFile>,
-    /// Until the rows are written, a kill leaves this.
-    pub(super) open: Option<OpenCall>,
-}
-
-/// The state after a call is being kept.
-pub(crate) struct Waiting(oneshot::Receiver<Result<Kept, SnapshotError>>);
-
-impl Waiting {
-    /// What came of it.
-    pub(crate) async fn kept(self) -> Option<Result<Kept, SnapshotError>> {
-        self.0.await.ok()
-    }
-}
-
-/// A state could not be kept.
-pub(crate) struct NotKept(pub(crate) SnapshotError);
-
 fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, SnapshotError> {
     match what {
         What::Paths(paths) => shadow.snapshot_touched(paths),
         What::All => shadow.snapshot(),
     }
-}
-
-/// The state before a call, and what is to be looked at after it.
-pub(crate) struct Before {
-    id: Id,
-    began: Time,
-    others: Option<StepRow>,
-    what: What,
-    watched: Watched,
-    open: Option<OpenCall>,
-    /// Copies of files that no state covers.
-    pub(crate) outside: Vec<OldFile>,
 }
 
 /// Keeps the state before a call. Waited for: the call must not change anything before.
@@ -93,9 +41,6 @@ pub(crate) async fn before(
 ) -> Result<Before, SnapshotError> {
     kept_before(keeper, begin(keeper, what, watched, call)).await
 }
-
-/// A state that is being kept.
-pub(crate) type Beginning = oneshot::Receiver<Result<Before, SnapshotError>>;
 
 /// The same of a call that does not wait for us.
 pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String) -> Beginning {
@@ -147,36 +92,6 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
         let files = back::named(&files);
         Ok(Kept { others: b.others, before: Some(b.id), began: Some(b.began), after, files, open: b.open })
     }))
-}
-
-/// What calls wrote that named their files: by path, and by what they left there.
-#[derive(Debug, Default)]
-pub(crate) struct Doings(VecDeque<Doing>);
-
-#[derive(Debug)]
-struct Doing {
-    session: SessionId,
-    path: PathBuf,
-    left: Option<Id>,
-    time: Time,
-}
-
-impl Doings {
-    fn wrote(&mut self, session: SessionId, files: &[FileDiff], time: Time) {
-        for d in files {
-            let left = d.after.map(|e| e.id);
-            self.0.push_back(Doing { session, path: d.path.clone(), left, time });
-        }
-        let over = self.0.len().saturating_sub(DOINGS);
-        self.0.drain(..over);
-    }
-
-    /// Whether somebody else than `session` left the file so, since then.
-    fn others(&self, session: SessionId, file: &FileDiff, since: Time) -> bool {
-        let recent = self.0.iter().rev().take_while(|d| d.time >= since);
-        let last = recent.into_iter().find(|d| d.path == file.path);
-        last.is_some_and(|d| d.session != session && d.left == file.after.map(|e| e.id))
-    }
 }
 
 /// Writes rows down, in the order of their states.

@@ -2,72 +2,26 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::compare::NotTaken;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::{RestorePreview, RestoreWhat, StepFile};
 use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, SessionId};
 use tiller_snapshot::{Goal, SnapshotError};
-use tiller_store::{StepOf, StepRow, Store};
+use tiller_store::{StepOf, Store};
 
 use super::back::{self, Wishes};
 use super::keeper::Keeper;
 use super::others::Watched;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::files::msg::FilesMsg;
+use crate::files::msg::{FilesMsg, Gone, Restored, Way};
 use crate::session::load::blocking;
-use crate::undo::undoing::Rest;
 
 /// Files that the model is told of by name.
 const TOLD: usize = 20;
-
-/// A restore that was carried out, or could not be.
-pub(crate) struct Restored {
-    pub(super) no: u64,
-    pub(super) client: ClientId,
-    pub(super) cause: CommandId,
-    pub(super) session: SessionId,
-    pub(super) op: OpId,
-    /// In the log.
-    pub(super) title: String,
-    pub(super) of: Option<OpId>,
-    /// Where the conversation goes as well.
-    pub(super) talk: Option<EntryId>,
-    pub(super) entry: Option<EntryId>,
-    /// What is undone after it.
-    pub(super) rest: Option<Rest>,
-    /// It failed and always will: this closes the operation that it was to undo.
-    pub(super) closes: Option<OpChange>,
-    pub(super) result: Result<Gone, Notice>,
-}
-
-/// What was done, which files changed, and what somebody else had changed before.
-pub(crate) struct Gone {
-    pub(crate) done: tiller_snapshot::Restored,
-    pub(crate) files: Vec<StepFile>,
-    pub(crate) others: Option<StepRow>,
-    pub(crate) way: Way,
-}
-
-/// What it was that changed them.
-pub(crate) enum Way {
-    /// Going back, or undoing that.
-    Back,
-    /// They were taken from another branch.
-    Took(Took),
-    /// The diff review took them back as a whole.
-    Rejected,
-}
-
-/// What was taken, and what was not.
-pub(crate) struct Took {
-    pub(crate) from: String,
-    pub(crate) not: Vec<NotTaken>,
-}
 
 pub(crate) fn off() -> Notice {
     Notice::new(NoticeKind::User, "no file states are kept for this folder")

@@ -4,13 +4,14 @@ use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Goal, SnapshotError};
 
 use super::back::{self, Wishes};
-use super::restore::{Restored, attempt, off, off_thread, unknown};
+use super::msg::Restored;
+use super::restore::{attempt, off, off_thread, unknown};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::msg::FilesMsg;
+use crate::files::msg::Rest;
 use crate::undo::Next;
-use crate::undo::undoing::Rest;
 
 impl Core {
     pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {

@@ -8,8 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::compact;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
+use crate::goal::pursuit::Checked;
 use crate::job::text_of;
 use crate::prompts::msg::PromptMsg;
 
@@ -18,16 +19,6 @@ const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
 const READ: usize = 60_000;
 /// Tokens of its answer.
 const ANSWER: u64 = 1_000;
-
-/// What a check found.
-pub(crate) struct Checked {
-    pub(super) no: u64,
-    pub(super) holds: bool,
-    /// What it said; for the model and the person.
-    pub(super) said: String,
-    /// The command that ran, and how it ended.
-    pub(super) ran: Option<(String, Option<i32>)>,
-}
 
 impl Core {
     /// Who judges, where no command does.

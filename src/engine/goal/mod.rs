@@ -1,62 +1,26 @@
 //! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
 
-mod check;
-
-use serde::{Deserialize, Serialize};
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{
     CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, Notice, NoticeKind, QueueId,
-    Queued, QueuedState, SendMode, SessionId,
+    Queued, QueuedState, SendMode,
 };
-use tiller_store::{Store, StoreError};
 
 use crate::bus::ClientId;
 use crate::core::Core;
+use crate::goal::pursuit::{Pursuit, key};
 
-pub(crate) use check::Checked;
+mod check;
+pub(crate) mod pursuit;
+
+pub(crate) use crate::goal::pursuit::Checked;
 
 /// Turns at most.
 const TURNS: u32 = 1_000;
 /// Characters of the goal, and of what a check says to the model.
 const TEXT: usize = 8_000;
 const SAID: usize = 4_000;
-
-/// A goal and what belongs to it. Kept as it is, so that it survives a restart.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Pursuit {
-    view: GoalView,
-    /// What the session had cost when it began.
-    from: Cost,
-    /// The message that waits to begin its next turn.
-    queued: Option<QueueId>,
-}
-
-fn key(session: SessionId) -> String {
-    format!("goal:{session}")
-}
-
-/// What was pursued when the session was left. It waits for the person. Blocks.
-pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, StoreError> {
-    let kept = store.meta(&key(id))?;
-    let mut pursuit = kept.and_then(|text| serde_json::from_str::<Pursuit>(&text).ok());
-    if let Some(p) = pursuit.as_mut().filter(|p| p.view.state.active()) {
-        p.view.state = GoalState::Stopped;
-        p.view.last = "Tiller ended in the meantime".into();
-    }
-    Ok(pursuit)
-}
-
-impl Pursuit {
-    /// Whether this message is one of its own.
-    pub(crate) fn owns(&self, q: &Queued) -> bool {
-        self.queued == Some(q.id)
-    }
-
-    pub(crate) fn view(&self) -> &GoalView {
-        &self.view
-    }
-}
 
 impl Core {
     pub(crate) fn goal_command(&mut self, client: ClientId, cause: CommandId, command: GoalCommand) {

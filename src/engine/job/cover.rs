@@ -15,11 +15,11 @@ use crate::turn::CallResult;
 
 impl Job {
     /// Keeps the files as they are before the call changes them. `None`: there is nothing to keep, or it is switched off.
-    pub(super) async fn files_before(&self) -> Option<Result<record::Before, SnapshotError>> {
+    pub(super) async fn files_before(&self) -> Option<Result<crate::files::msg::Before, SnapshotError>> {
         let what = match (self.tool.touch(), self.paths.is_empty()) {
             (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
-            (Touch::Execute, _) => record::What::All,
-            (_, false) => record::What::Paths(self.paths.clone()),
+            (Touch::Execute, _) => crate::files::msg::What::All,
+            (_, false) => crate::files::msg::What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
         let keeper = self.w.files.as_ref()?;

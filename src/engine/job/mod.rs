@@ -1,9 +1,5 @@
 //! One tool call on its own task: judged, asked about, run.
 
-mod cover;
-mod decide;
-mod words;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,8 +16,13 @@ use crate::core::services::World;
 use crate::files::record;
 use crate::questions::permission::Permit;
 use crate::turn::CallResult;
+use crate::turn::msg::CallDone;
 use crate::undo::before::{self, Reviews};
 use crate::watching::Writes;
+
+mod cover;
+mod decide;
+pub(crate) mod words;
 
 pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
 
@@ -29,18 +30,6 @@ pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);
 /// Longest command of the person's that the model is told.
 const CHANGED: usize = 10_000;
-
-/// How a call ended, with its row for the audit.
-pub(crate) struct CallDone {
-    pub(crate) result: CallResult,
-    /// What it did to the files, once that is known.
-    pub(crate) step: Option<crate::files::Waiting>,
-    pub(crate) audit: AuditRow,
-    /// What it ran with, where the person changed that.
-    pub(crate) args: Option<Value>,
-    /// Files that it declared to write, and did not fail to.
-    pub(crate) wrote: Vec<PathBuf>,
-}
 
 pub(crate) struct Job {
     pub(crate) w: Arc<World>,

@@ -1,35 +1,18 @@
 //! Prices and books: what each call cost, and what the model is told of its budget.
 
-pub mod budget;
-
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
 use tiller_provider::{Provider, ProviderError, models, registry};
-use tiller_store::{Call, StoreError};
+use tiller_store::Call;
 
 use crate::core::Core;
-use crate::core::services::World;
-use crate::crew::{Purse, Tiers};
+use crate::crew::Purse;
+use crate::money::today::Today;
 
-/// What was spent on a day, by everybody.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Today {
-    pub(crate) all: Cost,
-    pub(crate) tiers: Tiers,
-}
-
-/// The books of the present day. Reads the store: blocks.
-pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
-    let day = w.store.day(w.clock.now());
-    let mut spent = HashMap::new();
-    for tier in ["fast", "main", "deep"] {
-        spent.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
-    }
-    Ok(Today { all: w.store.spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
-}
+pub mod budget;
+pub(crate) mod today;
 
 /// A hard limit that cannot be kept, because the model has no price.
 #[derive(Clone, Debug)]

@@ -2,15 +2,15 @@
 //! and without a trace in the conversation, so that neither the turn in flight nor the prefix notices it.
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
+use tiller_protocol::{CommandId, Notice, NoticeKind};
+use tokio_util::sync::CancellationToken;
 
 use crate::bus::ClientId;
 use crate::context::compact;
 use crate::context::msg::ContextMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::prompts::shell_line::RunningLine;
-use tokio_util::sync::CancellationToken;
+use crate::prompts::msg::{Aside, LINE, RunningLine};
 
 const PROMPT: &str = include_str!("../../../assets/prompts/aside.md");
 /// Of the model's window, how much the conversation may fill, in percent; about 2.5 characters a token.
@@ -19,18 +19,6 @@ const FILL: u64 = 50;
 const WINDOW: u64 = 100_000;
 /// Tokens of the answer at most.
 const ANSWER: u64 = 4_000;
-
-/// What it is called where it is stopped.
-pub(crate) const LINE: &str = "aside";
-
-/// An answer, or why there is none.
-pub(crate) struct Aside {
-    client: ClientId,
-    cause: CommandId,
-    model: ModelRef,
-    question: String,
-    result: Result<String, Notice>,
-}
 
 impl Core {
     pub(crate) fn aside(&mut self, client: ClientId, cause: CommandId, question: &str) {

@@ -1,7 +1,6 @@
 //! A line comment that ends in `tiller!`, in a file that the person changed, asks for a turn: where that is
 //! switched on (`watch.comments`). Each comment asks once for as long as it stands there.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::Human;
-use crate::prompts::msg::PromptMsg;
+use crate::prompts::msg::{Comment, Found, PromptMsg};
 
 /// What it ends in.
 const MARK: &str = "tiller!";
@@ -22,30 +21,6 @@ const BYTES: u64 = 512 << 10;
 const FILES: usize = 50;
 /// Who hears of it when it cannot be sent: nobody asked on a screen.
 const NOBODY: ClientId = ClientId(u64::MAX);
-
-/// A line number from 1 on, and the words.
-pub(crate) type Comment = (usize, String);
-
-/// Comments that stand in a file now.
-pub(crate) struct Found {
-    path: String,
-    comments: Vec<Comment>,
-}
-
-/// What each file asked for when it was looked at last.
-#[derive(Default)]
-pub(crate) struct Asked(HashMap<String, Vec<String>>);
-
-impl Asked {
-    /// Those that are new.
-    fn news(&mut self, found: &Found) -> Vec<Comment> {
-        let before = self.0.remove(&found.path).unwrap_or_default();
-        if !found.comments.is_empty() {
-            self.0.insert(found.path.clone(), found.comments.iter().map(|(_, text)| text.clone()).collect());
-        }
-        found.comments.iter().filter(|(_, text)| !before.contains(text)).cloned().collect()
-    }
-}
 
 /// The comments of a text that end in the mark, without it.
 fn comments(text: &str) -> Vec<Comment> {
@@ -118,6 +93,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompts::msg::Asked;
 
     #[test]
     fn only_line_comments_that_end_in_the_mark_count_and_each_once() {

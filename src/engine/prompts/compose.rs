@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared};
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
@@ -16,19 +15,16 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::{ClientId, Place};
 use crate::context::layers::{self, Facts, Layers};
 use crate::context::mentions;
-use crate::context::shorten::{self, Prefix};
+use crate::context::shorten::{self};
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::World;
-use crate::money::{self, Today};
-use crate::prompts::msg::PromptMsg;
+use crate::money;
+use crate::prompts::msg::{Composed, Goal, Item, PrefixTask, PromptMsg};
 use crate::prompts::named;
 use crate::turn::Input;
-
-/// The layers of the system prompt, read in the background when a session starts.
-pub(crate) type PrefixTask = Shared<BoxFuture<'static, Arc<Layers>>>;
 
 /// Before a session is open.
 pub(crate) fn no_prefix() -> PrefixTask {
@@ -50,35 +46,6 @@ pub(crate) fn prefix(w: &World, facts: Facts) -> PrefixTask {
     }
     .boxed()
     .shared()
-}
-
-/// Where a message goes.
-#[derive(Clone, Debug)]
-pub(crate) enum Goal {
-    /// Begins a turn. The client that sent it hears why if it cannot.
-    Prompt { client: Option<(ClientId, CommandId)> },
-    /// Joins the turn in flight.
-    Steer { turn: u64 },
-    /// Goes on with what stands there.
-    Continue { cause: CommandId },
-}
-
-/// A message whose attachments were read.
-pub(crate) struct Item {
-    pub(crate) id: Option<QueueId>,
-    pub(crate) message: Message,
-    pub(crate) content: Result<Vec<Part>, Notice>,
-}
-
-/// Ready to go out.
-pub(crate) struct Composed {
-    pub(crate) goal: Goal,
-    pub(crate) items: Vec<Item>,
-    pub(crate) prefix: Option<Prefix>,
-    /// What was spent today, where that is limited.
-    pub(crate) today: Option<Today>,
-    /// See `busy`; 0 for steering, which belongs to its turn.
-    pub(crate) no: u64,
 }
 
 impl Core {
@@ -162,9 +129,10 @@ impl Core {
             };
             let today = match books {
                 // What cannot be read now is what was known before.
-                Some(w) => {
-                    tokio::task::spawn_blocking(move || money::today(&w)).await.ok().and_then(Result::ok)
-                }
+                Some(w) => tokio::task::spawn_blocking(move || money::today::today(&w))
+                    .await
+                    .ok()
+                    .and_then(Result::ok),
                 None => None,
             };
             writes.look(&me, &workspace).await;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tiller_protocol::view::Mention;
 use tokio::sync::Mutex;
 
-use crate::core::services::lock;
+use crate::lock::lock;
 use crate::prompts::symbols::{self, Symbol};
 
 /// Files looked at, at most.

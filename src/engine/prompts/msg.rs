@@ -1,13 +1,19 @@
 //! What the tasks that prepare and follow a person's message report to the engine's loop.
 
-use tiller_protocol::TodoItem;
-use tiller_protocol::view::AuditRow;
-use tokio::sync::oneshot;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
-use crate::goal::Checked;
-use crate::prompts::comments::Found;
-use crate::prompts::compose::Composed;
-use crate::prompts::shell_line::ShellDone;
+use futures_util::future::{BoxFuture, Shared};
+use tiller_protocol::view::{AuditRow, ShellLineView};
+use tiller_protocol::{CommandId, Message, ModelRef, Notice, Part, QueueId, Time, TodoItem, ToolOutcome};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::{ClientId, Place};
+use crate::context::layers::Layers;
+use crate::context::msg::Prefix;
+use crate::goal::pursuit::Checked;
+use crate::money::today::Today;
 
 /// A report about a message that is prepared, a line of the person's shell, a goal, or the todo list.
 pub(crate) enum PromptMsg {
@@ -24,3 +30,126 @@ pub(crate) enum PromptMsg {
         reply: oneshot::Sender<Result<(), String>>,
     },
 }
+
+/// A line number from 1 on, and the words.
+pub(crate) type Comment = (usize, String);
+
+/// Comments that stand in a file now.
+pub(crate) struct Found {
+    pub(crate) path: String,
+    pub(crate) comments: Vec<Comment>,
+}
+
+/// What each file asked for when it was looked at last.
+#[derive(Default)]
+pub(crate) struct Asked(HashMap<String, Vec<String>>);
+
+impl Asked {
+    /// Those that are new.
+    pub(crate) fn news(&mut self, found: &Found) -> Vec<Comment> {
+        let before = self.0.remove(&found.path).unwrap_or_default();
+        if !found.comments.is_empty() {
+            self.0.insert(found.path.clone(), found.comments.iter().map(|(_, text)| text.clone()).collect());
+        }
+        found.comments.iter().filter(|(_, text)| !before.contains(text)).cloned().collect()
+    }
+}
+
+/// The layers of the system prompt, read in the background when a session starts.
+pub(crate) type PrefixTask = Shared<BoxFuture<'static, Arc<Layers>>>;
+
+/// Where a message goes.
+#[derive(Clone, Debug)]
+pub(crate) enum Goal {
+    /// Begins a turn. The client that sent it hears why if it cannot.
+    Prompt { client: Option<(ClientId, CommandId)> },
+    /// Joins the turn in flight.
+    Steer { turn: u64 },
+    /// Goes on with what stands there.
+    Continue { cause: CommandId },
+}
+
+/// A message whose attachments were read.
+pub(crate) struct Item {
+    pub(crate) id: Option<QueueId>,
+    pub(crate) message: Message,
+    pub(crate) content: Result<Vec<Part>, Notice>,
+}
+
+/// Ready to go out.
+pub(crate) struct Composed {
+    pub(crate) goal: Goal,
+    pub(crate) items: Vec<Item>,
+    pub(crate) prefix: Option<Prefix>,
+    /// What was spent today, where that is limited.
+    pub(crate) today: Option<Today>,
+    /// See `busy`; 0 for steering, which belongs to its turn.
+    pub(crate) no: u64,
+}
+
+/// Lines of the person's: which of them runs, and those that wait for its end.
+#[derive(Default)]
+pub(crate) struct TypedLines {
+    pub(crate) running: Option<ShellLineView>,
+    pub(crate) waiting: VecDeque<Typed>,
+}
+
+impl TypedLines {
+    /// As clients show them, in the order in which they were typed.
+    pub(crate) fn views(&self) -> Vec<ShellLineView> {
+        let waiting = self.waiting.iter().map(|t| t.view.clone());
+        self.running.iter().cloned().chain(waiting).collect()
+    }
+}
+
+/// A line that was typed and does not run yet.
+pub(crate) struct Typed {
+    pub(crate) place: Place,
+    pub(crate) line: String,
+    pub(crate) view: ShellLineView,
+}
+
+/// A line that runs, and how to end it.
+pub(crate) struct RunningLine {
+    pub(crate) line: String,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) hard: CancellationToken,
+}
+
+/// A line that has run.
+pub(crate) struct ShellDone {
+    pub(crate) id: String,
+    pub(crate) place: Place,
+    /// The head that was open when it was typed.
+    pub(crate) head: String,
+    pub(crate) line: String,
+    pub(crate) share: bool,
+    pub(crate) output: String,
+    pub(crate) exit: Option<i32>,
+    pub(crate) time: Time,
+    pub(crate) seconds: f64,
+    pub(crate) outcome: ToolOutcome,
+}
+
+/// What it is called where it is stopped.
+pub(crate) const LINE: &str = "aside";
+
+/// An answer, or why there is none.
+pub(crate) struct Aside {
+    pub(crate) client: ClientId,
+    pub(crate) cause: CommandId,
+    pub(crate) model: ModelRef,
+    pub(crate) question: String,
+    pub(crate) result: Result<String, Notice>,
+}
+
+/// What a message names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Diff,
+    /// By the beginning of its id.
+    Session(String),
+}
+
+/// The text of it, to be attached.
+pub(crate) type Texts = Vec<(Named, Option<String>)>;

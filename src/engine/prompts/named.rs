@@ -11,6 +11,7 @@ use tiller_store::{Filter, Store};
 
 use crate::context::compact;
 use crate::core::Core;
+use crate::prompts::msg::{Named, Texts};
 
 /// The words behind the `@`.
 const DIFF: &str = "diff";
@@ -28,17 +29,6 @@ const PREVIEW: usize = 600;
 
 /// Looks for them; reads the store, so it may block.
 pub(crate) type Look = Box<dyn FnOnce() -> Vec<Mention> + Send>;
-
-/// What a message names.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named {
-    Diff,
-    /// By the beginning of its id.
-    Session(String),
-}
-
-/// The text of it, to be attached.
-pub(crate) type Texts = Vec<(Named, Option<String>)>;
 
 fn named(path: &str, root: &Path) -> Option<Named> {
     let what = match path.strip_prefix(SESSION) {

@@ -9,7 +9,7 @@ use crate::bus::ClientId;
 use crate::context::clean;
 use crate::core::Core;
 use crate::core::saves::Then;
-use crate::prompts::compose::Goal;
+use crate::prompts::msg::Goal;
 use crate::turn::Input;
 
 /// Messages that may wait.

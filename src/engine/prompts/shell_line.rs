@@ -4,30 +4,25 @@
 //! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
 //! ones wait their turn, and clients are told of both.
 
-use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
 use serde_json::json;
-use tiller_protocol::event::ToolEvent;
+use tiller_protocol::event::{ReplyEvent, ToolEvent};
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::{AuditRow, ShellLineView};
-use tiller_protocol::{
-    CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, Time, ToolOutcome,
-    event::ReplyEvent,
-};
+use tiller_protocol::{CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part};
 use tiller_tool::shell::run_line;
 use tiller_tool::{ToolError, run_guarded};
-use tokio_util::sync::CancellationToken;
 
-use crate::bus::{ClientId, Place};
+use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::lock;
 use crate::job::{WHAT, cut, failed, outcome_word, text_of};
-use crate::prompts::msg::PromptMsg;
+use crate::lock::lock;
+use crate::prompts::msg::{PromptMsg, RunningLine, ShellDone, Typed};
 use crate::turn::Input;
 
 /// Characters of output kept in the note of a private line.
@@ -35,50 +30,6 @@ const NOTE: usize = 4_000;
 
 /// Ends the name of the shell in which the lines of the person run; the agent's has none of it.
 const OWN: &str = "!";
-
-/// Lines of the person's: which of them runs, and those that wait for its end.
-#[derive(Default)]
-pub(crate) struct TypedLines {
-    running: Option<ShellLineView>,
-    waiting: VecDeque<Typed>,
-}
-
-impl TypedLines {
-    /// As clients show them, in the order in which they were typed.
-    pub(crate) fn views(&self) -> Vec<ShellLineView> {
-        let waiting = self.waiting.iter().map(|t| t.view.clone());
-        self.running.iter().cloned().chain(waiting).collect()
-    }
-}
-
-/// A line that was typed and does not run yet.
-struct Typed {
-    place: Place,
-    line: String,
-    view: ShellLineView,
-}
-
-/// A line that runs, and how to end it.
-pub(crate) struct RunningLine {
-    pub(crate) line: String,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) hard: CancellationToken,
-}
-
-/// A line that has run.
-pub(crate) struct ShellDone {
-    id: String,
-    place: Place,
-    /// The head that was open when it was typed.
-    head: String,
-    line: String,
-    share: bool,
-    output: String,
-    exit: Option<i32>,
-    time: Time,
-    seconds: f64,
-    outcome: ToolOutcome,
-}
 
 fn started(view: &ShellLineView) -> EventBody {
     EventBody::Tool(ToolEvent::ShellStarted { line: view.clone() })
@@ -265,9 +216,9 @@ impl Core {
 
     /// Ends a background process, or a line of the person's.
     pub(crate) fn stop_process(&mut self, client: ClientId, cause: CommandId, id: String) {
-        if id == crate::prompts::aside::LINE {
+        if id == crate::prompts::msg::LINE {
             // Whichever are asked on the side now.
-            let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::aside::LINE));
+            let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::msg::LINE));
             asides.for_each(|(_, line)| line.cancel.cancel());
             return;
         }

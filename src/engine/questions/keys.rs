@@ -1,8 +1,7 @@
 //! Keys that the person enters. They go into the key file and nowhere else: no event, no entry and no log
 //! holds one.
 
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use tiller_protocol::command::KeyText;
 use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
@@ -12,45 +11,12 @@ use tiller_provider::{ProviderError, Providers, models};
 
 use crate::bus::ClientId;
 use crate::core::Core;
+use crate::core::given::{Failed, Keys, Tried};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 
 /// Longest key, in bytes.
 const LONGEST: usize = 16 << 10;
-
-/// How keys are kept.
-#[derive(Clone)]
-pub struct Keys {
-    /// The key file (0600). Its folder is made where there is none.
-    pub file: PathBuf,
-    /// Makes the providers anew, from the settings and the key file.
-    pub rebuild: Arc<dyn Fn() -> Providers + Send + Sync>,
-    /// What would become of a key that is entered for the provider of this name.
-    pub entered: Arc<dyn Fn(&str) -> Entered + Send + Sync>,
-    /// From now on this text is masked in everything that is written.
-    pub learn: Arc<dyn Fn(&str) + Send + Sync>,
-}
-
-/// A key that was kept, or not, and what its server said to it.
-pub(crate) struct Tried {
-    client: ClientId,
-    cause: CommandId,
-    provider: String,
-    file: PathBuf,
-    providers: Option<Providers>,
-    /// The variable that it is used instead of.
-    over: Option<String>,
-    result: Result<(), Failed>,
-}
-
-enum Failed {
-    /// Not kept.
-    Wrong(String),
-    /// Kept, but it could not be tried.
-    Untried(ProviderError),
-    /// The server does not take it; what was there before is back.
-    Refused(ProviderError),
-}
 
 impl Core {
     pub(crate) fn store_key(&mut self, client: ClientId, cause: CommandId, provider: String, key: &KeyText) {

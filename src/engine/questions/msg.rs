@@ -4,10 +4,10 @@ use tiller_protocol::view::AuditRow;
 use tiller_protocol::{AgentId, AskBody, AskReply};
 use tokio::sync::oneshot;
 
-use crate::core::settings::Read;
+use crate::core::given::Agreed;
+use crate::core::given::Read;
+use crate::core::given::Tried;
 use crate::questions::about::About;
-use crate::questions::keys::Tried;
-use crate::questions::trust::Agreed;
 
 /// A question, its answer, or a decision.
 pub(crate) enum QuestionMsg {

@@ -3,22 +3,10 @@
 
 use std::path::PathBuf;
 
-use tiller_protocol::{CommandId, Profile, SessionId};
-use tiller_store::{Store, StoreError};
+use tiller_protocol::{CommandId, Profile};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-
-/// Where the profile from before is kept, so that it survives a restart.
-fn key(session: SessionId) -> String {
-    format!("before_plan:{session}")
-}
-
-/// What is kept. A session that came from elsewhere gets no more than it would have had without. Blocks.
-pub(crate) fn before(store: &Store, id: SessionId, foreign: bool) -> Result<Option<Profile>, StoreError> {
-    let kept = store.meta(&key(id))?.and_then(|name| name.parse::<Profile>().ok());
-    Ok(kept.map(|p| if foreign { p.min(Profile::Ask) } else { p }))
-}
 
 /// What the model is told of a new profile.
 pub(crate) fn news(profile: Profile) -> String {
@@ -41,7 +29,10 @@ impl Core {
         let before = (to == Profile::Plan).then_some(self.s.profile);
         if before != self.s.before_plan {
             self.s.before_plan = before;
-            drop(self.w.store.set_meta(&key(self.s.id), before.map(|p| p.name().to_owned())));
+            drop(self.w.store.set_meta(
+                &crate::session::kept::before_plan_key(self.s.id),
+                before.map(|p| p.name().to_owned()),
+            ));
         }
     }
 

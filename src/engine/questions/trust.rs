@@ -1,48 +1,12 @@
 //! The question about what a folder brings. Until the person says yes, nothing of it is loaded.
 
-use std::sync::Arc;
-
-use tiller_config::agents::Definitions;
-use tiller_permit::Rule;
-use tiller_protocol::ask::TrustItem;
 use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
 use tokio::sync::oneshot;
 
 use crate::core::Core;
+use crate::core::given::{Agreed, TrustOffer};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
-
-/// What a yes brings in, made from the bytes that were hashed.
-#[derive(Clone, Debug, Default)]
-pub struct Agreed {
-    pub rules: Vec<Rule>,
-    /// It brings settings: they are read again, and hold at once.
-    pub settings: bool,
-    /// Kinds of agents that there are from now on; `None`: it brings none.
-    pub roles: Option<Definitions>,
-    /// Agents, skills and workflows that it brings.
-    pub agents: usize,
-    pub skills: usize,
-    pub workflows: usize,
-    /// What could not be read, each with its place.
-    pub wrong: Vec<Notice>,
-}
-
-/// Keeps the person's word. True: trust exactly what was shown. False: never, and nothing is brought in.
-/// May block. An error is a sentence.
-pub type TrustDecide = Arc<dyn Fn(bool) -> Result<Agreed, String> + Send + Sync>;
-
-/// What is asked at the start, where a person is there.
-#[derive(Clone)]
-pub struct TrustOffer {
-    pub folder: String,
-    pub items: Vec<TrustItem>,
-    /// There was a yes, to other content.
-    pub changed: bool,
-    /// The person said never: nothing is asked.
-    pub never: bool,
-    pub decide: TrustDecide,
-}
 
 impl Core {
     /// Asks. No answer and "not now" change nothing.

@@ -5,64 +5,22 @@ use std::sync::Arc;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    Ask, AskBody, BranchName, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId,
-    Queued, QueuedState, SessionId, TodoItem,
+    AskBody, BranchName, CommandId, EventBody, Notice, NoticeKind, QueuedState, SessionId,
 };
-use tiller_store::{Running, Store, StoreError, Tail};
+use tiller_store::{Store, StoreError};
 
 use super::held::Held;
 use super::load::blocking;
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::lock;
+use crate::lock::lock;
 use crate::questions::about::About;
-use crate::session::msg::SessionMsg;
+use crate::session::msg::{Going, SessionMsg, There, Went};
 use crate::undo::before::Reviews;
-use crate::undo::undoing::Rest;
-
-/// Where to go, and what the log says of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Going {
-    pub(crate) head: String,
-    /// In the log.
-    pub(crate) title: String,
-    /// The operation that is undone or done again by it. Such a way never ends in only looking.
-    pub(crate) of: Option<OpId>,
-    /// Where the branch begins when it is not there any more.
-    pub(crate) at: Option<Option<EntryId>>,
-    /// What is undone after it.
-    pub(crate) rest: Option<Rest>,
-}
-
-/// A branch, as the store gives it.
-pub(crate) struct Went {
-    no: u64,
-    client: ClientId,
-    cause: CommandId,
-    going: Going,
-    /// `Ok(None)`: there is no such branch any more.
-    result: Result<Option<There>, StoreError>,
-}
-
-/// What belongs to a branch alone.
-struct There {
-    held: Held,
-    /// Who has it open, when that is not us.
-    holder: Option<String>,
-    label: String,
-    archived: bool,
-    path: Vec<Arc<Entry>>,
-    tail: Tail,
-    todos: Vec<TodoItem>,
-    queue: Vec<Queued>,
-    asks: Vec<Ask>,
-    pending: Vec<EntryBody>,
-    running: Option<Running>,
-}
 
 /// Takes and reads it; `None`: it is not there.
 async fn there(

@@ -10,23 +10,13 @@ use crate::bus::ClientId;
 use crate::context::compaction::summarise;
 use crate::context::{compact, request};
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::session::msg::SessionMsg;
+use crate::session::msg::{Carried, SessionMsg};
 
 /// What the summariser is told.
 const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
-
-/// A summary of a branch, or why there is none.
-pub(crate) struct Carried {
-    no: u64,
-    client: ClientId,
-    cause: CommandId,
-    from: EntryId,
-    focus: Option<String>,
-    result: Result<String, Notice>,
-}
 
 impl Core {
     pub(crate) fn carry_over(

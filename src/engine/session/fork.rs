@@ -5,54 +5,22 @@ use std::sync::Arc;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    BranchName, CommandId, Entry, EntryBody, EntryId, Message, Notice, NoticeKind, OpId, SessionId, TodoItem,
-    ToolOutcome,
+    BranchName, CommandId, EntryBody, EntryId, Message, Notice, NoticeKind, OpId, SessionId, ToolOutcome,
 };
-use tiller_store::{Result, Store, StoreError, Tail};
+use tiller_store::{Result, Store, StoreError};
 
-use super::branch::Going;
 use super::load::blocking;
+use super::msg::Going;
 use super::recover::dangling;
 use super::{TAIL, path_of};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::core::services::lock;
-use crate::session::msg::SessionMsg;
-use crate::undo::undoing::Rest;
-
-/// A branch, as the store gives it.
-pub(crate) struct Forked {
-    no: u64,
-    client: ClientId,
-    cause: CommandId,
-    how: How,
-    result: Result<Branch>,
-}
-
-/// What the log says of a branch that begins.
-struct How {
-    title: String,
-    of: Option<OpId>,
-    /// It was done in one with this operation.
-    with: Option<OpId>,
-    /// `None`: a new one.
-    head: Option<String>,
-    /// What is undone after it.
-    rest: Option<Rest>,
-}
-
-#[derive(Default)]
-struct Branch {
-    head: Option<EntryId>,
-    draft: Option<Message>,
-    path: Vec<Arc<Entry>>,
-    tail: Tail,
-    todos: Vec<TodoItem>,
-}
+use crate::lock::lock;
+use crate::session::msg::{Branch, Forked, How, SessionMsg};
 
 impl Core {
     /// The text of a message of the person's comes back as the draft; its branch begins before it.

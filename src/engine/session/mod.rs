@@ -4,6 +4,7 @@ pub(crate) mod branch;
 pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
+pub(crate) mod kept;
 mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
@@ -40,7 +41,7 @@ pub(crate) struct Session {
     /// The profile that was there before a plan was asked for.
     pub(crate) before_plan: Option<Profile>,
     /// What the agent pursues by itself.
-    pub(crate) goal: Option<crate::goal::Pursuit>,
+    pub(crate) goal: Option<crate::goal::pursuit::Pursuit>,
     pub(crate) archived: bool,
     /// Made by a run without a screen.
     pub(crate) exec: bool,

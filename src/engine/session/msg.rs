@@ -1,18 +1,19 @@
 //! What tasks report about the open session.
 
-use tiller_protocol::CommandId;
-use tiller_store::StoreError;
+use std::sync::Arc;
+
+use tiller_protocol::{Ask, CommandId, Entry, EntryBody, EntryId, Message, Notice, OpId, Queued, TodoItem};
+use tiller_store::{Result, Running, StoreError, Tail};
 
 use crate::bus::ClientId;
-use crate::session::branch::Went;
-use crate::session::carry::Carried;
-use crate::session::fork::Forked;
+use crate::files::msg::Rest;
+use crate::session::held::Held;
 use crate::session::load::Loaded;
 
 /// A session was loaded, or a branch was made, entered or summarised.
 pub(crate) enum SessionMsg {
     Opened {
-        /// The number of the [`crate::core::busy::Busy`] that waits for it.
+        /// The number of the [`crate::core::doing::Busy`] that waits for it.
         no: u64,
         client: ClientId,
         cause: CommandId,
@@ -22,4 +23,84 @@ pub(crate) enum SessionMsg {
     Went(Box<Went>),
     /// A branch was summarised.
     Carried(Box<Carried>),
+}
+
+/// Where to go, and what the log says of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Going {
+    pub(crate) head: String,
+    /// In the log.
+    pub(crate) title: String,
+    /// The operation that is undone or done again by it. Such a way never ends in only looking.
+    pub(crate) of: Option<OpId>,
+    /// Where the branch begins when it is not there any more.
+    pub(crate) at: Option<Option<EntryId>>,
+    /// What is undone after it.
+    pub(crate) rest: Option<Rest>,
+}
+
+/// A branch, as the store gives it.
+pub(crate) struct Went {
+    pub(crate) no: u64,
+    pub(crate) client: ClientId,
+    pub(crate) cause: CommandId,
+    pub(crate) going: Going,
+    /// `Ok(None)`: there is no such branch any more.
+    pub(crate) result: Result<Option<There>, StoreError>,
+}
+
+/// What belongs to a branch alone.
+pub(crate) struct There {
+    pub(crate) held: Held,
+    /// Who has it open, when that is not us.
+    pub(crate) holder: Option<String>,
+    pub(crate) label: String,
+    pub(crate) archived: bool,
+    pub(crate) path: Vec<Arc<Entry>>,
+    pub(crate) tail: Tail,
+    pub(crate) todos: Vec<TodoItem>,
+    pub(crate) queue: Vec<Queued>,
+    pub(crate) asks: Vec<Ask>,
+    pub(crate) pending: Vec<EntryBody>,
+    pub(crate) running: Option<Running>,
+}
+
+/// A summary of a branch, or why there is none.
+pub(crate) struct Carried {
+    pub(crate) no: u64,
+    pub(crate) client: ClientId,
+    pub(crate) cause: CommandId,
+    pub(crate) from: EntryId,
+    pub(crate) focus: Option<String>,
+    pub(crate) result: Result<String, Notice>,
+}
+
+/// A branch, as the store gives it.
+pub(crate) struct Forked {
+    pub(crate) no: u64,
+    pub(crate) client: ClientId,
+    pub(crate) cause: CommandId,
+    pub(crate) how: How,
+    pub(crate) result: Result<Branch>,
+}
+
+/// What the log says of a branch that begins.
+pub(crate) struct How {
+    pub(crate) title: String,
+    pub(crate) of: Option<OpId>,
+    /// It was done in one with this operation.
+    pub(crate) with: Option<OpId>,
+    /// `None`: a new one.
+    pub(crate) head: Option<String>,
+    /// What is undone after it.
+    pub(crate) rest: Option<Rest>,
+}
+
+#[derive(Default)]
+pub(crate) struct Branch {
+    pub(crate) head: Option<EntryId>,
+    pub(crate) draft: Option<Message>,
+    pub(crate) path: Vec<Arc<Entry>>,
+    pub(crate) tail: Tail,
+    pub(crate) todos: Vec<TodoItem>,
 }

@@ -14,10 +14,11 @@ use super::load::{Loaded, fresh, load};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::{Human, World, lock};
+use crate::core::services::{Human, World};
+use crate::lock::lock;
 use crate::questions::about::About;
 use crate::session::msg::SessionMsg;
 use crate::undo::before::Reviews;
@@ -39,7 +40,7 @@ impl Core {
             return self.refuse(client, cause, notice);
         }
         let mut running = lock(&self.w.tool_state).shells.living();
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::aside::LINE));
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
         let waiting = self.typed.views().into_iter().filter(|l| l.waits);
         running.extend(waiting.map(|l| format!("! {} (waits)", l.line)));
@@ -219,7 +220,7 @@ impl Core {
         }
         self.told_left = self.budget.left(self.spent);
         // Questions on the side are answered all the same: they are paid for.
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::aside::LINE));
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         lines.for_each(|(_, l)| l.cancel.cancel());
         if self.me.child.is_none() {
             let old = std::mem::take(&mut *lock(&self.w.tool_state));

@@ -1,8 +1,12 @@
 //! What the tasks of a turn report to the engine's loop.
 
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tiller_protocol::view::AuditRow;
 use tiller_provider::{Chunk, ProviderError};
 
-use crate::job::CallDone;
+use crate::turn::CallResult;
 
 /// A report about the turn in flight. `turn` and `n` name the stream; what belongs to an older one is dropped.
 pub(crate) enum TurnMsg {
@@ -42,4 +46,16 @@ impl TurnMsg {
             | Self::ToolDone { turn, .. } => *turn,
         }
     }
+}
+
+/// How a call ended, with its row for the audit.
+pub(crate) struct CallDone {
+    pub(crate) result: CallResult,
+    /// What it did to the files, once that is known.
+    pub(crate) step: Option<crate::files::Waiting>,
+    pub(crate) audit: AuditRow,
+    /// What it ran with, where the person changed that.
+    pub(crate) args: Option<Value>,
+    /// Files that it declared to write, and did not fail to.
+    pub(crate) wrote: Vec<PathBuf>,
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
 
-use crate::core::services::lock;
+use crate::lock::lock;
 
 /// Bytes of a file that is kept, or compared.
 const KEPT: u64 = 2 << 20;

@@ -5,13 +5,9 @@ use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind, SessionId};
-use tiller_store::Store;
 
 use crate::bus::ClientId;
 use crate::core::Core;
-
-/// Writes a session to a new file; a sentence for the person comes back. Blocking.
-pub type Exporter = Arc<dyn Fn(&Store, SessionId, &Path) -> Result<String, Notice> + Send + Sync>;
 
 /// The file, from what was typed.
 fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice> {

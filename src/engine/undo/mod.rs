@@ -8,6 +8,7 @@
 //! ```
 
 pub(crate) mod before;
+pub(crate) mod changed;
 pub(crate) mod export;
 pub mod review;
 pub(crate) mod tree;

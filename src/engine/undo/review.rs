@@ -5,32 +5,23 @@ use std::sync::Arc;
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
-use tiller_protocol::mask;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{
-    ChangeKind, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin,
+    CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin, mask,
 };
 use tiller_tool::files::revert;
 
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::core::services::lock;
-use crate::files::msg::FilesMsg;
-use crate::undo::before::{self, Saved};
+use crate::files::msg::{FilesMsg, Reviewed};
+use crate::lock::lock;
+use crate::undo::before;
+use crate::undo::changed::changed_paths;
 
 /// Files of one turn that a review shows.
 const SHOWN: usize = 500;
-
-/// A rejection that was carried out.
-pub(crate) struct Reviewed {
-    client: ClientId,
-    cause: CommandId,
-    reply: ReplyEvent,
-    undo: Option<Vec<Saved>>,
-    said: Vec<String>,
-}
 
 impl Core {
     pub(crate) fn review_command(&mut self, client: ClientId, cause: CommandId, command: ReviewCommand) {
@@ -246,26 +237,6 @@ pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
         rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),
         conflicts: done.left.iter().map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
     }
-}
-
-/// Paths that the edit tools changed, each once, in order.
-pub fn changed_paths<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    for e in entries {
-        if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
-            for f in files {
-                // What was moved is gone where it was.
-                let from =
-                    (f.kind == ChangeKind::Renamed).then(|| f.diff.lines().next()?.strip_prefix("--- a/"));
-                for path in from.flatten().into_iter().chain([f.path.as_str()]) {
-                    if !out.iter().any(|p| p == path) {
-                        out.push(path.to_owned());
-                    }
-                }
-            }
-        }
-    }
-    out
 }
 
 /// What the calls showed of one path, one after the other.

@@ -2,34 +2,17 @@
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, OpId, SessionId};
+use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, OpId};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::busy::Doing;
+use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::FilesMsg;
-use crate::session::branch::Going;
+use crate::files::msg::{FilesMsg, Found, Rest};
 use crate::session::load::blocking;
+use crate::session::msg::Going;
 use crate::undo::{self, Next};
-
-/// What is to be done next, as the log says.
-pub(crate) struct Found {
-    no: u64,
-    client: ClientId,
-    cause: CommandId,
-    session: SessionId,
-    redo: bool,
-    result: tiller_store::Result<Option<Next>>,
-}
-
-/// What goes on when an undo is done: what was done in one with it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
-    pub(crate) root: OpId,
-    pub(crate) redo: bool,
-}
 
 impl Core {
     pub(crate) fn undo_op(&mut self, client: ClientId, cause: CommandId, redo: bool) {

@@ -5,46 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_external::{Said, ToolUse};
+use tiller_external::Said;
 use tiller_store::StepOf;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
+use crate::crew::external::Open;
 use crate::crew::msg::ExternalMsg;
-use crate::files::record::{self, Beginning, What};
+use crate::files::msg::What;
+use crate::files::record::{self};
 
-/// Calls whose states are being kept at once: one that calls without end is not followed for ever.
-const KEPT: usize = 8;
 /// At most so long is the end of a program held back for what its last call did.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Some clean up after a call only when they have told its end (files that stand in for others in a sandbox).
 const SETTLES: Duration = Duration::from_millis(150);
-
-/// A call that is open.
-pub(in crate::crew) struct Open {
-    pub(super) tool: ToolUse,
-    pub(super) since: Duration,
-    /// It was shown: some tell what they do only a moment later.
-    pub(super) shown: bool,
-    /// The person was asked whether it may run.
-    pub(in crate::crew) asked: bool,
-    /// As it was told to who watches the folder.
-    told: Option<String>,
-    before: Option<(Beginning, OwnedSemaphorePermit)>,
-}
-
-impl Open {
-    pub(super) fn new(tool: ToolUse, since: Duration) -> Self {
-        Self { tool, since, shown: false, asked: false, told: None, before: None }
-    }
-}
-
-/// How many states of calls may still be kept.
-pub(super) fn room() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(KEPT))
-}
 
 /// Whether a call may change files, by our word for it.
 fn may_change(verb: &str) -> bool {

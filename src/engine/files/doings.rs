@@ -1,0 +1,40 @@
+//! Writes of calls that are remembered, so that a change that is seen late is credited to its call.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use tiller_protocol::{SessionId, Time};
+use tiller_snapshot::{FileDiff, Id};
+
+/// Writes that are remembered.
+pub(crate) const DOINGS: usize = 10_000;
+
+/// What calls wrote that named their files: by path, and by what they left there.
+#[derive(Debug, Default)]
+pub(crate) struct Doings(VecDeque<Doing>);
+
+#[derive(Debug)]
+pub(crate) struct Doing {
+    pub(crate) session: SessionId,
+    pub(crate) path: PathBuf,
+    pub(crate) left: Option<Id>,
+    pub(crate) time: Time,
+}
+
+impl Doings {
+    pub(crate) fn wrote(&mut self, session: SessionId, files: &[FileDiff], time: Time) {
+        for d in files {
+            let left = d.after.map(|e| e.id);
+            self.0.push_back(Doing { session, path: d.path.clone(), left, time });
+        }
+        let over = self.0.len().saturating_sub(DOINGS);
+        self.0.drain(..over);
+    }
+
+    /// Whether somebody else than `session` left the file so, since then.
+    pub(crate) fn others(&self, session: SessionId, file: &FileDiff, since: Time) -> bool {
+        let recent = self.0.iter().rev().take_while(|d| d.time >= since);
+        let last = recent.into_iter().find(|d| d.path == file.path);
+        last.is_some_and(|d| d.session != session && d.left == file.after.map(|e| e.id))
+    }
+}

@@ -1,0 +1,51 @@
+//! A goal that the session pursues. It is stored as it is, so that it survives a restart.
+
+use serde::{Deserialize, Serialize};
+use tiller_protocol::{Cost, GoalState, GoalView, QueueId, Queued, SessionId};
+use tiller_store::{Store, StoreError};
+
+/// A goal and what belongs to it. Kept as it is, so that it survives a restart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pursuit {
+    pub(crate) view: GoalView,
+    /// What the session had cost when it began.
+    pub(crate) from: Cost,
+    /// The message that waits to begin its next turn.
+    pub(crate) queued: Option<QueueId>,
+}
+
+pub(crate) fn key(session: SessionId) -> String {
+    format!("goal:{session}")
+}
+
+/// What was pursued when the session was left. It waits for the person. Blocks.
+pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, StoreError> {
+    let kept = store.meta(&key(id))?;
+    let mut pursuit = kept.and_then(|text| serde_json::from_str::<Pursuit>(&text).ok());
+    if let Some(p) = pursuit.as_mut().filter(|p| p.view.state.active()) {
+        p.view.state = GoalState::Stopped;
+        p.view.last = "Tiller ended in the meantime".into();
+    }
+    Ok(pursuit)
+}
+
+impl Pursuit {
+    /// Whether this message is one of its own.
+    pub(crate) fn owns(&self, q: &Queued) -> bool {
+        self.queued == Some(q.id)
+    }
+
+    pub(crate) fn view(&self) -> &GoalView {
+        &self.view
+    }
+}
+
+/// What a check found.
+pub(crate) struct Checked {
+    pub(crate) no: u64,
+    pub(crate) holds: bool,
+    /// What it said; for the model and the person.
+    pub(crate) said: String,
+    /// The command that ran, and how it ended.
+    pub(crate) ran: Option<(String, Option<i32>)>,
+}

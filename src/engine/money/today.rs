@@ -1,0 +1,26 @@
+//! What was spent on the present day.
+
+use std::collections::HashMap;
+
+use tiller_protocol::Cost;
+use tiller_store::StoreError;
+
+use crate::core::services::World;
+use crate::crew::Tiers;
+
+/// What was spent on a day, by everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Today {
+    pub(crate) all: Cost,
+    pub(crate) tiers: Tiers,
+}
+
+/// The books of the present day. Reads the store: blocks.
+pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
+    let day = w.store.day(w.clock.now());
+    let mut spent = HashMap::new();
+    for tier in ["fast", "main", "deep"] {
+        spent.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
+    }
+    Ok(Today { all: w.store.spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
+}

@@ -1,0 +1,77 @@
+//! What the watcher saw goes to the feed, and what others changed is told to the model.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::{ChangeKind, CommandId, Notice, NoticeKind, Who};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::given::Seen;
+use crate::watching::{DURING, FEED};
+
+impl Core {
+    pub(crate) fn seen(&mut self, mut seen: Seen) {
+        if let Some(notice) = seen.notice {
+            self.notice(notice);
+        }
+        if let Some(git) = seen.git
+            && self.watching.git.as_ref() != Some(&git)
+        {
+            let before = self.watching.git.replace(git.clone());
+            if let Some(before) = before
+                && before.branch != git.branch
+                && self.has_words()
+            {
+                self.news.set("git", format!("the git branch is now {}", git.branch));
+            }
+            self.state(None, StateEvent::GitChanged { git });
+        }
+        if seen.changes.is_empty() {
+            return;
+        }
+        for change in &mut seen.changes {
+            // One line of the command, without secrets.
+            change.during = change.during.take().map(|d| {
+                crate::job::cut(&self.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
+            });
+        }
+        if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
+            self.finder.stir();
+        }
+        for change in &seen.changes {
+            // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
+            let others = matches!(change.who, Who::You | Who::Git);
+            if others && change.kind == ChangeKind::Storm && self.has_words() {
+                self.news
+                    .set("storm", format!("{} files changed outside under {}", change.count, change.path));
+            }
+        }
+        self.crew_changed(&seen.changes);
+        self.look_for_comments(&seen.changes);
+        self.feed.extend(seen.changes.iter().cloned());
+        let over = self.feed.len().saturating_sub(FEED);
+        self.feed.drain(..over);
+        self.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });
+    }
+
+    pub(crate) fn watch_diff(&mut self, client: ClientId, cause: CommandId, path: String) {
+        let Some(watcher) = self.watching.writes.watcher.clone() else {
+            let notice = Notice::new(NoticeKind::User, "watching is turned off");
+            return self.refuse(client, cause, notice);
+        };
+        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
+        self.spawn(async move {
+            let asked = path.clone();
+            let diff = tokio::task::spawn_blocking(move || watcher.diff(&asked)).await;
+            let reply = match diff {
+                Ok(Ok(diff)) => ReplyEvent::DiffReply { path, diff },
+                Ok(Err(why)) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
+                Err(_) => ReplyEvent::ErrorReply {
+                    notice: Notice::new(NoticeKind::Internal, "the difference could not be computed"),
+                },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+}

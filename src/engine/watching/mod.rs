@@ -1,0 +1,147 @@
+//! The watcher's seam: what it sees goes to the feed, and what others changed is told to the model.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use tiller_protocol::AgentId;
+use tiller_protocol::view::GitState;
+use tiller_tool::Workspace;
+use tiller_tool::state::ToolState;
+use tokio::sync::mpsc;
+
+use crate::core::given::{Outside, Seen, Watcher};
+use crate::core::msg::Msg;
+use crate::lock::lock;
+
+mod feed;
+
+/// Lines of the feed that are kept.
+const FEED: usize = 200;
+/// How often, and after which pause, a report is offered to an engine that is behind.
+const TRIES: u32 = 200;
+/// Characters of a command beside a change.
+const DURING: usize = 120;
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
+
+/// For tools: who writes what.
+#[derive(Clone, Default)]
+pub(crate) struct Writes {
+    watcher: Option<Arc<dyn Watcher>>,
+    /// What was found to have changed and is not told yet. Whoever looks puts it here itself, so that nothing is
+    /// lost when the one who asked is stopped.
+    found: Arc<Mutex<Vec<Outside>>>,
+}
+
+impl Writes {
+    pub(crate) fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
+        if let Some(w) = &self.watcher {
+            w.writing(agent, paths);
+        }
+    }
+
+    pub(crate) fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
+        if let Some(w) = &self.watcher {
+            w.wrote(agent, paths);
+        }
+    }
+
+    pub(crate) fn command(&self, agent: &AgentId, what: &str, running: bool) {
+        if let Some(w) = &self.watcher {
+            w.command(agent, what, running);
+        }
+    }
+
+    /// What `agent` knows now of these files, so that differences can be shown.
+    pub(crate) fn known(&self, workspace: &Workspace, paths: &[PathBuf]) {
+        let Some(w) = &self.watcher else { return };
+        let texts: Vec<_> = {
+            let seen = lock(&workspace.seen);
+            paths.iter().filter_map(|p| Some((p, seen.get(p)?.text.clone()?))).collect()
+        };
+        texts.iter().for_each(|(path, text)| w.known(path, text));
+    }
+
+    /// Looks what others changed of the files that `agent` knows, since it was asked last.
+    pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
+        let Some(w) = self.watcher.clone().filter(|w| w.stirred(agent)) else { return };
+        let (agent, seen, found) = (agent.clone(), lock(&workspace.seen).clone(), Arc::clone(&self.found));
+        let look = move || {
+            let outside = w.outside(&agent, &seen);
+            lock(&found).push(outside);
+        };
+        // A panic there leaves the agent to the check before each edit.
+        let _ = tokio::task::spawn_blocking(look).await;
+    }
+
+    /// What was found, once.
+    pub(crate) fn found(&self) -> Vec<Outside> {
+        std::mem::take(&mut *lock(&self.found))
+    }
+}
+
+/// The engine's side of watching.
+#[derive(Default)]
+pub(crate) struct Watching {
+    pub(crate) git: Option<GitState>,
+    pub(crate) writes: Writes,
+}
+
+/// Waits a little while the engine is behind, and then leaves the lines out: who ends the watcher waits for
+/// its thread, so that must not wait for the engine.
+#[expect(clippy::disallowed_methods, reason = "a thread of the watcher's own, which must not wait for good")]
+fn give(tx: &mpsc::Sender<Msg>, seen: Seen) -> bool {
+    let mut msg = Msg::Watch(seen);
+    for _ in 0..TRIES {
+        match tx.try_send(msg) {
+            Ok(()) => return true,
+            Err(mpsc::error::TrySendError::Closed(_)) => return false,
+            Err(mpsc::error::TrySendError::Full(back)) => msg = back,
+        }
+        std::thread::sleep(PAUSE);
+    }
+    true
+}
+
+impl Watching {
+    pub(crate) fn start(watcher: Option<Arc<dyn Watcher>>, tx: mpsc::Sender<Msg>) -> Self {
+        if let Some(w) = &watcher {
+            w.start(Box::new(move |seen| give(&tx, seen)));
+        }
+        Self { git: None, writes: Writes { watcher, ..Writes::default() } }
+    }
+
+    /// For an agent of the crew: the same watcher tells who writes what; what it sees goes to the main agent.
+    pub(crate) fn for_child(&self) -> Self {
+        Self {
+            git: self.git.clone(),
+            writes: Writes { watcher: self.writes.watcher.clone(), ..Writes::default() },
+        }
+    }
+
+    pub(crate) fn pause(&self, paused: bool) {
+        if let Some(w) = &self.writes.watcher {
+            w.pause(paused);
+        }
+    }
+
+    pub(crate) fn mute(&self, path: &str) {
+        if let Some(w) = &self.writes.watcher {
+            w.mute(path);
+        }
+    }
+
+    /// Ends it. It waits for its thread, so that is done where waiting is allowed.
+    pub(crate) async fn stop(&mut self) {
+        let writes = std::mem::take(&mut self.writes);
+        // A panic there is its own end, too.
+        let _ = tokio::task::spawn_blocking(move || drop(writes)).await;
+    }
+}
+
+/// Ends every process that the session's tools own.
+pub(crate) async fn end_children(state: Arc<ToolState>) {
+    let left = state.shells.shutdown().await;
+    if left > 0 {
+        tracing::error!(left, "processes did not end");
+    }
+}
