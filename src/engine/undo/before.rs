@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
+use tiller_tool::files::Masks;
 
 use crate::core::services::lock;
 
@@ -165,6 +167,16 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
         return Since::TooLarge("the difference is too large to show");
     }
     Since::Changed(file)
+}
+
+/// What masks in a hunk are: text of the file when the hunk was made from the kept bytes, else values that the record
+/// does not hold. `kept`: the state before the turn, as in [`Kept`].
+pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
+    let Some(was) = kept else { return Masks::Value };
+    let was = was.as_deref().and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();
+    let known: HashSet<&str> = was.lines().collect();
+    let mut old = hunk.lines().filter_map(|l| l.strip_prefix(['-', ' '])).filter(|l| has_mask(l));
+    if old.all(|l| known.contains(l)) { Masks::Text } else { Masks::Value }
 }
 
 /// A unified difference with three lines of context.

@@ -81,3 +81,12 @@ fn large_files_pipes_and_large_differences_are_not_compared() {
     assert!(matches!(since(root, "long", Some(b"x\n")), Since::TooLarge(_)));
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
+
+#[test]
+fn masks_are_text_only_in_what_was_made_from_the_bytes() {
+    let hunk = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n k=[redacted secret]\n-old [redacted secret]\n+new\n";
+    let bytes = |t: &str| Some(Arc::<[u8]>::from(t.as_bytes()));
+    assert_eq!(masks(None, hunk), Masks::Value);
+    assert_eq!(masks(Some(&bytes("k=1\nold 2\n")), hunk), Masks::Value);
+    assert_eq!(masks(Some(&bytes("k=[redacted secret]\nold [redacted secret]\n")), hunk), Masks::Text);
+}
