@@ -182,6 +182,10 @@ impl Keeper {
         self.place.ask
     }
 
+    pub(super) fn now(&self) -> tiller_protocol::Time {
+        self.clock.now()
+    }
+
     /// The folder of the store.
     pub(super) fn store(&self) -> &std::path::Path {
         &self.place.store

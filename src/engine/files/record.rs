@@ -102,7 +102,8 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
     keeper.submit(move |s| {
         let before = look(s, &what)?;
         let paths = if let What::Paths(paths) = &what { Some(paths.clone()) } else { None };
-        let outside = outside::keep(s, &store, paths.as_deref().unwrap_or_default(), before.time)?;
+        let bare = outside::uncovered(s, &before, paths.as_deref().unwrap_or_default())?;
+        let outside = outside::keep(&store, bare, before.time)?;
         let session = watched.session.to_string();
         let note = CallNote { session, call: call.clone(), before: before.id, began: before.time, paths };
         let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
@@ -111,6 +112,16 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
         });
         Ok(Before { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
     })
+}
+
+/// Copies files (absolute) that belong to none of the keeper's states: an agent with a folder of its own writes them.
+///
+/// # Errors
+/// When they could not be copied.
+pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<OldFile>, SnapshotError> {
+    let (store, now) = (keeper.store().to_owned(), keeper.now());
+    let files = paths.into_iter().filter(|p| p.is_file()).map(|p| (p, outside::Place::Outside));
+    keeper.run(move |_| outside::keep(&store, files.collect(), now)).await
 }
 
 /// What came of it.
