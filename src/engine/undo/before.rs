@@ -22,8 +22,6 @@ const FILES: usize = 500;
 const ALL: usize = 32 << 20;
 /// Turns that are remembered as pushed out.
 const GONE: usize = 10_000;
-/// Bytes of a file that is copied before something is taken back.
-const COPIED: u64 = 16 << 20;
 /// Bytes of one file's difference.
 const DIFF: usize = 1 << 20;
 /// For one difference; a worse but right one is made when it is over.
@@ -198,9 +196,10 @@ pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> Fil
 /// A copy in our own folder, before anything is touched. A file that is not there needs none.
 pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-    let path = root.join(name);
+    let path = root.join(tiller_protocol::names::path(name));
     match std::fs::symlink_metadata(&path) {
-        Ok(m) if m.is_file() && m.len() <= COPIED => {}
+        // No larger file is changed.
+        Ok(m) if m.is_file() && m.len() <= tiller_snapshot::NAMED_BYTES => {}
         // Gone, a link, or a giant: what takes it back says what it thinks of that.
         _ => return Ok(()),
     }

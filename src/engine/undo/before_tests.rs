@@ -90,3 +90,17 @@ fn masks_are_text_only_in_what_was_made_from_the_bytes() {
     assert_eq!(masks(Some(&bytes("k=1\nold 2\n")), hunk), Masks::Value);
     assert_eq!(masks(Some(&bytes("k=[redacted secret]\nold [redacted secret]\n")), hunk), Masks::Text);
 }
+
+#[test]
+fn a_copy_is_saved_of_names_that_are_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let tmp = tempfile::tempdir().unwrap();
+    let (root, folder) = (tmp.path().join("work"), tmp.path().join("kept"));
+    std::fs::create_dir(&root).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    std::fs::write(root.join(name), "theirs").unwrap();
+    save_copy(&folder, &root, &tiller_protocol::names::written(Path::new(name))).unwrap();
+    let copies: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|c| c.unwrap().path()).collect();
+    assert_eq!(copies.len(), 1, "{copies:?}");
+    assert_eq!(std::fs::read_to_string(&copies[0]).unwrap(), "theirs");
+}
