@@ -8,6 +8,7 @@ mod words;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_external::{Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
@@ -24,6 +25,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use self::cover::Open;
 pub(super) use self::tool::diff_of;
+pub(super) use self::words::of_masks;
 use super::CrewMsg;
 use super::outside_say::Holding;
 use super::pane::Pane;
@@ -94,6 +96,8 @@ pub(crate) struct Outside {
     open: HashMap<String, Open>,
     /// Calls whose states of the files may be kept at once.
     room: Arc<tokio::sync::Semaphore>,
+    /// The last state of the files could not be kept: what the program does cannot be undone.
+    pub(super) unkept: Arc<AtomicBool>,
     /// It is at work in its terminal, as who watches the folder was told.
     covers: bool,
     /// Its end was held back for what it did last.
@@ -132,6 +136,7 @@ impl Outside {
             spoke: false,
             open: HashMap::new(),
             room: cover::room(),
+            unkept: Arc::default(),
             covers: false,
             held: false,
             paid: false,

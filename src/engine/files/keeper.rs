@@ -191,6 +191,11 @@ impl Keeper {
         &self.place.store
     }
 
+    /// What it means when more is to be kept than there is room for.
+    pub(crate) fn behind(&self) -> SnapshotError {
+        SnapshotError::Behind { path: self.place.store.clone() }
+    }
+
     /// What it means when an answer never comes.
     pub(crate) fn gone(&self) -> SnapshotError {
         SnapshotError::Io { path: self.place.store.clone(), detail: "snapshots have ended".into() }

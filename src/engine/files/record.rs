@@ -328,6 +328,7 @@ impl Core {
 
     /// Says once that files are not kept, and why.
     pub(crate) fn not_kept(&mut self, n: &NotKept) {
+        self.outside_not_kept();
         if !std::mem::replace(&mut self.files_failed, true) {
             let notice = n.0.notice();
             let text = format!(

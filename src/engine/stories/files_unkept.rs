@@ -19,7 +19,7 @@ fn model() -> std::sync::Arc<Fake> {
 }
 
 /// Where the store should be stands something else, so that it cannot be made.
-fn cannot_keep(place: &Place, parts: &mut Parts, ask: bool) {
+pub(super) fn cannot_keep(place: &Place, parts: &mut Parts, ask: bool) {
     let file = parts.places.data.join("snapshots");
     std::fs::create_dir_all(&parts.places.data).unwrap();
     std::fs::write(&file, "in the way").unwrap();
