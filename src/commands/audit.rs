@@ -4,12 +4,19 @@ use tiller_protocol::Notice;
 
 use crate::app::Setup;
 use crate::commands::sessions::one_line;
-use crate::commands::{Exit, json_line, say};
+use crate::commands::{Exit, json_line, say, say_beside};
 
 /// Prints rows, newest last.
 pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
-    let mut rows = store.audit(None, filter.unwrap_or(""), limit).map_err(|e| e.notice())?;
+    // 0 is all of them. One more than is shown says whether the list is cut.
+    let ask = if limit == 0 { 0 } else { limit.saturating_add(1) };
+    let mut rows = store.audit(None, filter.unwrap_or(""), ask).map_err(|e| e.notice())?;
+    let shown = usize::try_from(limit).unwrap_or(usize::MAX);
+    if limit > 0 && rows.len() > shown {
+        rows.truncate(shown);
+        say_beside(&format!("There are older calls than these {limit}: --limit N shows more, --limit 0 all"));
+    }
     rows.reverse();
     if json {
         return say(&rows.iter().map(json_line).collect::<String>());

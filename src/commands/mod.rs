@@ -209,7 +209,6 @@ fn without_screen(hint: &str) -> String {
     }
 }
 
-/// Writes to standard output. A closed pipe is no error: the reader has had enough.
 /// The store of a command without a screen. What its opening lost or could not do is said, all of it, once.
 fn opened(setup: &crate::app::Setup) -> Result<tiller_store::Store, Notice> {
     let store = setup.open_store()?;
@@ -228,6 +227,13 @@ fn say_opening(store: &tiller_store::Store) {
     store.told();
 }
 
+/// Says one line beside the output of a command, on standard error.
+fn say_beside(text: &str) {
+    // Standard error may be gone.
+    let _ = writeln!(std::io::stderr().lock(), "tiller: {}", sessions::one_line(text));
+}
+
+/// Writes to standard output. A closed pipe is no error: the reader has had enough.
 fn say(text: &str) -> Result<Exit, Notice> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -8,13 +8,17 @@ use tiller_store::Store;
 use crate::app::Setup;
 use crate::commands::args::Search;
 use crate::commands::sessions::one_line;
-use crate::commands::{Exit, json_line, say};
+use crate::commands::{Exit, json_line, say, say_beside};
 
 /// Prints one page of hits, newest first.
 pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> Result<Exit, Notice> {
     let query = query(setup, store, search)?;
     let page = store.search(&query, u64::MAX).map_err(|e| e.notice())?;
+    let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
     if json {
+        if page.more {
+            say_beside(&more);
+        }
         return say(&page.hits.iter().map(|h| json_line(&row(h))).collect::<String>());
     }
     let mut text = String::new();
@@ -37,7 +41,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         let more = if search.all { "" } else { " (--all searches the sessions of all folders)" };
         text = format!("Nothing found{more}.\n");
     } else if page.more {
-        text.push_str(&format!("More results: --offset {}\n", query.offset as usize + page.hits.len()));
+        text.push_str(&format!("{more}\n"));
     }
     say(&text)
 }

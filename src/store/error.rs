@@ -77,6 +77,11 @@ pub enum StoreError {
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 impl StoreError {
+    /// What a write is about is not there, or something else is in its place: the same write never succeeds.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::NoEntry(_) | Self::NotFound(_) | Self::Conflict(_))
+    }
+
     /// Whether the whole database (not just one job) is in trouble, so that trying again may help.
     pub fn is_trouble(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::Io { .. } | Self::Moved { .. } | Self::Busy { .. })

@@ -155,11 +155,8 @@ impl Workspace {
     /// # Errors
     /// When the folder cannot be opened.
     pub fn beside(&self) -> std::io::Result<Self> {
-        let beside = Self::new(&self.root)?
-            .protect(Arc::clone(&self.protected))
-            .masked_as(self)
-            .forbid(Arc::clone(&self.unreadable));
-        Ok(Self { publishes: self.publishes.clone(), ..beside })
+        let beside = Self::new(&self.root)?.protect(Arc::clone(&self.protected)).like(self);
+        Ok(beside.forbid(Arc::clone(&self.unreadable)))
     }
 
     /// Writes every change set down in `publishes` while it is published, so that the next start can take back what a
@@ -184,9 +181,10 @@ impl Workspace {
         self
     }
 
-    /// Masks what another folder masks.
+    /// Masks what another folder masks, and writes change sets down where that does.
     #[must_use]
-    pub fn masked_as(self, other: &Self) -> Self {
+    pub fn like(mut self, other: &Self) -> Self {
+        self.publishes = other.publishes.clone();
         self.mask(Arc::clone(&other.secrets))
     }
 

@@ -43,7 +43,7 @@ fn names(rows: &[BranchView]) -> Vec<&str> {
 }
 
 /// What a rename, archive, tag led to.
-async fn changed(rig: &mut Rig) {
+pub(super) async fn changed(rig: &mut Rig) {
     rig.until("the change", |e| match e {
         EventBody::State(
             StateEvent::BranchNamed { .. }

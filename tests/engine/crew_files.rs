@@ -7,6 +7,7 @@ use serde_json::json;
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, TurnStatus};
 use tiller_protocol::{EntryBody, EntryId, RestoreWhat};
+use tiller_provider::ChatMessage;
 use tokio::sync::Notify;
 
 use super::crew::{delegate, first, result};
@@ -174,5 +175,56 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
     assert_eq!(shown(&mut rig, start).await, wanted, "nobody else's");
     session_command(&mut rig, back(start, RestoreWhat::Files)).await;
     assert!(["a.txt", "b.txt", "tool.txt"].iter().all(|f| !place.work.join(f).exists()));
+    rig.quit().await;
+}
+
+/// An agent with a folder of its own writes in the folder of the session, and outside of both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_agent_with_a_folder_of_its_own_writes_elsewhere_is_kept() {
+    let place = Place::new();
+    place.file(".gitignore", ".env\n");
+    place.file(".env", "theirs\n");
+    let notes = place.tmp.path().canonicalize().unwrap().join("notes.txt");
+    std::fs::write(&notes, "also theirs\n").unwrap();
+    let env = place.work.canonicalize().unwrap().join(".env");
+    let (a, b) = (env.display().to_string(), notes.display().to_string());
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([{"goal": "apart", "isolated": true}])),
+        "go" => says("Done."),
+        _ => match r.messages.iter().filter(|m| matches!(m, ChatMessage::Assistant { .. })).count() {
+            0 => calls(&[
+                ("r1", "read_file", json!({"path": a})),
+                ("r2", "read_file", json!({"path": b})),
+                ("w0", "write_file", json!({"path": "own.txt", "content": "own\n"})),
+            ]),
+            1 => calls(&[
+                ("w1", "write_file", json!({"path": a, "content": "the agent's\n"})),
+                ("w2", "write_file", json!({"path": b, "content": "the agent's\n"})),
+            ]),
+            _ => says("Written."),
+        },
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            keeps(&place, p);
+            p.profile = Some(tiller_protocol::Profile::Full);
+            p.folders = Some(Arc::new(|_, folder| {
+                std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+                Ok(folder.to_owned())
+            }));
+        })
+        .await;
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
+    let now = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    assert_eq!((now(&env).as_str(), now(&notes).as_str()), ("the agent's\n", "the agent's\n"));
+    let kept = place.home().join("data/snapshots/work/outside");
+    let mut copies: Vec<String> = Vec::new();
+    for call in std::fs::read_dir(kept).unwrap() {
+        for name in [".env", "notes.txt"] {
+            copies.extend(std::fs::read_to_string(call.as_ref().unwrap().path().join("0").join(name)));
+        }
+    }
+    copies.sort();
+    assert_eq!(copies, ["also theirs\n", "theirs\n"], "and none of its own folder");
     rig.quit().await;
 }

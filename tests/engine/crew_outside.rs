@@ -503,3 +503,21 @@ while read -r line; do
   esac
 done
 "#;
+
+/// A program writes with tools of its own: what it is told of masks says that they are no values.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_reads_a_mask_is_told_what_it_is() {
+    let place = Place::new();
+    let mut rig = with_toy(&place, "printf '%s' \"$1\" >told", Profile::Full).await;
+    rig.send(spawn("toy:headless", "keep [redacted api key] as it is"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let told = place.read("told");
+    assert!(
+        told.starts_with("keep [redacted api key]") && told.contains("Never write such a mask"),
+        "{told}"
+    );
+    rig.send(spawn("toy:headless", "nothing masked"));
+    state(&mut rig, "main/a2", AgentState::Done).await;
+    assert_eq!(place.read("told"), "nothing masked");
+    rig.quit().await;
+}

@@ -1,7 +1,10 @@
 //! What programs of other vendors ask, and who answers: our rules first, then the person.
 
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, Profile};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Profile,
+};
 
 use super::crew::{agent, state};
 use std::sync::Arc;
@@ -27,6 +30,43 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     let child = done.child.unwrap();
     assert_eq!((child.result.as_str(), child.backend.as_str()), ("it said allow-once", "toy, acp"));
+    rig.quit().await;
+}
+
+/// What a program does cannot be undone when the states of the files are not kept: it is asked about in `full`, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() {
+    let place = Place::new();
+    let update = |status: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"{status}","toolCallId":"t0","title":"make","kind":"execute","status":"{}","rawInput":{{"command":"make"}}}}}}}}'"#,
+            if status == "tool_call" { "in_progress" } else { "completed" }
+        )
+    };
+    let wait = "while [ ! -e go ]; do sleep 0.01; done";
+    let calls = [&update("tool_call"), &update("tool_call_update"), wait, TOUCH_ASKS].join("\n      ");
+    let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls));
+    let change = |p: &mut tiller_engine::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+        super::files_unkept::cannot_keep(&place, p, true);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let notice = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => {
+            notice.message.contains("cannot be undone").then_some(())
+        }
+        _ => None,
+    };
+    rig.until_of("the notice", notice).await;
+    place.file("go", "");
+    let ask = rig.asked().await;
+    let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+    assert!(p.effects.iter().any(|e| e.contains("cannot be undone")) && p.always.is_none(), "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said allow-once");
     rig.quit().await;
 }
 
@@ -228,5 +268,32 @@ async fn x17_a_program_that_cannot_be_given_a_rule_is_asked_about() {
     state(&mut rig, "main/a1", AgentState::Done).await;
     let seen = seen.lock().unwrap().clone();
     assert!(seen.len() == 1 && seen[0].ends_with("deny read_file(.env)"), "{seen:?}");
+    rig.quit().await;
+}
+
+/// Only so many states are kept at once: a call beyond that is not passed over in silence.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
+    let place = Place::new();
+    let open = |n: usize| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call","toolCallId":"o{n}","title":"make","kind":"execute","status":"in_progress","rawInput":{{"command":"make"}}}}}}}}'"#
+        )
+    };
+    let calls: Vec<String> = (0..9).map(open).chain([TOUCH_ASKS.to_owned()]).collect();
+    let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls.join("\n      ")));
+    let change = |p: &mut tiller_engine::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Ask);
+        super::files::keeps(&place, p);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let notice = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => Some(notice.message.clone()),
+        _ => None,
+    };
+    let told = rig.until_of("the notice", notice).await;
+    assert!(told.contains("cannot be undone") && told.contains("too many changes are waiting"), "{told}");
     rig.quit().await;
 }

@@ -19,7 +19,7 @@ fn model() -> std::sync::Arc<Fake> {
 }
 
 /// Where the store should be stands something else, so that it cannot be made.
-fn cannot_keep(place: &Place, parts: &mut Parts, ask: bool) {
+pub(super) fn cannot_keep(place: &Place, parts: &mut Parts, ask: bool) {
     let file = parts.places.data.join("snapshots");
     std::fs::create_dir_all(&parts.places.data).unwrap();
     std::fs::write(&file, "in the way").unwrap();
@@ -152,5 +152,43 @@ async fn the_old_content_of_a_file_outside_of_the_workspace_is_kept() {
     let kept = place.home().join("data/snapshots/work/outside");
     let call = std::fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
     assert_eq!(std::fs::read_to_string(call.join("0/notes.txt")).unwrap(), "the person's own");
+    rig.quit().await;
+}
+
+/// The only copy that is kept of a file with this name outside of the states.
+fn copy_of(place: &Place, name: &str) -> Option<String> {
+    let calls = std::fs::read_dir(place.home().join("data/snapshots/work/outside")).ok()?;
+    let copies: Vec<_> = calls.map(|call| call.unwrap().path().join("0").join(name)).collect();
+    let [copy] = copies.as_slice() else { panic!("{copies:?}") };
+    std::fs::read_to_string(copy).ok()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_old_content_of_a_file_that_no_state_covers_is_kept() {
+    let place = Place::new();
+    for folder in ["bare/objects", "bare/refs"] {
+        std::fs::create_dir_all(place.work.join(folder)).unwrap();
+    }
+    place.file("bare/HEAD", "ref: refs/heads/main\n");
+    place.file("bare/notes", "the person's own\n");
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "read_file", json!({"path": "bare/notes"}))]),
+        1 => calls(&[("c1", "write_file", json!({"path": "bare/notes", "content": "the model's\n"}))]),
+        2 => calls(&[("c2", "write_file", json!({"path": "plain.txt", "content": "new\n"}))]),
+        3 => calls(&[("c3", "write_file", json!({"path": "plain.txt", "content": "newer\n"}))]),
+        _ => says("Done."),
+    });
+    let full = |p: &mut Parts| {
+        keeps(&place, p);
+        p.profile = Some(tiller_protocol::Profile::Full);
+    };
+    let mut rig = place.start_with(&fake, full).await;
+    assert_eq!(rig.turn("write it").await.0, TurnStatus::Done);
+    assert_eq!(place.read("bare/notes"), "the model's\n");
+    assert_eq!(place.read("plain.txt"), "newer\n");
+    let said = format!("{:?}", fake.request(2));
+    assert!(said.contains("bare/notes is not covered by checkpoints"), "{said}");
+    // One that a state covers needs no copy.
+    assert_eq!(copy_of(&place, "notes").as_deref(), Some("the person's own\n"));
     rig.quit().await;
 }

@@ -75,6 +75,44 @@ async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rejecting_what_the_record_masks_writes_no_mask() {
+    let place = Place::new();
+    place.file("a.txt", "one\nkey = hunter2-hunter2\nthree\n");
+    place.file("d.txt", "key = hunter2-hunter2\n");
+    let edit = json!({"path": "a.txt", "old": "key = hunter2-hunter2", "new": "key = env"});
+    let patch = "*** Begin Patch\n*** Delete File: d.txt\n*** End Patch";
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "read_file", read_args("a.txt")), ("c1", "read_file", read_args("d.txt"))]),
+        1 => calls(&[("c2", "edit_file", edit.clone()), ("c3", "patch", json!({ "patch": patch }))]),
+        _ => says("Edited."),
+    });
+    let masks = |p: &mut tiller_engine::Parts| {
+        p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
+    };
+    let mut rig = place.start_with(&fake, masks).await;
+    let session = rig.session();
+    rig.turn("edit").await;
+    assert_eq!(place.read("a.txt"), "one\nkey = env\nthree\n");
+    rig.quit().await;
+    let mut rig = place
+        .start_with(&fake, |p| {
+            masks(p);
+            p.open = Open::Session(session);
+        })
+        .await;
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
+    let hunks: Vec<Reject> =
+        review.files.iter().map(|f| Reject { path: f.path.clone(), hunk: f.diff.clone() }).collect();
+    assert_eq!(hunks.iter().filter(|h| h.hunk.contains("-key = [redacted secret]")).count(), 2, "{hunks:?}");
+    rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks }));
+    let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
+    assert!(conflicts.iter().all(|c| c.contains("masked in the record")), "{conflicts:?}");
+    assert_eq!(place.read("a.txt"), "one\nkey = env\nthree\n");
+    assert!(!place.work.join("d.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_that_made_a_file_huge_is_reviewed_without_stopping_anything() {
     let place = Place::new();
     place.file("a.txt", "one\ntwo\n");

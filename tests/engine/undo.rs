@@ -5,7 +5,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandBody, EventBody, Op, OpId, RestoreWhat};
 
-use super::branches::{branches, fork, open, session};
+use super::branches::{branches, changed, fork, open, session};
 use super::files::{back, keeps, messages, model, session_command};
 use super::rig::*;
 
@@ -172,10 +172,7 @@ async fn w17_an_undo_that_can_change_nothing_says_so_and_gives_way_to_the_one_be
     let mut rig = place.start_with(&model(), |p| keeps(&place, p)).await;
     rig.turn("write it").await;
     rig.turn("more").await;
-    let id = rig.session();
-    session(&mut rig, SessionCommand::Rename { id, title: "Mine".into() });
-    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
-        .await;
+    renamed(&mut rig, "Mine").await;
     let said = messages(&mut rig).await;
     session_command(&mut rig, back(said[1], RestoreWhat::Files)).await;
     // The person goes on with both files: the restore cannot be taken back any more.
@@ -207,6 +204,45 @@ async fn w17_an_undo_that_can_change_nothing_says_so_and_gives_way_to_the_one_be
     assert!(rig.refused().await.message.contains("no restore has been undone"), "it is not stuck there");
 }
 
+async fn renamed(rig: &mut Rig, title: &str) {
+    let id = rig.session();
+    session(rig, SessionCommand::Rename { id, title: title.into() });
+    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w17_a_name_of_a_branch_that_is_gone_does_not_block_what_comes_after_it() {
+    let place = Place::new();
+    let mut rig = place.start(&Fake::new([says("one"), says("two")])).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let entries = rig.snapshot().await.entries;
+    let b = fork(&mut rig, entries[3].id).await;
+    session(&mut rig, SessionCommand::LabelBranch { session: None, head: b.clone(), label: "x".into() });
+    changed(&mut rig).await;
+    renamed(&mut rig, "Mine").await;
+    assert_eq!(undo(&mut rig).await, "Undone: rename");
+    assert_eq!(undo(&mut rig).await, "Undone: name branch: x");
+    // Nothing was said on it and it has no name: it goes when it is left.
+    open(&mut rig, "main").await;
+    assert_eq!(branches(&mut rig).await.0.len(), 1);
+    let told = redo(&mut rig).await;
+    assert!(told.starts_with("Not redone: name branch: x; "), "{told}");
+    assert!(told.contains(&b) && told.ends_with("The next redo continues with the step after it"), "{told}");
+    assert_eq!(redo(&mut rig).await, "Redone: rename");
+    assert_eq!(rig.snapshot().await.session.title, "Mine");
+    rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: true }));
+    assert!(rig.refused().await.message.contains("there is nothing to redo"));
+    // And no undo is lost or blocked.
+    let mut told = Vec::new();
+    while let (_, Some(_), _) = ops(&mut rig).await {
+        told.push(undo(&mut rig).await);
+        assert!(told.len() < 10, "{told:?}");
+    }
+    assert!(told.iter().any(|t| t == "Undone: rename"), "{told:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn w17_in_random_stories_every_operation_is_reached_by_undo() {
     for seed in 0..6_u64 {
@@ -219,16 +255,22 @@ async fn w17_in_random_stories_every_operation_is_reached_by_undo() {
         let mut rig = place.start_with(&model(), |p| keeps(&place, p)).await;
         rig.turn("write it").await;
         rig.turn("more").await;
-        let (said, id) = (messages(&mut rig).await, rig.session());
-        for n in 0..14 {
-            match dice(6) {
-                0 => {
-                    let title = format!("title {n}");
-                    session(&mut rig, SessionCommand::Rename { id, title });
-                    rig.until("the title", |e| {
-                        matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(())
-                    })
-                    .await;
+        let said = messages(&mut rig).await;
+        for n in 0..14_usize {
+            match dice(8) {
+                0 => renamed(&mut rig, &format!("title {n}")).await,
+                6 => {
+                    let label = format!("name-{n}");
+                    session(
+                        &mut rig,
+                        SessionCommand::LabelBranch { session: None, head: "main".into(), label },
+                    );
+                    changed(&mut rig).await;
+                }
+                7 => {
+                    let name = format!("tag-{}", n % 2);
+                    session(&mut rig, SessionCommand::Tag { session: None, name, entry: Some(said[n % 2]) });
+                    changed(&mut rig).await;
                 }
                 1 | 2 => {
                     let to = usize::try_from(dice(2)).unwrap();

@@ -77,6 +77,49 @@ fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
     }
 }
 
+/// Files below a folder whose name begins so.
+fn begin(folder: &std::path::Path, prefix: &str) -> usize {
+    let mut found = 0;
+    crate::secrets::walk(folder, &mut |path, folder| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        found += usize::from(!folder && name.starts_with(prefix));
+    });
+    found
+}
+
+#[test]
+fn w15_a_patch_in_a_worktree_that_is_killed_leaves_no_part_and_no_temporary_file() {
+    let mut patch = String::from("*** Begin Patch\n");
+    for n in 0..400 {
+        patch.push_str(&format!("*** Add File: d/new{n:03}.txt\n+new {n}\n"));
+    }
+    patch.push_str("*** End Patch");
+    let server = ScriptServer::with(move |request, _| {
+        let body = request.json();
+        let (task, done) = (body["messages"][0]["content"].to_string(), body["messages"].to_string());
+        match done.contains("tool_result") {
+            false if task.contains("own job") => calls("c1", "patch", json!({ "patch": patch })),
+            false => calls("d1", "delegate_task", json!({"tasks": [{"goal": "own job", "isolated": true}]})),
+            true => says("Done."),
+        }
+    });
+    let place = Place::anthropic(&server);
+    place.file("mine.txt", "mine\n");
+    place.git(&["init", "-q"]);
+    place.git(&["add", "."]);
+    place.git(&["commit", "-qm", "first"]);
+    let worktrees = place.home.join("worktrees");
+    let mut child = place.tiller(&["exec", "--profile", "full", "go"]);
+    let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait("a part of the patch", || begin(&worktrees, "new") > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.ok(&["sessions", "list"]);
+    let there = begin(&worktrees, "new");
+    assert!(there == 0 || there == 400, "{there} files");
+    assert_eq!(begin(&worktrees, ".tiller-"), 0);
+}
+
 #[test]
 fn w16_force_brings_back_more_files_than_a_list_shows_and_no_list_is_cut() {
     let many = "mkdir d; cd d; seq 350 | split -l 1 -a 4 - n";

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiller_testkit::ScriptServer;
 
-use crate::common::{Place, calls, json_lines, run, says};
+use crate::common::{Place, calls, json_lines, run, says, shell};
 
 /// A place with one session of two turns.
 pub(crate) fn lived_in() -> (ScriptServer, Place) {
@@ -58,6 +58,28 @@ fn sessions_are_listed_shown_found_renamed_and_archived() {
     let other = place.run(&["sessions", "import", "walnut.txt"]);
     assert!(other.code == Some(2) && other.stderr.contains("walnut.txt is not a session"), "{other:?}");
     assert_eq!(place.run(&["sessions", "show", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn a_list_as_json_that_is_cut_says_so_beside_it() {
+    let server = ScriptServer::start([
+        shell("c1", "echo walnut one"),
+        shell("c2", "echo walnut two"),
+        says("A walnut."),
+    ]);
+    let place = Place::anthropic(&server);
+    place.ok(&["exec", "--profile", "full", "which walnut?"]);
+    for (list, cut) in [
+        (&["sessions", "search", "walnut", "--json", "--limit"][..], "More results: --offset 1"),
+        (&["audit", "--json", "--limit"][..], "There are older calls than these 1"),
+        (&["audit", "--limit"][..], "There are older calls than these 1"),
+    ] {
+        let some = place.run(&[list, &["1"]].concat());
+        assert!(some.code == Some(0) && some.stderr.contains(cut), "{some:?}");
+        assert_eq!(some.stdout.lines().count(), 1, "{some:?}");
+        let all = place.run(&[list, &["50"]].concat());
+        assert!(all.stdout.lines().count() > 1 && all.stderr.is_empty(), "{all:?}");
+    }
 }
 
 #[test]

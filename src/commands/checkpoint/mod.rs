@@ -20,7 +20,7 @@ use tiller_store::{Append, Lease, StepOf, StepRow, Store, Take};
 use crate::app::{Setup, files};
 use crate::commands::args::{Checkpoint, CheckpointWhat};
 use crate::commands::sessions::one_line;
-use crate::commands::{Exit, json_line, say};
+use crate::commands::{Exit, json_line, say, say_beside};
 
 /// Why the files could not be changed.
 enum Fault {
@@ -99,16 +99,16 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
             .map_err(|e| e.notice())?;
     let mut here = Here { setup, store, session, head: row.head, behind: Vec::new(), shadow };
     if let Some(recovered) = here.shadow.recovered() {
-        eprint_line(&recovered.sentence());
+        say_beside(&recovered.sentence());
         here.log_finished(&recovered)?;
     }
     for notice in files::taken_back(setup) {
-        eprint_line(&notice.message);
+        say_beside(&notice.message);
     }
     if !here.shadow.cut_calls().is_empty() {
         let now = here.shadow.snapshot().map_err(|e| e.notice())?;
         for credited in cut::credit(&here.shadow, &here.store, &now) {
-            eprint_line(&credited.sentence());
+            say_beside(&credited.sentence());
         }
     }
     match &what.what {
@@ -120,12 +120,6 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
         }
         CheckpointWhat::Undo { redo } => here.undo(*redo, what.json),
     }
-}
-
-fn eprint_line(text: &str) {
-    use std::io::Write;
-    // Standard error may be gone.
-    let _ = writeln!(std::io::stderr().lock(), "tiller: {}", one_line(text));
 }
 
 /// What a point is called.

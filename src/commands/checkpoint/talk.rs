@@ -58,6 +58,8 @@ impl Here<'_> {
             let title = op.title.strip_prefix("undo ").or_else(|| op.title.strip_prefix("redo "));
             match op.change {
                 OpChange::Files { .. } => true,
+                // Earlier versions did not write down where a branch came from: those before it are reached.
+                OpChange::Head { from: None, .. } => false,
                 OpChange::Head { .. } => title.unwrap_or(&op.title) == FORK && undo::fits(op, &head),
                 _ => false,
             }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part};
+use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part, names};
 use tiller_tool::Workspace;
 
 /// Bytes of text taken of one file.
@@ -82,8 +82,8 @@ fn typed(message: &Message, root: &Path) -> Vec<(String, Option<(u32, u32)>)> {
 fn there(name: &str, root: &Path) -> Option<(String, Option<(u32, u32)>)> {
     let inside = |path: &str| {
         let plain = |c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir);
-        let path = Path::new(path);
-        path.components().all(plain) && root.join(path).exists()
+        let path = names::path(path);
+        path.components().all(plain) && root.join(&path).exists()
     };
     if inside(name) {
         return Some((name.to_owned(), None));
@@ -105,7 +105,7 @@ fn refuse(path: &str, why: impl std::fmt::Display) -> Notice {
 }
 
 fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<Content, Notice> {
-    let full: PathBuf = workspace.root.join(path);
+    let full: PathBuf = workspace.root.join(names::path(path));
     if let Some(rule) = workspace.unreadable(&full) {
         return Err(refuse(path, format_args!("denied by the rule {rule}")));
     }
@@ -177,7 +177,7 @@ fn folder(path: &str, full: &Path) -> std::io::Result<String> {
         .take(NAMES * 10)
         .map(|e| {
             let slash = if e.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
-            format!("{}{slash}", e.file_name().to_string_lossy())
+            format!("{}{slash}", names::written(Path::new(&e.file_name())))
         })
         .collect();
     names.sort();

@@ -108,3 +108,20 @@ fn x17_what_may_not_be_read_cannot_be_attached() {
         assert!(said.contains("read_file(.env)"), "{said}");
     }
 }
+
+#[test]
+fn names_that_are_not_utf_8_are_attached_and_listed_as_tools_read_them() {
+    use std::os::unix::ffi::OsStrExt;
+    let tmp = tempfile::tempdir().unwrap();
+    let name = Path::new(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(tmp.path().join("d")).unwrap();
+    std::fs::write(tmp.path().join("d").join(name), "in it\n").unwrap();
+    let written = names::written(name);
+    let path = format!("d/{written}");
+    let content = format!("<file path=\"{path}\">\nin it\n</file>");
+    for attachments in [vec![file("l", &path, None)], Vec::new()] {
+        let got = send(&format!("see @{path} in @d"), attachments, tmp.path()).unwrap();
+        assert!(text(&got).contains(&content), "{}", text(&got));
+        assert!(text(&got).contains(&format!("<folder path=\"d\">\n{written}\n</folder>")), "{}", text(&got));
+    }
+}

@@ -297,5 +297,6 @@ pub(crate) fn world(parts: Parts) -> World {
         exporter: parts.exporter,
         tool_state: Mutex::default(),
         files: parts.files,
+        elsewhere: None,
     }
 }

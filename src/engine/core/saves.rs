@@ -48,6 +48,14 @@ pub(crate) enum Then {
         cause: CommandId,
         reply: Box<tiller_protocol::event::ReplyEvent>,
     },
+    /// As `Named`, for an undo or a redo of a value. When it cannot be done, `closes` goes into the log in its place.
+    Inverted {
+        client: ClientId,
+        cause: CommandId,
+        label: Option<tiller_protocol::BranchName>,
+        said: String,
+        closes: Box<tiller_protocol::Op>,
+    },
     /// As `Told`; a branch has this name from then on, and the client hears that it is done.
     Named {
         client: ClientId,

@@ -59,6 +59,10 @@ impl Core {
             Then::Tell { client, cause, reply } => {
                 self.bus.reply(client, &self.place_of(Some(cause)), *reply);
             }
+            Then::Inverted { client, cause, label, said, .. } => {
+                self.named_now(label);
+                self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+            }
             Then::Named { client, cause, label, said } => {
                 self.named_now(label);
                 if let Some(said) = said {
@@ -106,8 +110,18 @@ impl Core {
         if let Then::Row { session, view } = then {
             self.row_kept(*session, view.clone(), false);
         }
-        if let (Then::Told { client, cause } | Then::Named { client, cause, .. }, false) =
-            (then, error.is_trouble())
+        if let Then::Inverted { client, cause, closes, .. } = then
+            && self.saves.failed.is_none()
+            && error.is_absent()
+        {
+            return self.close_undo(*client, *cause, closes, &notice);
+        }
+        if let (
+            Then::Told { client, cause }
+            | Then::Named { client, cause, .. }
+            | Then::Inverted { client, cause, .. },
+            false,
+        ) = (then, error.is_trouble())
         {
             return self.refuse(*client, *cause, notice);
         }

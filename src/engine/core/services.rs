@@ -156,6 +156,8 @@ pub(crate) struct World {
     /// Shells and background processes; one set per session.
     pub(crate) tool_state: Mutex<Arc<ToolState>>,
     pub(crate) files: Option<crate::files::Keeper>,
+    /// For an agent with a folder of its own: keeps copies of files elsewhere before it writes them.
+    pub(crate) elsewhere: Option<crate::files::Keeper>,
 }
 
 impl World {

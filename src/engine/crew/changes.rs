@@ -1,7 +1,6 @@
 //! What an agent changed, for the person to read.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tool::Display;
@@ -99,7 +98,7 @@ fn texts(s: &mut Shadow, before: Id, after: Id) -> Result<String, tiller_snapsho
         if out.len() > SHOWN {
             break;
         }
-        let path = Path::new(&file.path).display().to_string();
+        let path = crate::files::back::shown(&file.path);
         let text = match s.text(&file)? {
             TextChange::Lines { diff, .. } => diff,
             TextChange::Binary { before, after } => format!("(no text: {before} bytes became {after})\n"),

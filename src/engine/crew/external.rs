@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_external::{Adapter, Adapters, Lookup, ToolUse, Transport};
@@ -73,6 +74,8 @@ pub(crate) struct Outside {
     pub(crate) open: HashMap<String, Open>,
     /// Calls whose states of the files may be kept at once.
     pub(crate) room: Arc<tokio::sync::Semaphore>,
+    /// The last state of the files could not be kept: what the program does cannot be undone.
+    pub(crate) unkept: Arc<AtomicBool>,
     /// It is at work in its terminal, as who watches the folder was told.
     pub(crate) covers: bool,
     /// Its end was held back for what it did last.
@@ -111,6 +114,7 @@ impl Outside {
             spoke: false,
             open: HashMap::new(),
             room: Arc::new(Semaphore::new(KEPT)),
+            unkept: Arc::default(),
             covers: false,
             held: false,
             paid: false,

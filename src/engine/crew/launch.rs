@@ -61,7 +61,7 @@ impl Core {
         let opened = Workspace::new(&tiller_protocol::names::path(&folder));
         let opened = opened.map_err(|e| format!("its folder {folder} cannot be opened: {e}"))?;
         let inside = self.w.permit.protection(&opened.root);
-        Ok(Some(opened.protect(inside).masked_as(&self.w.workspace)))
+        Ok(Some(opened.protect(inside).like(&self.w.workspace)))
     }
 
     /// A git worktree of its own, made away from the engine's task.
@@ -79,7 +79,7 @@ impl Core {
                 let place = make(&own.root, &place)?;
                 let folder = Workspace::new(&place).map_err(|e| e.to_string())?;
                 let inside = permit.protection(&folder.root);
-                Ok(folder.protect(inside).masked_as(&own))
+                Ok(folder.protect(inside).like(&own))
             };
             let made = tokio::task::spawn_blocking(work).await;
             let made = made.unwrap_or_else(|_| Err("internal error while creating it".into()));

@@ -14,6 +14,7 @@ use tiller_store::Call;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
+pub(super) use self::words::of_masks;
 use super::CrewMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;

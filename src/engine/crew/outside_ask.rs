@@ -1,10 +1,12 @@
 //! A program of another vendor asks for something: our rules answer where they can, the person where not.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use tiller_external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
+use tiller_protocol::ask::Risk;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, ToolOutcome, Touch};
 use tokio::sync::oneshot;
@@ -26,6 +28,7 @@ impl Core {
         match ask.what {
             Question::Permission { tool, shown, diffs, by_screen, .. } => {
                 self.outside_asked(ask.call.as_deref());
+                let unkept = self.unkept();
                 let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
                 let args = args_of(&name, &tool, &shown);
                 let question = permission::Question {
@@ -72,6 +75,9 @@ impl Core {
                         .iter()
                         .filter_map(|text| permit.suspected(&question, text, root))
                         .for_each(&mut stricter);
+                }
+                if touch != Touch::Read && unkept {
+                    verdict = not_undone(verdict);
                 }
                 let mut audit = AuditRow {
                     time: self.w.clock.now(),
@@ -173,6 +179,12 @@ impl Core {
         }
     }
 
+    /// Whether the files before what the program does are not kept, and the person wants to be asked then.
+    fn unkept(&mut self) -> bool {
+        let asks = self.w.files.as_ref().is_some_and(crate::files::Keeper::asks);
+        asks && self.outside().is_some_and(|o| o.unkept.load(Ordering::Relaxed))
+    }
+
     /// A call that is asked about has its line in the audit by the answer.
     fn outside_asked(&mut self, call: Option<&str>) {
         if let Some(open) = call.and_then(|id| self.outside()?.open_call(id)) {
@@ -210,6 +222,24 @@ impl Core {
         audit.outcome = if no { "denied" } else { "allowed" }.into();
         let ticket = self.w.store.record_audit(audit);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+    }
+}
+
+/// What cannot be undone is asked about, in every profile.
+fn not_undone(verdict: Verdict) -> Verdict {
+    let effect = "the changes of this call cannot be undone: no copy of the files was made".to_owned();
+    match verdict {
+        Verdict::Deny { .. } => verdict,
+        Verdict::Ask { rule, risk, mut effects, .. } => {
+            effects.push(effect);
+            Verdict::Ask { rule, risk, effects, always: None }
+        }
+        Verdict::Allow { .. } => Verdict::Ask {
+            rule: "the file states before this call could not be saved".into(),
+            risk: Risk::High,
+            effects: vec![effect],
+            always: None,
+        },
     }
 }
 

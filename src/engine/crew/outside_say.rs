@@ -8,6 +8,7 @@ use tiller_protocol::{
     EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId, Receipt, SendMode, StopReason,
 };
 
+use super::outside::of_masks;
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::crew::external::Holding;
@@ -38,7 +39,7 @@ impl Core {
                 continue;
             }
             // One that it cannot take now stays in the queue: the next turn begins with it.
-            if let Held::Queued { id: no } = control.say(message.text.clone()) {
+            if let Held::Queued { id: no } = control.say(of_masks(message.text.clone())) {
                 outside.holds.push(Holding { no, id, message });
             }
         }

@@ -68,6 +68,7 @@ impl World {
             tool_state: Mutex::new(Arc::clone(&lock(&self.tool_state))),
             // Another folder is not the one whose files are kept.
             files: self.files.clone().filter(|_| !own),
+            elsewhere: self.files.clone().filter(|_| own),
         })
     }
 }

@@ -182,9 +182,18 @@ impl Keeper {
         self.place.ask
     }
 
+    pub(super) fn now(&self) -> tiller_protocol::Time {
+        self.clock.now()
+    }
+
     /// The folder of the store.
     pub(super) fn store(&self) -> &std::path::Path {
         &self.place.store
+    }
+
+    /// What it means when more is to be kept than there is room for.
+    pub(crate) fn behind(&self) -> SnapshotError {
+        SnapshotError::Behind { path: self.place.store.clone() }
     }
 
     /// What it means when an answer never comes.

@@ -1,5 +1,5 @@
-//! Files outside of the workspace that a tool writes: no checkpoint covers them, so a copy of each is kept before the
-//! call, beside the snapshots.
+//! Files that a tool writes and no checkpoint covers: those outside of the workspace, and those inside that a snapshot
+//! passes over (on another disk, in a bare repository). A copy of each is kept before the call, beside the snapshots.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tiller_protocol::Time;
-use tiller_snapshot::{Shadow, SnapshotError};
+use tiller_snapshot::{NAMED_BYTES, Shadow, Snapshot, SnapshotError, State};
 
 use super::back::shown;
 
@@ -17,48 +17,84 @@ const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The folder, in the folder of the snapshots.
 const FOLDER: &str = "outside";
 
+/// Why no checkpoint covers a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It is outside the workspace.
+    Outside,
+    /// Snapshots pass over it.
+    Inside,
+}
+
 /// A file as it was before a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OldFile {
     pub(crate) path: PathBuf,
     pub(crate) copy: PathBuf,
+    place: Place,
 }
 
 impl OldFile {
     /// What the result of the call says of it.
     pub(crate) fn sentence(&self) -> String {
+        let why = match self.place {
+            Place::Outside => "outside the workspace",
+            Place::Inside => "not covered by checkpoints",
+        };
         format!(
-            "[{} is outside the workspace, so undo does not restore it. Its previous content is kept for 30 days in {}]",
+            "[{} is {why}, so undo does not restore it. Its previous content is kept for 30 days in {}]",
             shown(&self.path),
             self.copy.display()
         )
     }
 }
 
-/// Copies those of `paths` that exist and lie outside of the workspace to the folder `store`.
+/// Those of `paths` that exist and are not in the state `before`.
+///
+/// # Errors
+/// When that state cannot be read.
+pub(super) fn uncovered(
+    shadow: &Shadow,
+    before: &Snapshot,
+    paths: &[PathBuf],
+) -> Result<Vec<(PathBuf, Place)>, SnapshotError> {
+    let mut out = Vec::new();
+    for path in paths {
+        let Ok(meta) = path.metadata() else { continue };
+        let (kept, place) = match shadow.relative(path) {
+            None => (false, Place::Outside),
+            // No tool changes a larger one.
+            Some(_) if meta.len() > NAMED_BYTES => (true, Place::Inside),
+            Some(name) => (matches!(shadow.state(before.id, &name)?, State::Is(_)), Place::Inside),
+        };
+        if !kept && meta.is_file() {
+            out.push((path.clone(), place));
+        }
+    }
+    Ok(out)
+}
+
+/// Copies files to the folder `store`.
 ///
 /// # Errors
 /// When one of them cannot be copied; then the call cannot be undone.
 pub(super) fn keep(
-    shadow: &Shadow,
     store: &Path,
-    paths: &[PathBuf],
+    files: Vec<(PathBuf, Place)>,
     now: Time,
 ) -> Result<Vec<OldFile>, SnapshotError> {
-    let outside = |path: &&PathBuf| shadow.relative(path).is_none() && path.is_file();
     let mut out = Vec::new();
     let mut folder = None;
-    for path in paths.iter().filter(outside) {
+    for (path, place) in files {
         let fail =
             |e: io::Error| SnapshotError::Io { path: path.clone(), detail: format!("no copy was made: {e}") };
         let folder = match &folder {
             Some(folder) => folder,
             None => folder.insert(new_folder(&store.join(FOLDER), now).map_err(fail)?),
         };
-        let name = path.file_name().unwrap_or_default();
-        let copy = folder.join(out.len().to_string()).join(name);
-        copy_to(path, &copy).map_err(fail)?;
-        out.push(OldFile { path: path.clone(), copy });
+        let copy = folder.join(out.len().to_string()).join(path.file_name().unwrap_or_default());
+        copy_to(&path, &copy).map_err(fail)?;
+        out.push(OldFile { path, copy, place });
     }
     Ok(out)
 }

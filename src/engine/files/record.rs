@@ -16,6 +16,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::files::msg::{Before, Beginning, FilesMsg, Kept, NotKept, Waiting, What};
+use crate::files::outside::OldFile;
 use crate::lock::lock;
 
 /// Snapshots that no session knows are kept so long.
@@ -48,7 +49,8 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
     keeper.submit(move |s| {
         let before = look(s, &what)?;
         let paths = if let What::Paths(paths) = &what { Some(paths.clone()) } else { None };
-        let outside = outside::keep(s, &store, paths.as_deref().unwrap_or_default(), before.time)?;
+        let bare = outside::uncovered(s, &before, paths.as_deref().unwrap_or_default())?;
+        let outside = outside::keep(&store, bare, before.time)?;
         let session = watched.session.to_string();
         let note = CallNote { session, call: call.clone(), before: before.id, began: before.time, paths };
         let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
@@ -57,6 +59,16 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
         });
         Ok(Before { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
     })
+}
+
+/// Copies files (absolute) that belong to none of the keeper's states: an agent with a folder of its own writes them.
+///
+/// # Errors
+/// When they could not be copied.
+pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<OldFile>, SnapshotError> {
+    let (store, now) = (keeper.store().to_owned(), keeper.now());
+    let files = paths.into_iter().filter(|p| p.is_file()).map(|p| (p, outside::Place::Outside));
+    keeper.run(move |_| outside::keep(&store, files.collect(), now)).await
 }
 
 /// What came of it.
@@ -235,6 +247,7 @@ impl Core {
 
     /// Says once that files are not kept, and why.
     pub(crate) fn not_kept(&mut self, n: &NotKept) {
+        self.outside_not_kept();
         if !std::mem::replace(&mut self.files_failed, true) {
             let notice = n.0.notice();
             let text = format!(

@@ -8,22 +8,44 @@ use tiller_snapshot::SnapshotError;
 use super::decide::{Decided, Refused};
 use super::{Job, failed};
 use crate::core::msg::Msg;
-use crate::files::msg::FilesMsg;
-use crate::files::{NotKept, record};
+use crate::files::msg::{Before, FilesMsg, What};
+use crate::files::outside::OldFile;
+use crate::files::{Keeper, NotKept, record};
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
+/// What is kept before a call.
+#[derive(Default)]
+pub(super) struct Covered {
+    pub(super) before: Option<Before>,
+    /// Of files that no state covers.
+    pub(super) copies: Vec<OldFile>,
+}
+
 impl Job {
     /// Keeps the files as they are before the call changes them. `None`: there is nothing to keep, or it is switched off.
-    pub(super) async fn files_before(&self) -> Option<Result<crate::files::msg::Before, SnapshotError>> {
+    pub(super) async fn files_before(&self) -> Option<Result<Covered, SnapshotError>> {
         let what = match (self.tool.touch(), self.paths.is_empty()) {
             (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
-            (Touch::Execute, _) => crate::files::msg::What::All,
-            (_, false) => crate::files::msg::What::Paths(self.paths.clone()),
+            (Touch::Execute, _) => What::All,
+            (_, false) => What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
-        let keeper = self.w.files.as_ref()?;
-        Some(record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await)
+        if let Some(keeper) = &self.w.files {
+            let before = record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await;
+            return Some(before.map(|mut before| {
+                let copies = std::mem::take(&mut before.outside);
+                Covered { before: Some(before), copies }
+            }));
+        }
+        // Git keeps the agent's own folder; files elsewhere are somebody else's.
+        let (Some(keeper), What::Paths(mut paths)) = (&self.w.elsewhere, what) else { return None };
+        paths.retain(|p| !p.starts_with(&self.cx.workspace.root));
+        if paths.is_empty() {
+            return None;
+        }
+        let copies = record::copy(keeper, paths).await;
+        Some(copies.map(|copies| Covered { before: None, copies }))
     }
 
     /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
@@ -37,7 +59,8 @@ impl Job {
     /// # Errors
     /// The person's denial, or that no one can answer.
     pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
-        let asks = self.w.files.as_ref().is_some_and(crate::files::Keeper::asks);
+        let keeper = self.w.files.as_ref().or(self.w.elsewhere.as_ref());
+        let asks = keeper.is_some_and(Keeper::asks);
         let why = error.to_string();
         // Said once in a session, whatever is answered.
         let _ = self.tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await;

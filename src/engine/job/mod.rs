@@ -121,11 +121,11 @@ impl Job {
             before = self.files_before() => before.transpose(),
             () = self.cx.cancel.cancelled() => Ok(None),
         };
-        let before = match before {
-            Ok(before) => before,
+        let cover::Covered { before, copies } = match before {
+            Ok(covered) => covered.unwrap_or_default(),
             Err(error) => {
                 self.unkept(error).await?;
-                None
+                cover::Covered::default()
             }
         };
         let runs = self.tool.touch() == Touch::Execute;
@@ -134,7 +134,7 @@ impl Job {
             self.writes.command(&self.cx.agent, &what, true);
         }
         let mut result = self.run_until_late(args).await;
-        for old in before.iter().flat_map(|b| &b.outside) {
+        for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }
         let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tiller_protocol::mask::has_mask;
 use tiller_protocol::tool::FileDiff;
 use tiller_protocol::{ChangeKind, EntryId, OpId};
+use tiller_tool::files::Masks;
 
 use crate::lock::lock;
 
@@ -20,8 +22,6 @@ const FILES: usize = 500;
 const ALL: usize = 32 << 20;
 /// Turns that are remembered as pushed out.
 const GONE: usize = 10_000;
-/// Bytes of a file that is copied before something is taken back.
-const COPIED: u64 = 16 << 20;
 /// Bytes of one file's difference.
 const DIFF: usize = 1 << 20;
 /// For one difference; a worse but right one is made when it is over.
@@ -167,6 +167,16 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
     Since::Changed(file)
 }
 
+/// What masks in a hunk are: text of the file when the hunk was made from the kept bytes, else values that the record
+/// does not hold. `kept`: the state before the turn, as in [`Kept`].
+pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
+    let Some(was) = kept else { return Masks::Value };
+    let was = was.as_deref().and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();
+    let known: HashSet<&str> = was.lines().collect();
+    let mut old = hunk.lines().filter_map(|l| l.strip_prefix(['-', ' '])).filter(|l| has_mask(l));
+    if old.all(|l| known.contains(l)) { Masks::Text } else { Masks::Value }
+}
+
 /// A unified difference with three lines of context.
 pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> FileDiff {
     let diff = similar::TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
@@ -186,9 +196,10 @@ pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> Fil
 /// A copy in our own folder, before anything is touched. A file that is not there needs none.
 pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-    let path = root.join(name);
+    let path = root.join(tiller_protocol::names::path(name));
     match std::fs::symlink_metadata(&path) {
-        Ok(m) if m.is_file() && m.len() <= COPIED => {}
+        // No larger file is changed.
+        Ok(m) if m.is_file() && m.len() <= tiller_snapshot::NAMED_BYTES => {}
         // Gone, a link, or a giant: what takes it back says what it thinks of that.
         _ => return Ok(()),
     }

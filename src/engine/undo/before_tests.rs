@@ -81,3 +81,26 @@ fn large_files_pipes_and_large_differences_are_not_compared() {
     assert!(matches!(since(root, "long", Some(b"x\n")), Since::TooLarge(_)));
     assert!(begun.elapsed() < Duration::from_secs(10));
 }
+
+#[test]
+fn masks_are_text_only_in_what_was_made_from_the_bytes() {
+    let hunk = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n k=[redacted secret]\n-old [redacted secret]\n+new\n";
+    let bytes = |t: &str| Some(Arc::<[u8]>::from(t.as_bytes()));
+    assert_eq!(masks(None, hunk), Masks::Value);
+    assert_eq!(masks(Some(&bytes("k=1\nold 2\n")), hunk), Masks::Value);
+    assert_eq!(masks(Some(&bytes("k=[redacted secret]\nold [redacted secret]\n")), hunk), Masks::Text);
+}
+
+#[test]
+fn a_copy_is_saved_of_names_that_are_not_utf_8() {
+    use std::os::unix::ffi::OsStrExt;
+    let tmp = tempfile::tempdir().unwrap();
+    let (root, folder) = (tmp.path().join("work"), tmp.path().join("kept"));
+    std::fs::create_dir(&root).unwrap();
+    let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
+    std::fs::write(root.join(name), "theirs").unwrap();
+    save_copy(&folder, &root, &tiller_protocol::names::written(Path::new(name))).unwrap();
+    let copies: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|c| c.unwrap().path()).collect();
+    assert_eq!(copies.len(), 1, "{copies:?}");
+    assert_eq!(std::fs::read_to_string(&copies[0]).unwrap(), "theirs");
+}

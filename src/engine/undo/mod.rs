@@ -76,7 +76,30 @@ fn to_invert<'a>(rows: &[&'a Op], redo: bool) -> Option<&'a Op> {
 
 /// Whether a row changed anything. One that did not is in the log all the same, so that it is behind what was asked.
 fn changes_something(op: &Op) -> bool {
-    !matches!(&op.change, OpChange::Files { before, after, .. } if before == after)
+    match &op.change {
+        OpChange::Files { before, after, .. }
+        | OpChange::Title { before, after }
+        | OpChange::Label { before, after, .. } => before != after,
+        OpChange::Archived { before, after } | OpChange::BranchArchived { before, after, .. } => {
+            before != after
+        }
+        OpChange::Tag { before, after, .. } => before != after,
+        // A branch may begin where another one is.
+        OpChange::Head { .. } | OpChange::Compaction { .. } => true,
+    }
+}
+
+/// The change of an undo (or a redo) of a value that could not be made: all stays as it was.
+pub(crate) fn still(mut change: OpChange) -> OpChange {
+    match &mut change {
+        OpChange::Title { before, after } | OpChange::Label { before, after, .. } => after.clone_from(before),
+        OpChange::Archived { before, after } | OpChange::BranchArchived { before, after, .. } => {
+            *after = *before
+        }
+        OpChange::Tag { before, after, .. } => *after = *before,
+        OpChange::Head { .. } | OpChange::Compaction { .. } | OpChange::Files { .. } => {}
+    }
+    change
 }
 
 /// The last row of operation `root`, when it stands so that it can be undone (or redone).

@@ -7,10 +7,8 @@ use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
-use tiller_protocol::{
-    CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin, mask,
-};
-use tiller_tool::files::revert;
+use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin};
+use tiller_tool::files::{Masks, revert};
 
 use crate::bus::ClientId;
 use crate::core::Core;
@@ -31,7 +29,7 @@ impl Core {
                 let (whole, hunks): (Vec<Reject>, Vec<Reject>) =
                     hunks.into_iter().partition(|r| r.hunk.is_empty());
                 match (whole.is_empty(), hunks.is_empty()) {
-                    (true, _) => self.reject(client, cause, hunks),
+                    (true, _) => self.reject(client, cause, turn, hunks),
                     (false, true) => self.reject_whole(client, cause, turn, whole),
                     (false, false) => {
                         let why = "hunks and whole files are rejected one at a time";
@@ -121,7 +119,7 @@ impl Core {
         });
     }
 
-    fn reject(&mut self, client: ClientId, cause: CommandId, hunks: Vec<Reject>) {
+    fn reject(&mut self, client: ClientId, cause: CommandId, turn: EntryId, hunks: Vec<Reject>) {
         if self.s.read_only || self.live.is_some() {
             let why = if self.s.read_only {
                 "this session is open read-only"
@@ -131,6 +129,7 @@ impl Core {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
         let root = self.w.workspace.root.clone();
+        let kept = lock(&self.reviews).kept(turn);
         let backup = self.w.places.state.join("rejected").join(self.s.id.to_string());
         let (cx, live) = self.tool_cx("review", None);
         let tx = self.tx.clone();
@@ -145,16 +144,12 @@ impl Core {
                     conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
                     continue;
                 }
-                match revert(&r.path, &r.hunk, &cx).await {
+                let masks = before::masks(kept.get(&r.path), &r.hunk);
+                match revert(&r.path, &r.hunk, masks, &cx).await {
                     Ok(done) => {
                         said.push(format!("the user reverted a part of your change of {}", r.path));
                         undo.push((r.path, done.diff));
                     }
-                    Err(_) if mask::has_mask(&r.hunk) => conflicts.push(format!(
-                        "{}: this hunk contains a secret that is masked in the record, so it cannot \
-                        be rejected here: revert it in an editor or with git",
-                        r.path
-                    )),
                     Err(e) => conflicts.push(format!("{}: {e}", r.path)),
                 }
             }
@@ -196,9 +191,10 @@ impl Core {
         self.spawn(async move {
             let mut conflicts = Vec::new();
             let mut said = Vec::new();
-            // The last one first: each finds the file as it left it. The reverse of a reverse is the change.
+            // The last one first: each finds the file as it left it. The reverse of a reverse is the change, and both
+            // were made from the file's bytes.
             for (path, diff) in undo.into_iter().rev() {
-                match revert(&path, &diff, &cx).await {
+                match revert(&path, &diff, Masks::Text, &cx).await {
                     Ok(_) => said.push(format!("the user restored your change of {path}")),
                     Err(e) => conflicts.push(format!("{path}: {e}")),
                 }

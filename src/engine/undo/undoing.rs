@@ -1,8 +1,8 @@
 //! The commands: undo and redo of the last operation, whatever its kind.
 
-use tiller_protocol::event::StateEvent;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, OpId};
+use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, Op, OpId};
 
 use crate::bus::ClientId;
 use crate::core::Core;
@@ -108,6 +108,7 @@ impl Core {
         }
         let mut op = self.op(self.s.id, cause, &title, back.clone());
         op.of = Some(next.root);
+        let closes = Box::new(Op { change: undo::still(back.clone()), ..op.clone() });
         let ticket = self.w.store.revert(&next.row, op);
         let mut label = None;
         let event = match back {
@@ -133,8 +134,26 @@ impl Core {
         };
         let place = self.place_of(Some(cause));
         let events = event.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect();
-        let then = Then::Named { client, cause, label, said: Some(said(&title, "")) };
+        let then = Then::Inverted { client, cause, label, said: said(&title, ""), closes };
         self.saves.push(ticket, After { events, then });
+    }
+
+    /// An undo or a redo of a value cannot be made, now or later: it is behind us, and the next one is reached.
+    pub(crate) fn close_undo(&mut self, client: ClientId, cause: CommandId, closes: &Op, why: &Notice) {
+        let (word, what) = match closes.title.split_once(' ') {
+            Some(("redo", what)) => ("redo", what),
+            Some((_, what)) => ("undo", what),
+            None => ("undo", closes.title.as_str()),
+        };
+        let (done, next) = match word {
+            "redo" => ("Not redone", "The next redo continues with the step after it"),
+            _ => ("Not undone", "The next undo continues with the step before it"),
+        };
+        let said = format!("{done}: {what}; {}. {next}", why.message);
+        let mut append = self.append();
+        append.op = Some(closes.clone());
+        let reply = Box::new(ReplyEvent::DoneReply { said });
+        self.save(append, Vec::new(), Then::Tell { client, cause, reply });
     }
 
     /// Tells that an undo moved the conversation, and goes on with what belongs to it.

@@ -48,6 +48,22 @@ fn meaning(table: &str) -> &str {
 /// Rows that lead nowhere any more go, and are named. Heads that still lead somewhere stay; a session without any gets
 /// one at its newest entry.
 pub(crate) fn put_heads(conn: &Connection, losses: &mut Vec<String>) -> Result<()> {
+    // The rows that name them go below.
+    let named: Vec<String> = of_sessions(conn)?
+        .iter()
+        .map(|(table, column)| format!("SELECT \"{column}\" AS id FROM {table}"))
+        .collect();
+    let lost: i64 = conn.query_row(
+        &format!(
+            "SELECT count(*) FROM ({}) WHERE id IS NOT NULL AND id NOT IN (SELECT id FROM sessions)",
+            named.join(" UNION ")
+        ),
+        [],
+        |r| r.get(0),
+    )?;
+    if lost > 0 {
+        losses.push(format!("{lost} sessions, of which no entry was saved"));
+    }
     let mut drop_rows = |table: &str, lost: &str, what: &str| -> Result<()> {
         let rows = conn.execute(&format!("DELETE FROM {table} WHERE {lost}"), [])?;
         if rows > 0 {

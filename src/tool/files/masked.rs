@@ -29,6 +29,8 @@ pub(crate) struct Masked<'t> {
     shown: Cow<'t, str>,
     /// In order, without overlap.
     places: Vec<Place>,
+    /// It is too large to be masked as a whole: what a mask stands for is not known.
+    large: bool,
 }
 
 impl<'t> Masked<'t> {
@@ -46,12 +48,12 @@ impl<'t> Masked<'t> {
             all.push((secret.range, Some(mask(secret.name))));
         }
         all.extend(literal.map(|l| (l, None)));
-        Self::with(text, all)
+        Self { large: text.len() > WHOLE, ..Self::with(text, all) }
     }
 
     /// As it is.
     pub(crate) fn plain(text: &'t str) -> Self {
-        Self { real: text, shown: Cow::Borrowed(text), places: Vec::new() }
+        Self { real: text, shown: Cow::Borrowed(text), places: Vec::new(), large: false }
     }
 
     fn with(text: &'t str, all: Vec<(Range<usize>, Option<String>)>) -> Self {
@@ -69,7 +71,7 @@ impl<'t> Masked<'t> {
             places.push(Place { shown: start..shown.len(), real });
         }
         shown.push_str(&text[at..]);
-        Self { real: text, shown: Cow::Owned(shown), places }
+        Self { real: text, shown: Cow::Owned(shown), places, large: false }
     }
 
     /// The masked text.
@@ -117,7 +119,7 @@ impl<'t> Masked<'t> {
             let name = self.shown[p.shown.clone()].to_owned();
             (p.real.start - real.start..p.real.end - real.start, Some(name))
         });
-        Masked::with(text, all.collect())
+        Self { large: self.large, ..Masked::with(text, all.collect()) }
     }
 
     /// Ranges of the masks in the masked text.
@@ -176,9 +178,12 @@ pub(crate) fn restore<'w>(written: &'w str, scopes: &[&Masked<'_>]) -> Result<Co
         return Ok(Cow::Borrowed(written));
     }
     let mut values = vec![Answer::Open; found.len()];
-    let new = unmask::Side::new(written, &found);
-    for scope in scopes {
-        unmask::fill(&new, scope, &mut values);
+    // In a text that was masked piece by piece, one that stands there itself looks like one that hides a value.
+    if !scopes.iter().any(|s| s.large) {
+        let new = unmask::Side::new(written, &found);
+        for scope in scopes {
+            unmask::fill(&new, scope, &mut values);
+        }
     }
     let mut out = String::with_capacity(written.len());
     let mut at = 0;

@@ -34,7 +34,7 @@ pub use list::ListDir;
 pub use patch::Patch;
 pub use publish::{Publishes, TakenBack};
 pub use read::ReadFile;
-pub use revert::revert;
+pub use revert::{Masks, revert};
 pub use search::Search;
 pub use write::WriteFile;
 

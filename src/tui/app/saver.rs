@@ -1,6 +1,7 @@
 //! Keeps a value in a file of its own: what was given last is on disk a moment later, written by a thread of its
 //! own, so that a key never waits for the disk.
 
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -105,6 +106,18 @@ fn run<T: Kept>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
             }
             s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+/// The lock beside the file of a window. `None`: another window has it. Where a file system has no locks, every file
+/// is anybody's, as with one window only.
+pub(crate) fn own_lock(path: &Path) -> Option<File> {
+    private_folder(path).ok()?;
+    let mut options = private_options();
+    let file = options.truncate(false).open(path.with_extension("lock")).ok()?;
+    match file.try_lock() {
+        Err(std::fs::TryLockError::WouldBlock) => None,
+        Ok(()) | Err(std::fs::TryLockError::Error(_)) => Some(file),
     }
 }
 

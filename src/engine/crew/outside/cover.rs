@@ -3,17 +3,20 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tiller_external::Said;
 use tiller_store::StepOf;
+use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::crew::external::Open;
 use crate::crew::msg::ExternalMsg;
+use crate::files::NotKept;
 use crate::files::msg::What;
-use crate::files::record::{self};
+use crate::files::record;
 
 /// At most so long is the end of a program held back for what its last call did.
 const LAST: Duration = Duration::from_secs(1);
@@ -33,12 +36,30 @@ impl Core {
         let (agent, writes) = (self.me.id.clone(), self.watching.writes.clone());
         let Some(o) = self.outside() else { return };
         let room = Arc::clone(&o.room).try_acquire_owned().ok();
+        let unkept = Arc::clone(&o.unkept);
         let Some(open) = o.open.get_mut(id).filter(|o| may_change(&o.tool.verb)) else { return };
         let what = if open.tool.target.is_empty() { &open.tool.name } else { &open.tool.target }.clone();
         writes.command(&agent, &what, true);
         open.told = Some(what);
-        if let (Some(keeper), Some(room)) = (keeper, room) {
-            open.before = Some((record::begin(&keeper, What::All, watched, id.to_owned()), room));
+        let Some(keeper) = keeper else { return };
+        let Some(room) = room else {
+            return self.not_kept(&NotKept(keeper.behind()));
+        };
+        let beginning = record::begin(&keeper, What::All, watched, id.to_owned());
+        let (tell, before) = oneshot::channel();
+        open.before = Some((before, room));
+        self.keeping.spawn(async move {
+            let before = record::kept_before(&keeper, beginning).await;
+            unkept.store(before.is_err(), Ordering::Relaxed);
+            // The call may be over and forgotten.
+            drop(tell.send(before));
+        });
+    }
+
+    /// A state was not kept: what the program asks for from now on cannot be undone, until one is kept again.
+    pub(crate) fn outside_not_kept(&mut self) {
+        if let Some(o) = self.outside() {
+            o.unkept.store(true, Ordering::Relaxed);
         }
     }
 
@@ -55,7 +76,7 @@ impl Core {
         }
         let Some((keeper, (before, room))) = self.w.files.clone().zip(open.before.take()) else { return };
         self.record(StepOf::Call(open.tool.id.clone()), async move {
-            let before = match record::kept_before(&keeper, before).await {
+            let before = match before.await.unwrap_or_else(|_| Err(keeper.gone())) {
                 Ok(before) => before,
                 Err(error) => return Some(Err(error)),
             };

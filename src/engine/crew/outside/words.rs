@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Entry, EntryBody};
 use tiller_tool::crew::quoted;
 
@@ -13,9 +14,23 @@ use crate::job::text_of;
 /// Characters of an earlier talk that a fresh session is told; the end of it.
 const TALK: usize = 30_000;
 
+/// What a program is told of masks in its words: it writes with tools of its own, which put no value back.
+const MASKED: &str = "What is masked here as [redacted ...] stands for a value that you are not shown. Never write such a \
+                      mask to a file or into a command: leave the line with the value in its file as it is.";
+
+/// Words for a program; with masks in them, what these are.
+pub(in crate::crew) fn of_masks(words: String) -> String {
+    if has_mask(&words) { format!("{words}\n\n{MASKED}") } else { words }
+}
+
 impl Core {
     /// The words for the program, and all that was said before them, for when it cannot go on with its own talk.
     pub(super) fn words_for_program(&self) -> (String, Option<String>) {
+        let (now, anew) = self.words_as_said();
+        (of_masks(now), anew.map(of_masks))
+    }
+
+    fn words_as_said(&self) -> (String, Option<String>) {
         let words = |e: &Arc<Entry>| match &e.body {
             EntryBody::User { content, .. } => Some(text_of(content)),
             _ => None,

@@ -1,13 +1,18 @@
-//! Remarks that were not sent yet. They are kept like drafts: in a file of the session, and one set for the view and
-//! the dialog, whatever turn is shown.
+//! Remarks that were not sent yet. They are kept like drafts: one set for the view and the dialog, whatever turn is
+//! shown, and a file for each window of the session, so that two windows never overwrite each other. While a window
+//! lives it holds the lock beside its file; what windows left behind goes to the next one.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::SessionId;
 
-use crate::app::saver::Saver;
+use crate::app::saver::{Saver, own_lock, write};
+
+/// Windows of one session that keep their remarks at the same time.
+const WINDOWS: usize = 64;
 
 /// What a remark is about, and what it says. Kept by the line's text as well, so that it survives a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +75,20 @@ impl Remarks {
         }
     }
 
+    /// Takes in what another window left. Of two remarks on one place both texts stay.
+    fn take_in(&mut self, other: Self) {
+        for (mine, theirs) in [(&mut self.done, other.done), (&mut self.begun, other.begun)] {
+            for c in theirs {
+                let same = |m: &&mut Comment| m.path == c.path && m.line == c.line && m.quote == c.quote;
+                match mine.iter_mut().find(same) {
+                    Some(there) if there.text == c.text => {}
+                    Some(there) => there.text = format!("{}\n\n{}", there.text, c.text),
+                    None => mine.push(c),
+                }
+            }
+        }
+    }
+
     /// Takes the finished ones out, as one message to the agent; `None`: there are none.
     pub(super) fn take_message(&mut self) -> Option<String> {
         let done = std::mem::take(&mut self.done);
@@ -98,7 +117,68 @@ struct Open {
     remarks: Remarks,
     /// Grows with each change.
     revision: u64,
+    own: Option<Own>,
+}
+
+/// The file of this window.
+struct Own {
+    path: PathBuf,
+    /// Begun with the first change.
     saver: Option<Saver<Remarks>>,
+    /// Held while this window shows the session.
+    _lock: File,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // What was changed last is on disk first.
+        drop(self.saver.take());
+        if !self.path.exists() {
+            let _ = std::fs::remove_file(self.path.with_extension("lock"));
+        }
+    }
+}
+
+impl Own {
+    /// The first file of `session` that no living window has, with all that such files hold. A file that cannot be
+    /// read stays where it is.
+    fn open(folder: &Path, session: SessionId) -> Option<(Self, Remarks)> {
+        let mut own: Option<Self> = None;
+        let (mut remarks, mut left) = (Remarks::default(), Vec::new());
+        for n in 0..WINDOWS {
+            let name = if n == 0 { format!("{}.json", session.0) } else { format!("{}.{n}.json", session.0) };
+            let path = folder.join(name);
+            if own.is_some() && !path.exists() {
+                continue;
+            }
+            let Some(lock) = own_lock(&path) else { continue };
+            // Looked at under the lock: another window may have taken it over just now.
+            match std::fs::read(&path).map(|bytes| serde_json::from_slice(&bytes)) {
+                Ok(Ok(kept)) => remarks.take_in(kept),
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, path = %path.display(), "unsent remarks cannot be read");
+                    continue;
+                }
+                Err(_) => {}
+            }
+            match own {
+                None => own = Some(Self { path, saver: None, _lock: lock }),
+                Some(_) => left.push((path, lock)),
+            }
+        }
+        let own = own?;
+        // Only when it is all in one file, the others go.
+        if !left.is_empty() {
+            match write(&own.path, &remarks) {
+                Ok(()) => left.iter().for_each(|(path, _)| {
+                    let _ = std::fs::remove_file(path);
+                    let _ = std::fs::remove_file(path.with_extension("lock"));
+                }),
+                Err(error) => tracing::warn!(%error, "unsent remarks of several windows could not be merged"),
+            }
+        }
+        Some((own, remarks))
+    }
 }
 
 impl RemarkBook {
@@ -108,11 +188,9 @@ impl RemarkBook {
         let mut open = self.open.borrow_mut();
         if open.session != Some(session) {
             // What was changed last is on disk before another file is read.
-            drop(open.saver.take());
-            let path = folder.map(|f| f.join("remarks").join(format!("{}.json", session.0)));
-            let kept = path.as_ref().and_then(|p| std::fs::read(p).ok());
-            open.remarks = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-            open.saver = path.map(Saver::new);
+            drop(open.own.take());
+            let kept = folder.and_then(|f| Own::open(&f.join("remarks"), session));
+            (open.own, open.remarks) = kept.map(|(own, remarks)| (Some(own), remarks)).unwrap_or_default();
             open.session = Some(session);
             open.revision += 1;
         }
@@ -125,8 +203,8 @@ impl RemarkBook {
         if open.session == Some(session) && open.remarks != *remarks {
             open.remarks.clone_from(remarks);
             open.revision += 1;
-            if let Some(saver) = &mut open.saver {
-                saver.save(remarks.clone());
+            if let Some(own) = &mut open.own {
+                own.saver.get_or_insert_with(|| Saver::new(own.path.clone())).save(remarks.clone());
             }
         }
         open.revision

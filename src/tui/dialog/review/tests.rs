@@ -277,6 +277,33 @@ fn unsent_remarks_survive_leaving_a_restart_and_another_turn() {
 }
 
 #[test]
+fn unsent_remarks_of_two_windows_are_all_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut a, mut b) = (window(dir.path()), window(dir.path()));
+    a.run("c; type from the first; enter");
+    b.run("c; type from the second; enter");
+    drop(a);
+    b.run("]; c; type more of the second; enter");
+    drop(b);
+    let c = window(dir.path());
+    for text in ["from the first", "from the second", "more of the second"] {
+        assert!(c.screen().contains(text), "{text}: {}", c.screen());
+    }
+    drop(c);
+    // One file and its lock are left.
+    let names = || std::fs::read_dir(dir.path().join("remarks")).unwrap().map(|f| f.unwrap().path());
+    assert_eq!(names().count(), 2, "{:?}", names().collect::<Vec<_>>());
+    // What cannot be read is left alone.
+    let file = names().find(|p| p.extension().is_some_and(|e| e == "json")).unwrap();
+    std::fs::write(&file, "{\"done\": 7").unwrap();
+    let mut c = window(dir.path());
+    c.run("c; type later; enter");
+    drop(c);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"done\": 7");
+    assert!(window(dir.path()).screen().contains("later"));
+}
+
+#[test]
 fn remarks_that_the_engine_refuses_come_back_into_the_composer() {
     let mut r = open(100, 24);
     r.run("c; type also log it; enter; S");

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::{Message, QueueId};
 
 use super::pictures;
-use crate::app::saver::{Kept, Saver, private_folder, private_options, write};
+use crate::app::saver::{Kept, Saver, own_lock, write};
 
 /// What is kept of the composer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -183,18 +183,6 @@ fn orphan(path: PathBuf) -> Option<Orphan> {
     let mut draft: Draft = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
     pictures::load(&path, draft.messages());
     Some(Orphan { path, changed, draft, lock })
-}
-
-/// The lock beside a draft. `None`: another window has it. Where a file system has no locks, every draft is
-/// anybody's, as with one window only.
-fn own_lock(path: &Path) -> Option<File> {
-    private_folder(path).ok()?;
-    let mut options = private_options();
-    let file = options.truncate(false).open(path.with_extension("lock")).ok()?;
-    match file.try_lock() {
-        Err(std::fs::TryLockError::WouldBlock) => None,
-        Ok(()) | Err(std::fs::TryLockError::Error(_)) => Some(file),
-    }
 }
 
 /// Takes a draft and its lock away. Gone already is as good.
