@@ -7,7 +7,7 @@ use tiller_config::Problem;
 use tiller_engine::{EventStream, Open};
 use tiller_external::Adapters;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     AgentCommand, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, StepState, WorkflowView,
 };
@@ -17,6 +17,7 @@ use tiller_tool::crew::workflow::Known;
 use crate::app::definitions::workflows::{Filed, cli, read};
 use crate::app::{Running, Setup, Start, child_env, definitions};
 use crate::commands::args::Workflow;
+use crate::commands::exec::ends::was_refused;
 use crate::commands::exec::prepare::check_model;
 use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
@@ -141,7 +142,7 @@ async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Res
             say(&json_line(&*event))?;
         }
         match &event.body {
-            EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }) => *refused = true,
+            EventBody::State(StateEvent::AgentChanged { view }) => *refused |= was_refused(view),
             EventBody::Reply(reply) => {
                 if let ReplyEvent::ErrorReply { notice } = &**reply {
                     return Err(notice.clone());

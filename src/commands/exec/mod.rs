@@ -293,7 +293,6 @@ impl Follow<'_> {
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
         if !event.agent.is_main() {
-            self.crew.refusals(&event.body);
             if !self.json {
                 progress_of(event);
             }

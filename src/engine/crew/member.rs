@@ -162,6 +162,7 @@ impl Member {
             limits: self.order.limits,
             files: report.map_or(0, |r| u32::try_from(r.files.len()).unwrap_or(u32::MAX)),
             took: report.filter(|_| !self.state().at_work()).map_or(0.0, |r| r.seconds),
+            refused: self.order.work.refused,
             folder: self.order.folder.clone(),
             pane: self.view.child.as_ref().and_then(|c| c.pane.clone()).filter(|_| self.state().at_work()),
             goal: self.view.child.as_ref().and_then(|c| c.goal.clone()),

@@ -329,6 +329,9 @@ impl Core {
     }
 
     fn refuse_program(&mut self, notice: Notice) {
+        if self.w.human == Human::Absent && notice.kind == NoticeKind::Denied {
+            self.child_refused();
+        }
         self.finish(TurnStatus::Failed, String::new(), Some(notice));
     }
 
