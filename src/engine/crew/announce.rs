@@ -41,7 +41,7 @@ impl Core {
             }
             if let Some(hands) =
                 self.crew.members.get(&parent).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref())
-                && hands.tx.try_send(Msg::Heard { id: id.clone(), text: text.clone() }).is_ok()
+                && hands.outbox.main().try_send(Msg::Heard { id: id.clone(), text: text.clone() }).is_ok()
             {
                 return;
             }

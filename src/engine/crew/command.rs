@@ -98,7 +98,11 @@ impl Core {
         self.known(id)?;
         let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
         let Some(hands) = hands else { return Err(format!("agent {} is not running", id.name())) };
-        hands.tx.try_send(Msg::Pause(paused)).map_err(|_| "the agent is busy: try again".to_owned())?;
+        hands
+            .outbox
+            .main()
+            .try_send(Msg::Pause(paused))
+            .map_err(|_| "the agent is busy: try again".to_owned())?;
         let word = if paused { "pauses at its next step" } else { "continues" };
         Ok(format!("agent {} {word}", id.name()))
     }
