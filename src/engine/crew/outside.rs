@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::cover::Open;
+pub(crate) use self::cover::Work;
 pub(super) use self::tool::diff_of;
 use super::CrewMsg;
 use super::outside_say::Holding;
@@ -55,7 +56,10 @@ pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter, &[String]) -> Option<TrustOf
 /// Whether the files that steer a program are trusted.
 pub(crate) enum FilesTrust {
     /// All of them, in their present form.
-    Trusted,
+    Trusted {
+        /// Begun, for a program that tells of no calls.
+        work: Option<Work>,
+    },
     /// The person has just agreed to those that were shown.
     Agreed,
     /// Some are not: the person is asked.
@@ -96,6 +100,8 @@ pub(crate) struct Outside {
     room: Arc<tokio::sync::Semaphore>,
     /// It is at work in its terminal, as who watches the folder was told.
     covers: bool,
+    /// The state of the files before that work.
+    work: Option<Work>,
     /// Its end was held back for what it did last.
     held: bool,
     /// It has told of what it used: whether it may go on is looked at when it does.
@@ -133,6 +139,7 @@ impl Outside {
             open: HashMap::new(),
             room: cover::room(),
             covers: false,
+            work: None,
             held: false,
             paid: false,
             unasked: false,
@@ -182,11 +189,17 @@ impl Core {
         let mut open = self.w.permit.denied_reads(&self.me.id);
         open.retain(|d| !adapter.holds_to(&d.globs));
         let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
+        let keeps = self.keeps_first();
         self.spawn(async move {
             let title = adapter.title.clone();
             let looked = tokio::task::spawn_blocking(move || (programs.trust)(&root, &adapter, &open)).await;
             let found = match looked {
-                Ok(None) => FilesTrust::Trusted,
+                Ok(None) => FilesTrust::Trusted {
+                    work: match keeps {
+                        Some(keeps) => Some(keeps.kept().await),
+                        None => None,
+                    },
+                },
                 Ok(Some(offer)) if offer.never => FilesTrust::Refused(Box::new(not_trusted(&title, &offer))),
                 Ok(Some(offer)) => FilesTrust::Open(Box::new(offer)),
                 Err(_) => {
@@ -256,6 +269,7 @@ impl Core {
             Ok(running) => running,
             Err(e) => {
                 let notice = Notice::new(NoticeKind::Config, e.to_string());
+                self.keep_work();
                 return self.finish(TurnStatus::Failed, String::new(), Some(notice));
             }
         };
@@ -315,10 +329,18 @@ impl Core {
     /// What was found of the files that steer the program: it starts, the person is asked, or its turn ends.
     pub(crate) fn program_trust(&mut self, turn: u64, found: FilesTrust) {
         if !self.is_live(turn) {
+            if let FilesTrust::Trusted { work: Some(work) } = found {
+                self.keep_after(work);
+            }
             return;
         }
         match found {
-            FilesTrust::Trusted => self.start_program(),
+            FilesTrust::Trusted { work } => {
+                if let Some(o) = self.outside() {
+                    o.work = work;
+                }
+                self.start_program();
+            }
             FilesTrust::Agreed => self.run_program(),
             FilesTrust::Open(offer) => {
                 let title = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
@@ -356,6 +378,10 @@ impl Core {
                 // One that tells of no call is at work as long as it runs.
                 let mute = self.outside().is_some_and(|o| o.adapter.is_mute(transport));
                 self.cover_all(mute);
+                if !mute && transport != Transport::Pty {
+                    // It runs in another way than was expected, and tells of its calls.
+                    self.keep_work();
+                }
                 let id = self.me.id.clone();
                 self.tell_main(CrewMsg::Theirs {
                     id,
@@ -543,6 +569,7 @@ impl Core {
             self.outside_result(open, ToolOutcome::Interrupted, text, None, 0.0);
         }
         self.cover_all(false);
+        self.keep_work();
         self.outside_flush(None, stop);
     }
 

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_external::{Said, ToolUse};
+use tiller_external::{Adapter, Said, ToolUse, Transport};
 use tiller_store::StepOf;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::record::{self, Beginning, What};
+use crate::files::{Keeper, Watched};
 
 /// Calls whose states are being kept at once: one that calls without end is not followed for ever.
 const KEPT: usize = 8;
@@ -40,6 +41,41 @@ impl Open {
     }
 }
 
+/// Work of a program that tells of no call, with the state of the files before it.
+pub(crate) struct Work {
+    /// Stands for the call that there is not.
+    call: String,
+    before: Beginning,
+    room: OwnedSemaphorePermit,
+}
+
+/// What is needed to keep that state.
+pub(super) struct Keeps {
+    keeper: Keeper,
+    watched: Watched,
+    call: String,
+    room: OwnedSemaphorePermit,
+}
+
+impl Keeps {
+    /// Keeps it, and does not wait: it works already.
+    fn begun(self) -> Work {
+        let before = record::begin(&self.keeper, What::All, self.watched, self.call.clone());
+        Work { call: self.call, before, room: self.room }
+    }
+
+    /// Keeps it, and waits for it: the program must not change anything before.
+    pub(super) async fn kept(self) -> Work {
+        let Work { call, before, room } = self.begun();
+        let (kept, before_kept) = oneshot::channel();
+        if let Ok(state) = before.await {
+            // Its receiver is here.
+            let _ = kept.send(state);
+        }
+        Work { call, before: before_kept, room }
+    }
+}
+
 /// How many states of calls may still be kept.
 pub(super) fn room() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(KEPT))
@@ -48,6 +84,16 @@ pub(super) fn room() -> Arc<Semaphore> {
 /// Whether a call may change files, by our word for it.
 fn may_change(verb: &str) -> bool {
     !matches!(verb, "read" | "search" | "fetch" | "think")
+}
+
+/// Whether a program, run in this way or in the first one that it has, tells of no calls.
+fn starts_mute(adapter: &Adapter, how: Option<Transport>) -> bool {
+    let how = how.unwrap_or(match (&adapter.acp, &adapter.headless) {
+        (Some(_), _) => Transport::Acp,
+        (None, Some(_)) => Transport::Headless,
+        (None, None) => Transport::Pty,
+    });
+    how == Transport::Pty || adapter.is_mute(how)
 }
 
 impl Core {
@@ -77,8 +123,16 @@ impl Core {
         if !paths.is_empty() {
             writes.wrote(&self.me.id, &paths);
         }
-        let Some((keeper, (before, room))) = self.w.files.clone().zip(open.before.take()) else { return };
-        self.record(StepOf::Call(open.tool.id.clone()), async move {
+        if let Some((before, room)) = open.before.take() {
+            self.keep_after(Work { call: open.tool.id.clone(), before, room });
+        }
+    }
+
+    /// The state after work of a program: with the one before it, it is a step.
+    pub(super) fn keep_after(&mut self, work: Work) {
+        let Some(keeper) = self.w.files.clone() else { return };
+        let Work { call, before, room } = work;
+        self.record(StepOf::Call(call), async move {
             let before = match record::kept_before(&keeper, before).await {
                 Ok(before) => before,
                 Err(error) => return Some(Err(error)),
@@ -96,6 +150,37 @@ impl Core {
         let Some(o) = self.outside().filter(|o| o.covers != works) else { return };
         o.covers = works;
         writes.command(&agent, &o.adapter.title, works);
+        if !works {
+            self.keep_work();
+        } else if o.work.is_none()
+            && let Some(keeps) = self.keeps()
+            && let Some(o) = self.outside()
+        {
+            o.work = Some(keeps.begun());
+        }
+    }
+
+    /// The work of a program without calls is over.
+    pub(super) fn keep_work(&mut self) {
+        if let Some(work) = self.outside().and_then(|o| o.work.take()) {
+            self.keep_after(work);
+        }
+    }
+
+    /// What keeps the files before a program starts, when no call of it will do that.
+    pub(super) fn keeps_first(&mut self) -> Option<Keeps> {
+        let o = self.outside()?;
+        if !starts_mute(&o.adapter, o.transport) {
+            return None;
+        }
+        self.keeps()
+    }
+
+    fn keeps(&mut self) -> Option<Keeps> {
+        let (keeper, watched) = (self.w.files.clone()?, self.watched());
+        let call = format!("work-{}", self.live.as_ref().map_or(0, |l| l.no));
+        let room = Arc::clone(&self.outside()?.room).try_acquire_owned().ok()?;
+        Some(Keeps { keeper, watched, call, room })
     }
 
     /// The end waits a moment for what the last call did to the files: it comes again then.
