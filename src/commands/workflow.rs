@@ -41,7 +41,7 @@ pub(super) fn run(
 /// Reads a file and looks at all of it: its form, its steps, the roles and programs that they name.
 fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
-    let filed = Filed::parse(file, &bytes).map_err(|wrong| told(&wrong))?;
+    let (filed, mut wrong) = Filed::read(file, &bytes).map_err(|wrong| told(&[wrong]))?;
     let status = setup.trust(&setup.open_store()?);
     let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
@@ -56,7 +56,8 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
         |name: &str| tiller_engine::crew::no_such_model(name, |provider| providers.get(provider).map(drop));
     let cli = |name: &str| cli(&adapters, name, &env);
     let known = Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
-    let wrong = filed.check(&known);
+    wrong.extend(filed.check(&known));
+    wrong.sort_by_key(|w| w.at);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
 }
 
