@@ -27,6 +27,24 @@ pub struct RuleFlags {
     pub deny: Vec<String>,
 }
 
+/// Hard limits of this run; none unless they are given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunLimits {
+    /// Requests to the model (`--max-turns`).
+    pub turns: Option<u32>,
+    /// US dollars (`--max-cost`).
+    pub cost: Option<f64>,
+}
+
+/// What a run may load from the folder.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FolderTrust {
+    /// The person says on the command line that this folder's files may be loaded.
+    pub given: bool,
+    /// Ask the person about what the folder brings. Without, it is not loaded unless it is trusted already.
+    pub ask: bool,
+}
+
 /// How this run differs from others.
 pub struct Start {
     pub open: Open,
@@ -35,12 +53,8 @@ pub struct Start {
     pub human: Human,
     pub read_only: bool,
     pub rules: RuleFlags,
-    pub max_turns: Option<u32>,
-    pub max_cost: Option<f64>,
-    /// The person says on the command line that this folder's files may be loaded.
-    pub trust: bool,
-    /// Ask the person about what the folder brings. Without, it is not loaded unless it is trusted already.
-    pub ask_trust: bool,
+    pub limits: RunLimits,
+    pub trust: FolderTrust,
     /// Watch files (the screen does; a single headless turn has nobody to show them to).
     pub watch: bool,
     /// Make titles with a model.
@@ -68,10 +82,8 @@ impl Start {
             human: Human::Absent,
             read_only: false,
             rules: RuleFlags::default(),
-            max_turns: None,
-            max_cost: None,
-            trust: false,
-            ask_trust: false,
+            limits: RunLimits::default(),
+            trust: FolderTrust::default(),
             watch: false,
             titles: false,
             announce: false,
@@ -105,7 +117,7 @@ impl Running {
             Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
         };
         let status = setup.trust(&store);
-        let trusted = start.trust || status.may_load();
+        let trusted = start.trust.given || status.may_load();
         if trusted {
             setup.trust_project();
         }
@@ -127,7 +139,7 @@ impl Running {
         let name = setup.project_name();
         let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
-        let trust = (start.ask_trust && !trusted)
+        let trust = (start.trust.ask && !trusted)
             .then(|| {
                 let after = trust::After {
                     shared: Arc::clone(&shared),
@@ -256,8 +268,8 @@ impl Running {
             open: start.open,
             made_by: start.made_by,
             read_only: start.read_only,
-            max_requests: start.max_turns,
-            max_cost: start.max_cost.map(Cost::from_usd),
+            max_requests: start.limits.turns,
+            max_cost: start.limits.cost.map(Cost::from_usd),
             tools: tiller_tool::registry::ALL.to_vec(),
             roles,
             role,

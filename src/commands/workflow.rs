@@ -7,7 +7,7 @@ use tiller_config::Problem;
 use tiller_engine::{EventStream, Open};
 use tiller_external::Adapters;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     AgentCommand, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, StepState, WorkflowView,
 };
@@ -17,6 +17,7 @@ use tiller_tool::crew::workflow::Known;
 use crate::app::definitions::workflows::{Filed, cli, read};
 use crate::app::{RuleFlags, Running, Setup, Start, child_env, definitions};
 use crate::commands::args::Workflow;
+use crate::commands::exec::ends::was_refused;
 use crate::commands::exec::prepare::check_model;
 use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
@@ -43,7 +44,7 @@ pub(super) fn run(
 /// Reads a file and looks at all of it: its form, its steps, the roles and programs that they name.
 fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
-    let filed = Filed::parse(file, &bytes).map_err(|wrong| told(&wrong))?;
+    let (filed, mut wrong) = Filed::read(file, &bytes).map_err(|wrong| told(&[wrong]))?;
     let status = setup.trust(&setup.open_store()?);
     let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
@@ -58,7 +59,8 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
         |name: &str| tiller_engine::crew::no_such_model(name, |provider| providers.get(provider).map(drop));
     let cli = |name: &str| cli(&adapters, name, &env);
     let known = Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
-    let wrong = filed.check(&known);
+    wrong.extend(filed.check(&known));
+    wrong.sort_by_key(|w| w.at);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
 }
 
@@ -144,7 +146,7 @@ async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Res
             say(&json_line(&*event))?;
         }
         match &event.body {
-            EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }) => *refused = true,
+            EventBody::State(StateEvent::AgentChanged { view }) => *refused |= was_refused(view),
             EventBody::Reply(reply) => {
                 if let ReplyEvent::ErrorReply { notice } = &**reply {
                     return Err(notice.clone());

@@ -184,6 +184,39 @@ pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
     }
 }
 
+/// The process at the other end of a line, as the system names it: a number in a file may be another process's, where
+/// the folder is shared with a container or its writer has ended. `None`: it cannot be reached from here.
+#[cfg(target_os = "linux")]
+struct Host(std::os::fd::OwnedFd);
+
+#[cfg(target_os = "linux")]
+impl Host {
+    fn of(line: &UnixStream, _found: &Found) -> Option<Self> {
+        let peer = rustix::net::sockopt::socket_peercred(line).ok()?;
+        rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()).ok().map(Self)
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        // It may have ended meanwhile.
+        let _ = rustix::process::pidfd_send_signal(&self.0, signal);
+    }
+}
+
+/// The process at the other end of a line, as it named itself.
+#[cfg(not(target_os = "linux"))]
+struct Host(rustix::process::Pid);
+
+#[cfg(not(target_os = "linux"))]
+impl Host {
+    fn of(_line: &UnixStream, found: &Found) -> Option<Self> {
+        i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw).map(Self)
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let _ = rustix::process::kill_process(self.0, signal);
+    }
+}
+
 /// Ends it: asks, then asks as the system does, then kills. Gives what was interrupted.
 ///
 /// # Errors
@@ -195,7 +228,7 @@ pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
         Ok(Some(FromHost::Done { text })) => text,
         _ => "its state is unknown".into(),
     };
-    let pid = i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw);
+    let host = Host::of(&line, found);
     let mut over = |wait: Duration| {
         // The line breaks when the process is gone.
         let _ = line.set_read_timeout(Some(wait));
@@ -205,8 +238,8 @@ pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
         return Ok(said);
     }
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process(pid, signal);
+        if let Some(host) = &host {
+            host.signal(signal);
         }
         if over(END / 2) {
             return Ok(format!("{said}; it did not end by itself and was killed"));

@@ -78,8 +78,12 @@ fn named(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> Vec<S
     for named in &adapter.env.named {
         let files = named.files.iter().filter_map(|f| place(f, base, lookup));
         for text in files.filter_map(|f| configuration(&f)) {
-            let names = named.names.each(&text).filter(|n| is_name(n)).take(NAMES);
-            all.extend(names.map(str::to_owned));
+            let parts: Vec<&str> = match &named.within {
+                Some(within) => within.each(&text).collect(),
+                None => vec![&text],
+            };
+            let names = parts.into_iter().flat_map(|part| named.names.each(part)).filter(|n| is_name(n));
+            all.extend(names.take(NAMES).map(str::to_owned));
         }
     }
     all
@@ -219,8 +223,22 @@ mod tests {
         assert!(!has("AZURE_KEY"));
         std::fs::create_dir(home.path().join(".codex")).unwrap();
         let text = "model = \"x\"\n[model_providers.azure]\nenv_key = \"AZURE_KEY\"\n[model_providers.b]\nenv_key = \"LD_PRELOAD\"\n# env_key = \"OTHER_KEY\"\n";
-        std::fs::write(home.path().join(".codex/config.toml"), text).unwrap();
+        let config = home.path().join(".codex/config.toml");
+        std::fs::write(&config, text).unwrap();
         assert!(has("AZURE_KEY") && !has("LD_PRELOAD") && !has("OTHER_KEY"));
+        // The forms that TOML has for the same.
+        for text in [
+            "[model_providers.azure]\nenv_key = 'AZURE_KEY'\n",
+            "[model_providers.azure]\nenv_http_headers = { \"X-A\" = \"AZURE_KEY\", 'X-B' = 'LD_PRELOAD' }\n",
+            "[model_providers.azure]\nenv_http_headers = { \"X-B\" = \"NONE\", 'X-A' = 'AZURE_KEY' }\n",
+            "[model_providers.azure.env_http_headers]\n\"X-B\" = \"NONE\"\n\"X-A\" = 'AZURE_KEY'\n[other]\nx = \"OTHER_KEY\"\n",
+        ] {
+            std::fs::write(&config, text).unwrap();
+            assert!(has("AZURE_KEY") && !has("LD_PRELOAD") && !has("OTHER_KEY"), "{text}");
+        }
+        std::fs::write(&config, "# env_http_headers = { \"X-A\" = \"AZURE_KEY\" }\nname = \"OTHER_KEY\"\n")
+            .unwrap();
+        assert!(!has("AZURE_KEY") && !has("OTHER_KEY"));
         let opencode = all.get("opencode").unwrap();
         std::fs::create_dir_all(home.path().join(".config/opencode")).unwrap();
         let text = r#"{"provider": {"x": {"options": {"apiKey": "{env:OTHER_KEY}"}}}}"#;

@@ -56,7 +56,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
             tracing::error!(error = %e, "the driver of an external agent failed");
             Ending::new(Status::Crashed, "an internal error ended it; see the log")
         });
-        if matches!(ending.status, Status::Failed | Status::Crashed)
+        if matches!(ending.status, Status::Failed | Status::Crashed | Status::TimedOut)
             && let Some(more) = withheld(&ending.why, &given, &lookup, &adapter)
         {
             ending.why = format!("{}. {more}", ending.why.trim_end_matches('.'));

@@ -138,6 +138,9 @@ pub struct ChildView {
     pub files: u32,
     /// Seconds from its start to its end; 0 while it works.
     pub took: f64,
+    /// A call of it needed an approval or an answer that no one could give, in this run of Tiller.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
     /// A folder of its own, when it does not work in the session's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,

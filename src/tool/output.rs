@@ -87,10 +87,19 @@ pub fn bound(text: String, cx: &ToolCx) -> String {
     cut_middle(&text, limit, &pointer).unwrap_or(text)
 }
 
+/// How a [`Spill::pointer`] begins.
+const POINTER: &str = "read_file can page the whole";
+
+/// A line of a result without the [`Spill::pointer`] in it, whose file has another name for each call.
+pub fn without_pointer(line: &str) -> &str {
+    line.find(POINTER).map_or(line, |at| &line[..at])
+}
+
 /// The file that a line of [`cut_middle`] with a [`Spill::pointer`] names.
 pub fn pointed_at(line: &str) -> Option<&str> {
     let mark = line.strip_prefix("[... ")?.strip_suffix(" ...]")?;
-    let (_, pointer) = mark.split_once(" lines left out; read_file can page the whole")?;
+    let (_, pointer) = mark.split_once(" lines left out; ")?;
+    let pointer = pointer.strip_prefix(POINTER)?;
     Some(pointer.split_once(": ")?.1)
 }
 
@@ -176,7 +185,7 @@ impl Spill {
         } else {
             String::new()
         };
-        format!("read_file can page the whole{capped}: {}", self.path.display())
+        format!("{POINTER}{capped}: {}", self.path.display())
     }
 }
 

@@ -266,8 +266,8 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     let mut rig = place.start(&fake).await;
     rig.submit("go");
     let ask = rig.asked().await;
-    let AskBody::Repeats { rounds, calls } = &ask.body else { panic!("{ask:?}") };
-    assert_eq!((*rounds, calls.as_str(), fake.count()), (6, "read_file", 6));
+    let AskBody::Repeats { rounds, calls: names } = &ask.body else { panic!("{ask:?}") };
+    assert_eq!((*rounds, names.as_str(), fake.count()), (6, "read_file", 6));
     let heard = fake.request(3).messages.iter().any(
         |m| matches!(m, ChatMessage::User { content } if format!("{content:?}").contains("3 times in a row")),
     );
@@ -279,6 +279,14 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     let (status, _, notice) = rig.finished().await;
     assert_eq!(status, TurnStatus::Limit);
     assert!(notice.unwrap().message.contains("read_file"));
+    rig.quit().await;
+    // Neither does the file of each long output hide it.
+    let long = serde_json::json!({"command": "head -c 200000 /dev/zero | tr '\\0' x"});
+    let fake = Fake::with(move |n, _| calls(&[(&format!("d{n}"), "terminal", long.clone())]));
+    let mut rig = place.start_with(&fake, |p| p.profile = Some(tiller_protocol::Profile::Full)).await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::Repeats { rounds: 6, .. }), "{ask:?}");
     rig.quit().await;
     // Without a person it ends with a word.
     let fake = same();

@@ -105,6 +105,37 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     rig.quit().await;
 }
 
+/// Without a watcher (`exec`, a workflow, ACP) the files of a program that tells of no calls are known as well, and go
+/// back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_of_a_program_that_tells_no_calls_are_its_own_without_a_watcher() {
+    let place = Place::new();
+    let toy = toy(&place, "echo made >made.txt; echo done");
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([{"goal": "build it", "cli": "toy:headless"}])),
+        _ => says(&result(r).unwrap()),
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            super::files::keeps(&place, p);
+            p.programs = Some(toy);
+            p.watcher = None;
+        })
+        .await;
+    let (status, text) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+    assert!(text.contains(r#""files":["made.txt"]"#), "{text}");
+    let message = super::files::messages(&mut rig).await[0];
+    let ReplyEvent::RestorePreviewReply { preview, .. } =
+        rig.query(Query::RestorePreview { entry: message }).await
+    else {
+        panic!("no preview")
+    };
+    let files: Vec<_> = preview.files.iter().map(|f| (f.path.as_str(), f.conflict.is_some())).collect();
+    assert_eq!(files, [("made.txt", false)], "nobody else's");
+    rig.quit().await;
+}
+
 /// Fault A3 with programs: a crash, a hang and garbage are results, and nothing of them is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a3_a_program_that_crashes_or_hangs_is_one_result() {

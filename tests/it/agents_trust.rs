@@ -90,13 +90,14 @@ fn x18_without_a_person_a_program_in_an_untrusted_folder_is_refused() {
     let canary = place.work.join("canary");
     let out = place.run(&["exec", "--profile", "full", "go"]);
     assert!(out.stdout.contains("It did not start."), "{out:?}");
+    assert_eq!(out.code, Some(3), "the run was refused, whatever the model makes of it: {out:?}");
     let told = server.requests().last().unwrap().text();
     assert!(told.contains(".toy/hook") && told.contains("tiller trust"), "{told}");
     assert!(!canary.exists());
     let shown = place.ok(&["trust", "--yes"]);
     assert!(shown.contains(".toy/hook") && shown.contains("not trusted"), "{shown}");
     let out = place.run(&["exec", "--profile", "full", "go"]);
-    assert!(out.stdout.contains("It ran.") && canary.exists(), "{out:?}");
+    assert!(out.stdout.contains("It ran.") && canary.exists() && out.code == Some(0), "{out:?}");
     assert!(place.ok(&["trust", "--list"]).contains("settings of external programs"));
     // Another form of the file is another question.
     std::fs::remove_file(&canary).unwrap();

@@ -109,6 +109,20 @@ fn a_refusal_inside_a_child_is_code_3() {
     assert_eq!(out.code, Some(0), "{out:?}");
 }
 
+/// It is one as well when the agent that was refused then ends in another way.
+#[test]
+fn a_refusal_inside_a_child_that_fails_later_is_code_3() {
+    let delegate = calls("d1", "delegate_task", json!({"tasks": [{"goal": "make the file"}]}));
+    let body =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": "no such thing"}});
+    let fails = Reply::status(400).json(&body);
+    let server = ScriptServer::start([delegate, shell("c1", "touch made"), fails, says("All is well.")]);
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--profile", "ask", "make it"]);
+    assert!(out.stdout.contains("All is well.") && server.count() == 4, "{out:?}");
+    assert_eq!(out.code, Some(3), "{out:?}");
+}
+
 #[test]
 fn a_permission_that_nobody_can_give_is_code_3() {
     let server = ScriptServer::start([shell("c1", "touch made"), says("I could not.")]);

@@ -57,6 +57,16 @@ fn all_mistakes_of_a_file_are_found_at_once() {
         let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
         assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
     }
+    // A step that cannot be read hides none of the others, and may be waited for.
+    let file = "[[steps]]\nid = \"a\"\ngoal = \"g\"\nmodell = \"x\"\n\n\
+                [[steps]]\nid = \"b\"\ngoal = \"g\"\ntools = [\"reed_file\"]\nneeds = [\"a\"]\n";
+    place.file("bad.toml", file);
+    let out = place.run(&["workflow", "check", "bad.toml"]);
+    for (line, why) in [(1, "unknown field `modell`"), (6, "there is no tool or set `reed_file`")] {
+        let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
+        assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
+    }
+    assert!(out.code == Some(2) && !out.stderr.contains("has no goal"), "{out:?}");
     place.file(
         "good.toml",
         "[[steps]]\nid = \"a\"\ngoal = \"g\"\nmodel = \"demo/demo\"\ntools = [\"read\", \"terminal\"]\n",

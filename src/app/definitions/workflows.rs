@@ -1,6 +1,6 @@
 //! Workflows from files: the person's `workflows/`, and the project's `.tiller/workflows/` when it is trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,14 +28,28 @@ pub(crate) struct Filed {
     pub(crate) flow: Workflow,
     path: PathBuf,
     lines: Vec<(usize, usize)>,
+    /// Steps that cannot be read; in their place stands one with their name.
+    unread: BTreeSet<usize>,
 }
 
 impl Filed {
-    /// Reads one from bytes. Every step that cannot be read is reported.
+    /// Reads one from bytes.
+    ///
+    /// # Errors
+    /// Every step that cannot be read.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Vec<Problem>> {
-        let Sheet { name, description, steps } = sheet(path, bytes).map_err(|p| vec![p])?;
+        let (filed, wrong) = Self::read(path, bytes).map_err(|p| vec![p])?;
+        if wrong.is_empty() { Ok(filed) } else { Err(wrong) }
+    }
+
+    /// The same, with the steps that cannot be read told beside the others, so that these are looked at as well.
+    ///
+    /// # Errors
+    /// When the file is none of steps at all.
+    pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(Self, Vec<Problem>), Problem> {
+        let Sheet { name, description, steps } = sheet(path, bytes)?;
         let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
-        let (mut tasks, mut wrong) = (Vec::new(), Vec::new());
+        let (mut tasks, mut wrong, mut unread) = (Vec::new(), Vec::new(), BTreeSet::new());
         for (at, step) in steps.into_iter().enumerate() {
             let name = step.value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
             match serde_json::from_value::<Task>(step.value) {
@@ -45,24 +59,28 @@ impl Filed {
                     tasks.push(task);
                 }
                 Err(e) => {
-                    let name = name.unwrap_or_else(|| (at + 1).to_string());
-                    wrong.push(problem(path, Some(step.at), format!("step {name}: {e}")));
+                    let called = name.clone().unwrap_or_else(|| (at + 1).to_string());
+                    wrong.push(problem(path, Some(step.at), format!("step {called}: {e}")));
+                    unread.insert(at);
+                    // Others may wait for it.
+                    tasks.push(Task { id: name, ..Task::default() });
                 }
             }
         }
         let places =
             lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
         let flow = Workflow { name, description, steps: tasks, places };
-        if wrong.is_empty() { Ok(Self { flow, path: path.to_owned(), lines }) } else { Err(wrong) }
+        Ok((Self { flow, path: path.to_owned(), lines, unread }, wrong))
     }
 
-    /// Looks at all of it, as it would be before it starts.
+    /// Looks at all of it that could be read, as it would be before it starts.
     pub(crate) fn check(&self, known: &Known<'_>) -> Vec<Problem> {
         let told = |w: Wrong| {
             let at = w.step.and_then(|s| self.lines.get(s)).copied();
             problem(&self.path, at, w.message)
         };
-        self.flow.check(known).err().unwrap_or_default().into_iter().map(told).collect()
+        let read = |w: &Wrong| w.step.is_none_or(|s| !self.unread.contains(&s));
+        self.flow.check(known).err().unwrap_or_default().into_iter().filter(read).map(told).collect()
     }
 }
 

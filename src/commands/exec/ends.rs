@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiller_config::agents::Definition;
-use tiller_protocol::event::{TurnEvent, TurnStatus};
-use tiller_protocol::{AgentId, AgentView, Entry, EventBody, Notice, NoticeKind, Usage};
+use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// What the model is told when all have ended. Their results come with it, as news.
@@ -30,14 +29,10 @@ impl Crew {
         Self { left, ..Self::default() }
     }
 
-    /// What one of them was refused counts for the run, whatever its parent made of it.
-    pub(crate) fn refusals(&mut self, body: &EventBody) {
-        self.refused |=
-            matches!(body, EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }));
-    }
-
-    /// How one stands. True: the last one that was waited for has ended.
+    /// How one stands. True: the last one that was waited for has ended. What one of them was refused counts for the
+    /// run, however it ended and whatever its parent made of it.
     pub(crate) fn hear(&mut self, view: &AgentView) -> bool {
+        self.refused |= was_refused(view);
         if view.state.at_work() {
             self.busy.insert(view.id.clone());
             return false;
@@ -77,6 +72,11 @@ impl Crew {
     pub(crate) fn count(&self) -> usize {
         self.busy.len()
     }
+}
+
+/// An agent of the run needed an approval or an answer that no one could give.
+pub(crate) fn was_refused(view: &AgentView) -> bool {
+    view.child.as_ref().is_some_and(|c| c.refused)
 }
 
 /// Limits of a definition that the engine does not know for the main agent.

@@ -21,7 +21,7 @@ use tiller_protocol::{
 };
 use tiller_store::{MadeBy, OnFailure};
 
-use crate::app::{RuleFlags, Running, Setup, Start};
+use crate::app::{FolderTrust, RuleFlags, RunLimits, Running, Setup, Start};
 use crate::commands::args::Exec;
 use crate::commands::exec::ends::{Crew, Limits};
 use crate::commands::exec::prepare::{check_model, holder, message};
@@ -60,9 +60,8 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
             ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
             deny: exec.deny.clone(),
         },
-        max_turns: exec.max_turns,
-        max_cost: exec.max_cost,
-        trust: exec.trust,
+        limits: RunLimits { turns: exec.max_turns, cost: exec.max_cost },
+        trust: FolderTrust { given: exec.trust, ask: false },
         role: role.map(|r| r.name.clone()),
         announce: exec.json,
         exporter: Some(std::sync::Arc::new(crate::commands::export_file)),
@@ -296,7 +295,6 @@ impl Follow<'_> {
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
         if !event.agent.is_main() {
-            self.crew.refusals(&event.body);
             if !self.json {
                 progress_of(event);
             }

@@ -220,7 +220,7 @@ impl Link {
             human: Human::Present,
             read_only: open.read_only,
             watch: true,
-            ask_trust: true,
+            trust: crate::app::FolderTrust { given: false, ask: true },
             exporter: Some(Arc::new(crate::commands::export_file)),
             titles: !demo,
             shared: Some(Arc::clone(shared)),

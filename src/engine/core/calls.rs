@@ -145,6 +145,9 @@ impl Core {
                 done.wrote.iter().map(|p| tiller_protocol::names::written(p.strip_prefix(root).unwrap_or(p)));
             child.files.extend(names);
         }
+        if done.result.nobody {
+            self.child_refused();
+        }
         self.tell_work();
         if let Some(live) = &mut self.live {
             live.calls.remove(call_id);

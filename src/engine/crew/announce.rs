@@ -43,7 +43,8 @@ impl Core {
             if let Some(hands) =
                 self.crew.members.get(&parent).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref())
                 && hands
-                    .tx
+                    .outbox
+                    .main()
                     .try_send(Msg::Child(ChildMsg::ChildEnded { id: id.clone(), text: text.clone() }))
                     .is_ok()
             {

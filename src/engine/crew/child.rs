@@ -162,6 +162,14 @@ impl Core {
         self.tell_main(CrewMsg::Work { id, work });
     }
 
+    /// No one could give an approval or an answer that it needed: a run that has it is refused, however it ends.
+    pub(crate) fn child_refused(&mut self) {
+        if let Some(child) = &mut self.me.child {
+            child.work.refused = true;
+        }
+        self.tell_work();
+    }
+
     /// It called a tool.
     pub(crate) fn called(&mut self) {
         if let Some(child) = &mut self.me.child {

@@ -100,7 +100,8 @@ impl Core {
         let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
         let Some(hands) = hands else { return Err(format!("agent {} is not running", id.name())) };
         hands
-            .tx
+            .outbox
+            .main()
             .try_send(Msg::Child(ChildMsg::Pause(paused)))
             .map_err(|_| "the agent is busy: try again".to_owned())?;
         let word = if paused { "pauses at its next step" } else { "continues" };

@@ -9,8 +9,7 @@ use std::time::Duration;
 use tiller_external::{Adapter, Adapters, Lookup, ToolUse, Transport};
 use tiller_protocol::{Cost, Message, Notice, PaneView, QueueId};
 use tiller_tool::shell::Host;
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -43,7 +42,10 @@ pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter, &[String]) -> Option<TrustOf
 /// Whether the files that steer a program are trusted.
 pub(crate) enum FilesTrust {
     /// All of them, in their present form.
-    Trusted,
+    Trusted {
+        /// Begun, for a program that reports no calls.
+        work: Option<ProgramWork>,
+    },
     /// The person has just agreed to those that were shown.
     Agreed,
     /// Some are not: the person is asked.
@@ -78,6 +80,8 @@ pub(crate) struct Outside {
     pub(crate) unkept: Arc<AtomicBool>,
     /// It is at work in its terminal, as who watches the folder was told.
     pub(crate) covers: bool,
+    /// The state of the files before that work.
+    pub(crate) work: Option<ProgramWork>,
     /// Its end was held back for what it did last.
     pub(crate) held: bool,
     /// It has told of what it used: whether it may go on is looked at when it does.
@@ -116,6 +120,7 @@ impl Outside {
             room: Arc::new(Semaphore::new(KEPT)),
             unkept: Arc::default(),
             covers: false,
+            work: None,
             held: false,
             paid: false,
             unasked: false,
@@ -180,4 +185,12 @@ pub(crate) struct Pane {
     pub(crate) from: Option<Instant>,
     /// The title was told a moment ago; whether another has come since.
     pub(crate) titled: Option<bool>,
+}
+
+/// Work of a program that reports no calls, with the state of the files before it.
+pub(crate) struct ProgramWork {
+    /// The name of the step, in place of a call.
+    pub(crate) call: String,
+    pub(crate) before: Beginning,
+    pub(crate) room: OwnedSemaphorePermit,
 }

@@ -243,12 +243,13 @@ impl Core {
         self.keep_member(id);
     }
 
-    /// What a child has done. Each request is written down; the rest goes with what is written next.
+    /// What a child has done. Each request is written down, and each refusal shown; the rest goes with what is
+    /// written next.
     fn member_work(&mut self, id: &tiller_protocol::AgentId, work: super::me::Work) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
-        let asked = member.order.work.requests != work.requests;
+        let before = member.order.work;
         member.order.work = work;
-        if asked {
+        if before.requests != work.requests || before.refused != work.refused {
             self.keep_member(id);
         }
     }

@@ -145,7 +145,12 @@ impl Core {
             main.send(Msg::Crew(CrewMsg::Of { id: name, session, msg }));
         });
         if let Some(member) = self.crew.members.get_mut(id) {
-            member.hands = Some(Hands { commands: sender, tx, run, task: AbortOnDropHandle::new(task) });
+            member.hands = Some(Hands {
+                commands: sender,
+                outbox: Outbox::new(tx),
+                run,
+                task: AbortOnDropHandle::new(task),
+            });
             member.cancelled = false;
             member.order.fresh = false;
             if work {

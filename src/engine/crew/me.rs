@@ -72,6 +72,9 @@ pub(crate) struct Work {
     pub(crate) millis: u64,
     /// It went on working when this was said.
     pub(crate) at: Option<Time>,
+    /// No one could give an approval or an answer that it needed. It is a fact of this run, and not kept.
+    #[serde(skip)]
+    pub(crate) refused: bool,
 }
 
 impl Work {

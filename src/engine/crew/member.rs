@@ -13,6 +13,7 @@ use tiller_tool::crew::{Brief, Report};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::outbox::Outbox;
 use crate::bus::Envelope;
 use crate::core::msg::Msg;
 
@@ -20,22 +21,16 @@ use crate::core::msg::Msg;
 pub(crate) struct Hands {
     /// Dropping it makes the child end by itself.
     pub(crate) commands: mpsc::Sender<Envelope>,
-    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) outbox: Outbox,
     /// Tells it from those before.
     pub(crate) run: u64,
     pub(crate) task: AbortOnDropHandle<()>,
 }
 
 impl Hands {
-    /// Tells it something that must not be lost: when it is behind, this waits on a task of its own.
+    /// Tells it something that must not be lost, in order: when it is behind, this waits and is not overtaken.
     pub(crate) fn tell(&self, msg: Msg) {
-        if let Err(mpsc::error::TrySendError::Full(msg)) = self.tx.try_send(msg) {
-            let tx = self.tx.clone();
-            tokio::spawn(async move {
-                // It may have ended.
-                let _ = tx.send(msg).await;
-            });
-        }
+        self.outbox.send(msg);
     }
 }
 
@@ -162,6 +157,7 @@ impl Member {
             limits: self.order.limits,
             files: report.map_or(0, |r| u32::try_from(r.files.len()).unwrap_or(u32::MAX)),
             took: report.filter(|_| !self.state().at_work()).map_or(0.0, |r| r.seconds),
+            refused: self.order.work.refused,
             folder: self.order.folder.clone(),
             pane: self.view.child.as_ref().and_then(|c| c.pane.clone()).filter(|_| self.state().at_work()),
             goal: self.view.child.as_ref().and_then(|c| c.goal.clone()),

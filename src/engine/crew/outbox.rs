@@ -1,5 +1,6 @@
-//! What a child tells the main agent's task, in order: a message that has to wait is never overtaken by a later one,
-//! or a row that is late would revive an agent that has ended.
+//! What a child tells the main agent's task, and that one a child, in order: a message that has to wait is never
+//! overtaken by a later one. A row that is late would revive an agent that has ended, and a profile that is late would
+//! take the place of a narrower one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ struct Waiting {
     sending: bool,
 }
 
-/// The way to the main agent's task. Cheap to clone; all clones keep one order.
+/// The way to the task of another agent. Cheap to clone; all clones keep one order.
 #[derive(Clone)]
 pub(crate) struct Outbox {
     main: mpsc::Sender<Msg>,
@@ -25,7 +26,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// `main`: held by the main agent's task, which closes it when the session ends.
+    /// `main`: held by the other task, which closes it when it ends.
     pub(crate) fn new(main: mpsc::Sender<Msg>) -> Self {
         Self { main, waiting: Arc::default() }
     }
@@ -90,10 +91,13 @@ fn state(msg: &Msg) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use tiller_protocol::event::TurnStatus;
-    use tiller_protocol::{AgentId, AgentState, AgentView, SessionId};
+    use tiller_protocol::{AgentId, AgentState, AgentView, Profile, SessionId};
+    use tokio_util::task::AbortOnDropHandle;
 
+    use super::super::member::Hands;
     use super::super::msg::Over;
     use super::*;
+    use crate::crew::msg::ChildMsg;
 
     fn of(msg: CrewMsg) -> Msg {
         Msg::Crew(CrewMsg::Of {
@@ -142,6 +146,27 @@ mod tests {
             let last = format!("late {}", rows - 1);
             let end = got.iter().position(|w| w == "over").unwrap();
             assert_eq!(got.iter().position(|w| *w == last), Some(end - 1), "{got:?}");
+        }
+    }
+
+    /// The other way: a child whose inbox is full keeps the profile that was set last.
+    #[tokio::test]
+    async fn a_late_profile_never_overtakes_a_later_one() {
+        for _ in 0..500 {
+            let (tx, mut rx) = mpsc::channel(1);
+            let hands = Hands {
+                commands: mpsc::channel(1).0,
+                outbox: Outbox::new(tx),
+                run: 1,
+                task: AbortOnDropHandle::new(tokio::spawn(async {})),
+            };
+            hands.tell(Msg::Child(ChildMsg::Stop { hard: false }));
+            hands.tell(Msg::Child(ChildMsg::Profile(Profile::Full)));
+            assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Stop { .. }))));
+            // There is room before the one that waits has moved.
+            hands.tell(Msg::Child(ChildMsg::Profile(Profile::Ask)));
+            assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Full)))));
+            assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Ask)))));
         }
     }
 

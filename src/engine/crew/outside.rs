@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_external::{Ending, Job, Limits, Said, Status};
+use tiller_external::{Ending, Job, Limits, Said, Status, Transport};
 use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
@@ -14,16 +14,16 @@ use tiller_store::Call;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-pub(super) use self::words::of_masks;
 use super::CrewMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::crew::external::Open;
-use crate::crew::external::{FilesTrust, Outside};
+use crate::crew::external::{FilesTrust, Open, Outside};
 use crate::crew::msg::ExternalMsg;
 use crate::lock::lock;
 use crate::{Human, TrustOffer};
+
+pub(super) use self::words::of_masks;
 
 mod cover;
 mod model;
@@ -62,11 +62,17 @@ impl Core {
         let mut open = self.w.permit.denied_reads(&self.me.id);
         open.retain(|d| !adapter.holds_to(&d.globs));
         let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
+        let keeps = self.keeps_first();
         self.spawn(async move {
             let title = adapter.title.clone();
             let looked = tokio::task::spawn_blocking(move || (programs.trust)(&root, &adapter, &open)).await;
             let found = match looked {
-                Ok(None) => FilesTrust::Trusted,
+                Ok(None) => FilesTrust::Trusted {
+                    work: match keeps {
+                        Some(keeps) => Some(keeps.kept().await),
+                        None => None,
+                    },
+                },
                 Ok(Some(offer)) if offer.never => FilesTrust::Refused(Box::new(not_trusted(&title, &offer))),
                 Ok(Some(offer)) => FilesTrust::Open(Box::new(offer)),
                 Err(_) => {
@@ -136,6 +142,7 @@ impl Core {
             Ok(running) => running,
             Err(e) => {
                 let notice = Notice::new(NoticeKind::Config, e.to_string());
+                self.keep_work();
                 return self.finish(TurnStatus::Failed, String::new(), Some(notice));
             }
         };
@@ -195,10 +202,18 @@ impl Core {
     /// What was found of the files that steer the program: it starts, the person is asked, or its turn ends.
     pub(crate) fn program_trust(&mut self, turn: u64, found: FilesTrust) {
         if !self.is_live(turn) {
+            if let FilesTrust::Trusted { work: Some(work) } = found {
+                self.keep_after(work);
+            }
             return;
         }
         match found {
-            FilesTrust::Trusted => self.start_program(),
+            FilesTrust::Trusted { work } => {
+                if let Some(o) = self.outside() {
+                    o.work = work;
+                }
+                self.start_program();
+            }
             FilesTrust::Agreed => self.run_program(),
             FilesTrust::Open(offer) => {
                 let title = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
@@ -209,6 +224,9 @@ impl Core {
     }
 
     fn refuse_program(&mut self, notice: Notice) {
+        if self.w.human == Human::Absent && notice.kind == NoticeKind::Denied {
+            self.child_refused();
+        }
         self.finish(TurnStatus::Failed, String::new(), Some(notice));
     }
 
@@ -233,6 +251,10 @@ impl Core {
                 // One that tells of no call is at work as long as it runs.
                 let mute = self.outside().is_some_and(|o| o.adapter.is_mute(transport));
                 self.cover_all(mute);
+                if !mute && transport != Transport::Pty {
+                    // It runs in another way than was expected, and tells of its calls.
+                    self.keep_work();
+                }
                 let id = self.me.id.clone();
                 self.tell_main(CrewMsg::Theirs {
                     id,
@@ -420,6 +442,7 @@ impl Core {
             self.outside_result(open, ToolOutcome::Interrupted, text, None, 0.0);
         }
         self.cover_all(false);
+        self.keep_work();
         self.outside_flush(None, stop);
     }
 

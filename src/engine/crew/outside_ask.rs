@@ -217,6 +217,7 @@ impl Core {
             && let Some(o) = self.outside()
         {
             o.refused = true;
+            self.child_refused();
         }
         let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
         audit.outcome = if no { "denied" } else { "allowed" }.into();

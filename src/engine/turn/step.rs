@@ -212,6 +212,7 @@ impl Turn {
         match repeats {
             Verdict::GoOn => self.prepare(out),
             Verdict::Tell => {
+                self.repeats.told();
                 self.phase = Phase::Steering;
                 out.push(Effect::Tell { text: repeats::told() });
             }

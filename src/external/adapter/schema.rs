@@ -169,6 +169,9 @@ pub struct Cloud {
 pub struct Named {
     /// Files of the person, never of a project; `~` is the home folder, `$NAME` a variable.
     pub files: Vec<String>,
+    /// Only group 1 of each place at which this is found is looked at; without it the whole file is.
+    #[serde(default)]
+    pub within: Option<Pattern>,
     /// Group 1 of each place that it is found at is a name.
     pub names: Pattern,
 }

@@ -278,16 +278,21 @@ impl Driver {
         self.turn_over(screen, guess.what, now).await
     }
 
+    /// What to do about a login that is missing, with the screen's own words for it: they may name a variable.
+    fn not_logged_in(&self, screen: &str) -> String {
+        let auth = &self.run.job.adapter.auth;
+        let said = screen.lines().map(str::trim).find(|l| auth.missing.iter().any(|p| p.found(l)));
+        let said = said.map(|l| format!(" ({})", l.chars().take(300).collect::<String>()));
+        format!("it is not logged in{}: {}", said.unwrap_or_default(), auth.fix)
+    }
+
     /// What the screen says.
     fn claim(&mut self, scan: &Scan) -> Result<(), Stop> {
         let claim = if !matches!(self.dialog, Open::None) {
             Some(Doing::Blocked)
         } else {
             match scan.rule {
-                Some(Means::Failed) => {
-                    let fix = &self.run.job.adapter.auth.fix;
-                    return Err(Stop::Failed(format!("it is not logged in: {fix}")));
-                }
+                Some(Means::Failed) => return Err(Stop::Failed(self.not_logged_in(&scan.text))),
                 Some(Means::Blocked) => Some(Doing::Blocked),
                 Some(Means::Working) => Some(Doing::Working),
                 Some(Means::Idle) => Some(Doing::Idle),
@@ -431,9 +436,7 @@ impl Driver {
             (Stop::Exit, Some(code)) if code > 128 => {
                 (Status::Crashed, format!("it was ended by signal {}; screen:\n{shown}", code - 128))
             }
-            (Stop::Exit, _) if login => {
-                (Status::Failed, format!("it is not logged in: {}", self.run.job.adapter.auth.fix))
-            }
+            (Stop::Exit, _) if login => (Status::Failed, self.not_logged_in(&shown)),
             (Stop::Exit, Some(0)) => {
                 (Status::Failed, format!("it ended before its turn was over; screen:\n{shown}"))
             }

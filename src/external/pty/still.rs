@@ -55,7 +55,31 @@ pub(super) fn same(a: &str, b: &str) -> bool {
 /// Whether a screen looks as if it offered a choice, whatever program drew it.
 pub(super) fn offers(screen: &str) -> bool {
     let small = screen.to_lowercase();
-    OFFERS.iter().any(|o| small.contains(o))
+    OFFERS.iter().any(|o| small.contains(o)) || lists(screen)
+}
+
+/// Marks of the line that is chosen.
+const MARKS: &[char] = &['❯', '›', '▸', '▶', '→', '●', '◉'];
+
+/// Whether it ends with numbered lines of which one is marked, in whatever language. Such a list further up can be what
+/// the person said: the mark of a composer looks like one.
+fn lists(screen: &str) -> bool {
+    let frame = |c: char| c.is_whitespace() || ('\u{2500}'..='\u{257f}').contains(&c) || c == '|';
+    let lines: Vec<&str> = screen.lines().map(|l| l.trim_matches(frame)).collect();
+    let number = |line: &str| {
+        let line = line.trim_start_matches(MARKS).trim_start();
+        let digits = line.chars().take_while(char::is_ascii_digit).count();
+        let n: u32 = line[..digits].parse().ok()?;
+        line[digits..].starts_with(['.', ')']).then_some(n)
+    };
+    let follows = |at: &usize| {
+        let (line, next) = (lines[*at], lines[at + 1]);
+        let one_more = number(line).zip(number(next)).is_some_and(|(a, b)| a.checked_add(1) == Some(b));
+        one_more && (line.starts_with(MARKS) || next.starts_with(MARKS))
+    };
+    let Some(at) = (0..lines.len().saturating_sub(1)).rfind(follows) else { return false };
+    let below = lines[at + 2..].iter().filter(|l| number(l).is_none());
+    below.filter(|l| l.chars().any(char::is_alphanumeric)).count() <= 1
 }
 
 /// Since when the screen says what it says.
@@ -134,6 +158,21 @@ mod tests {
         assert_eq!(still.due("⠙ strange words", true, patience), Some(at(5000)), "its mark of work moves");
         let asks = "⠙ strange words (y/n)";
         assert_eq!(still.due(asks, true, patience), Some(at(3100)), "a choice beside a wheel");
+        for list in [
+            "❯ 1. Free\n  2. Pro",
+            "  1. Gratis\n❯ 2. Pro\n  3. Max\n\n Intro ↵",
+            "│ › 1) 无料 │\n│   2) 有料 │\n╰───╯",
+        ] {
+            assert!(offers(list), "{list}");
+        }
+        assert_eq!(still.due("⠙ esc to interrupt\n❯ 1. Free\n  2. Pro", true, patience), Some(at(3100)));
+        for work in [
+            "1. read it\n2. change it",
+            "❯ 1. read it\n  2. change it\n\n⠙ Working\n\n❯\n? for shortcuts",
+            "❯ 3. alone\n  words",
+        ] {
+            assert!(!offers(work), "{work}");
+        }
         still.drawn("⠹ other words", at(2500));
         assert_eq!(still.due("⠹ other words", false, patience), Some(at(5500)));
     }

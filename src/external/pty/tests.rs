@@ -451,3 +451,17 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
     control.stop(true);
     driver.await.unwrap();
 }
+
+/// A screen that names a variable which is set and was not passed: the end names it, too.
+#[tokio::test]
+async fn a_variable_that_the_screen_misses_is_named_at_the_end() {
+    let fake = Fake::new(PTY, "echo 'Not logged in. Missing environment variable: `MY_MODEL_KEY`.'; exit 1");
+    let mut job = job(&fake, "hi");
+    job.lookup = std::sync::Arc::new(|name| (name == "MY_MODEL_KEY").then(|| "secret-value".to_owned()));
+    let ending = fake.ending(job).await;
+    assert_eq!(ending.status, Status::Failed, "{ending:?}");
+    for part in ["it is not logged in", "log in", "MY_MODEL_KEY is set here but was not passed"] {
+        assert!(ending.why.contains(part), "{part}: {}", ending.why);
+    }
+    assert!(!ending.why.contains("secret-value"));
+}

@@ -115,18 +115,18 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     let mut text = Vec::new();
     let work = async {
         let read = stdout.take(OUTPUT_LIMIT).read_to_end(&mut text).await;
-        let status = child.wait().await;
-        read.and(status)
+        ended(group).await;
+        read
     };
     let done = tokio::time::timeout(limit, work).await;
     if let Some(group) = group {
-        // Gone already in the usual case.
+        // In the usual case nothing of it is left but the command, which is not collected: the number is still its own.
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     let status = match done {
         Err(_) => return Err(format!("took longer than {} seconds", limit.as_secs_f32())),
         Ok(Err(e)) => return Err(format!("failed ({e})")),
-        Ok(Ok(status)) => status,
+        Ok(Ok(_)) => child.wait().await.map_err(|e| format!("failed ({e})"))?,
     };
     if !status.success() {
         return Err(format!("failed ({status})"));
@@ -136,6 +136,18 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
         Some(line) if !line.is_empty() => Ok(Secret::new(line)),
         _ => Err("printed no key".into()),
     }
+}
+
+/// Waits for the end of a child, and does not collect it.
+async fn ended(child: Option<rustix::process::Pid>) {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let Some(child) = child else { return };
+    let wait = move || {
+        let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(child), how), Err(rustix::io::Errno::INTR)) {}
+    };
+    // One that cannot be waited for is collected below.
+    let _ = tokio::task::spawn_blocking(wait).await;
 }
 
 /// Reads the key of a provider from a key file. `Ok(None)`: no file, or no such key in it.

@@ -57,6 +57,8 @@ impl Workflow {
     /// With what is wrong; never empty.
     pub fn check(&self, known: &Known<'_>) -> Result<(), Vec<Wrong>> {
         let mut wrong: Vec<Wrong> = Vec::new();
+        // Each step is known by a name of its own, and so is what it waits for: a circle can be looked for.
+        let mut clear = true;
         let mut add = |step, message: String| wrong.push(Wrong { step, message });
         if self.name.chars().count() > NAME {
             add(None, format!("the name is longer than {NAME} characters"));
@@ -78,6 +80,7 @@ impl Workflow {
                 add(Some(at), message);
             } else if let Some(first) = self.steps[..at].iter().position(|s| s.id == step.id) {
                 let first = first + 1;
+                clear = false;
                 add(Some(at), format!("two steps are called {id}: the {first}. and the {}.", at + 1));
             }
             let name = task::name(at, step);
@@ -86,6 +89,7 @@ impl Workflow {
             }
             task::own(step).into_iter().for_each(|why| add(Some(at), format!("step {name}: {why}")));
             for unknown in task::strangers(step, &self.steps) {
+                clear = false;
                 let known: Vec<String> =
                     self.steps.iter().enumerate().map(|(n, s)| task::name(n, s)).collect();
                 let known = known.join(", ");
@@ -95,9 +99,7 @@ impl Workflow {
                 );
             }
         }
-        if wrong.is_empty()
-            && let Some(way) = task::waits_in_circle(&self.steps)
-        {
+        if clear && let Some(way) = task::waits_in_circle(&self.steps) {
             wrong.push(Wrong { step: None, message: format!("these steps depend on each other: {way}") });
         }
         wrong.extend(self.unknown(known));

@@ -52,6 +52,12 @@ fn each_mistake_names_its_step() {
         assert_eq!(said.len(), 1, "{why}: {said:?}");
         assert!(said[0].0 == at && said[0].1.contains(why), "{why}: {said:?}");
     }
+    let circle = json!([
+        {"id": "a", "goal": "g", "agent": "codr", "needs": ["b"]},
+        {"id": "b", "goal": " ", "needs": ["a"]},
+    ]);
+    let said = wrong(circle);
+    assert!(said.len() == 3 && said.iter().any(|w| w.1.contains("a -> b -> a")), "not hidden: {said:?}");
     let two = json!([
         {"id": "a", "goal": "g", "agent": "codr"},
         {"id": "b", "goal": "g", "cli": "aider", "agent": "coder", "needs": ["a"]},

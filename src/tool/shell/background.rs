@@ -19,7 +19,7 @@ use super::leftover::Leftover;
 use super::local::assignments;
 use super::pool::ShellPool;
 use super::procs::{self, Family};
-use super::progress::Progress;
+use super::progress::Live;
 use super::screen::{COLS, ROWS, Screen};
 use super::{end, quiet};
 use crate::ToolCx;
@@ -107,7 +107,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         Ok(job)
     }
 
-    /// Starts `command` under a pseudo-terminal of 120 x 40. `listed`: it goes on the list of processes.
+    /// Starts `command` under a pseudo-terminal of 120 x 40. `live`: where its output is shown; without, it goes on the
+    /// list of processes.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -115,7 +116,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         &self,
         command: &str,
         folder: &Path,
-        listed: bool,
+        live: Option<Arc<Live>>,
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
         let env = quiet::terminal_environment(&cx.child_env, COLS, ROWS);
@@ -169,9 +170,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
             guard,
             reader: None,
         };
-        let job = if listed { self.list_job(make) } else { Arc::new(make(String::new())) };
-        let progress = Progress::new(cx.progress.clone());
-        let pump = Pump { keys, screen, output, progress: (!listed).then_some(progress) };
+        let job = if live.is_none() { self.list_job(make) } else { Arc::new(make(String::new())) };
+        let pump = Pump { keys, screen, output, live };
         let thread = std::thread::Builder::new().name("tiller-pty".into()).stack_size(256 << 10);
         thread.spawn(move || pump.run(reader)).map_err(ShellError::system("a thread"))?;
         self.recheck()?;
@@ -214,11 +214,11 @@ struct Pump {
     keys: SyncSender<Vec<u8>>,
     screen: Arc<Mutex<Screen>>,
     output: Output,
-    progress: Option<Progress>,
+    live: Option<Arc<Live>>,
 }
 
 impl Pump {
-    fn run(mut self, mut reader: Box<dyn Read + Send>) {
+    fn run(self, mut reader: Box<dyn Read + Send>) {
         let mut buffer = vec![0; 32 << 10];
         loop {
             // EIO is how Linux says that no one holds the other end.
@@ -231,9 +231,8 @@ impl Pump {
                 // Full: the program asks and does not read; it gets no more.
                 let _ = self.keys.try_send(replies);
             }
-            if let Some(progress) = &mut self.progress {
-                progress.push(&buffer[..n]);
-                progress.send();
+            if let Some(live) = &self.live {
+                live.push(&buffer[..n]);
             }
             self.output.push(&buffer[..n]);
         }

@@ -174,7 +174,9 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
             "it was terminated: it had more than {most} processes at once (limits.{}_processes)",
             bounds.whose
         ));
-        for (pid, _) in &family.roots {
+        // One that has ended has left its number, which may be a stranger's by now.
+        let same = |(pid, start): &&(i32, u64)| procs::stat(*pid).is_some_and(|s| s.start == *start);
+        for (pid, _) in family.roots.iter().filter(same) {
             // One call for all of a group: none of them can fork in between.
             if let Some(group) = Pid::from_raw(*pid) {
                 let _ = rustix::process::kill_process_group(group, Signal::KILL);

@@ -81,3 +81,29 @@ async fn t6_what_is_ordinary_is_left_alone() {
     let limit = run(&b, json!({ "command": "cat /proc/self/oom_score_adj" })).await;
     assert!(text_of(&limit.content).trim().parse::<i32>().unwrap() >= OOM_SCORE, "{limit:?}");
 }
+
+/// A number that a leader has left behind may be a stranger's: it is not signalled, whatever else is too much.
+#[tokio::test]
+async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
+    use std::os::unix::process::CommandExt;
+    let start = |line: &str| {
+        let child = std::process::Command::new("sh").args(["-c", line]).process_group(0).spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        (child, pid, procs::stat(pid).unwrap().start)
+    };
+    let (mut many, pid, begun) = start("sleep 90 & sleep 90 & sleep 90 & wait");
+    let (mut stranger, other, since) = start("sleep 90");
+    let family = Family { roots: vec![(pid, begun), (other, since - 1)], ..Family::default() };
+    let end = Instant::now() + Duration::from_secs(20);
+    while family.living().len() < 3 {
+        assert!(Instant::now() < end, "{:?}", family.living());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let said = Mutex::new(None);
+    look(&family, Bounds { processes: 2, ..Bounds::default() }, &said);
+    assert!(lock(&said).is_some());
+    assert!(!many.wait().unwrap().success(), "its own are ended");
+    assert!(stranger.try_wait().unwrap().is_none(), "the stranger lives");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}

@@ -1,8 +1,12 @@
 //! Live output for the screen: joined, at most one piece every 30 ms, never waiting for the reader.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
+
+use super::job::lock;
 
 /// Between two pieces.
 const EVERY: Duration = Duration::from_millis(30);
@@ -50,10 +54,73 @@ impl Progress {
         }
         let text = crate::text::clean(&self.waiting);
         let text = if self.skipped { format!("\n[...]\n{text}") } else { text };
-        // Full: the reader is slow, and the piece is not worth waiting for.
-        let _ = self.to.try_send(text);
-        self.waiting.clear();
-        self.skipped = false;
         self.due = now + EVERY;
+        // Full: the reader is slow. It is not waited for; what waits goes with what comes, or when it is due again.
+        if !matches!(self.to.try_send(text), Err(TrySendError::Full(_))) {
+            self.waiting.clear();
+            self.skipped = false;
+        }
+    }
+}
+
+/// Live output that one thread brings, and whose last piece goes when it is due though nothing more comes.
+#[derive(Debug)]
+pub(crate) struct Live {
+    progress: Mutex<Progress>,
+    news: Notify,
+}
+
+impl Live {
+    pub(crate) fn new(to: mpsc::Sender<String>) -> Self {
+        Self { progress: Mutex::new(Progress::new(to)), news: Notify::new() }
+    }
+
+    /// Takes output.
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        let mut progress = lock(&self.progress);
+        progress.push(bytes);
+        progress.send();
+        self.news.notify_one();
+    }
+
+    /// Sends each piece that waits when it is due. Does not end.
+    pub(crate) async fn send_when_due(&self) {
+        loop {
+            let due = lock(&self.progress).due();
+            match due {
+                Some(due) => tokio::time::sleep_until(due.into()).await,
+                None => self.news.notified().await,
+            }
+            lock(&self.progress).send();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader that is behind loses nothing of the last piece.
+    #[tokio::test]
+    async fn what_found_no_room_is_sent_later() {
+        let (tx, mut rx) = mpsc::channel(1);
+        let live = Live::new(tx.clone());
+        tx.try_send("earlier".into()).unwrap();
+        live.push(b"Password: ");
+        let work = async {
+            // It was due and found no room.
+            let due = lock(&live.progress).due().unwrap();
+            tokio::time::sleep_until(due.into()).await;
+            while lock(&live.progress).due() == Some(due) {
+                tokio::task::yield_now().await;
+            }
+            let first = rx.recv().await;
+            (first, rx.recv().await)
+        };
+        let (first, second) = tokio::select! {
+            got = work => got,
+            () = live.send_when_due() => (None, None),
+        };
+        assert_eq!((first.as_deref(), second.as_deref()), (Some("earlier"), Some("Password: ")));
     }
 }

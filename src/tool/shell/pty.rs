@@ -1,6 +1,7 @@
 //! A command in the foreground under a pseudo-terminal.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep_until;
@@ -9,6 +10,7 @@ use super::backend::{How, ShellError};
 use super::capture::Capture;
 use super::job::lock;
 use super::outcome::Facts;
+use super::progress::Live;
 use super::{end, hints, terminal};
 use crate::{ToolCx, ToolOutput};
 
@@ -22,7 +24,8 @@ pub(crate) async fn run(
     let pool = &cx.state.shells;
     let begun = Instant::now();
     let folder = folder.unwrap_or_else(|| pool.folder(cx));
-    let job = pool.start_pty(command, &folder, false, cx).await?;
+    let live = Arc::new(Live::new(cx.progress.clone()));
+    let job = pool.start_pty(command, &folder, Some(Arc::clone(&live)), cx).await?;
     let mut exit = job.exit.clone();
     let how = tokio::select! {
         biased;
@@ -30,6 +33,8 @@ pub(crate) async fn run(
         () = cx.cancel.cancelled() => How::Stopped,
         _ = exit.wait_for(Option::is_some) => How::Done,
         () = sleep_until((begun + limit).into()) => How::TimedOut,
+        // It does not end.
+        () = live.send_when_due() => How::Stopped,
     };
     let mut stuck = 0;
     let mut waited = false;

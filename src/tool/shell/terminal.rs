@@ -186,7 +186,7 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     }
     let folder = folder.unwrap_or_else(|| pool.folder(cx));
     let job = if input.pty == Some(true) {
-        pool.start_pty(&input.command, &folder, true, cx).await?
+        pool.start_pty(&input.command, &folder, None, cx).await?
     } else {
         pool.start_piped(&input.command, &folder, cx).await?
     };

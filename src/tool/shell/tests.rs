@@ -217,3 +217,20 @@ async fn agents_have_shells_of_their_own() {
     let out = super::run_line(&other, "echo \"[$A]\"; pwd").await.unwrap();
     assert_eq!(text_of(&out.content), format!("[]\n{}", b.root.display()));
 }
+
+/// A program that asks and waits is seen to ask, though it prints nothing more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_live_output_of_a_terminal_program_is_seen_while_it_waits() {
+    let mut b = bench();
+    let (go, cancel) = (b.root.join("go"), b.cx.cancel.clone());
+    let command = format!("printf 'Password: '; while [ ! -e {} ]; do sleep 0.05; done", go.display());
+    let cx = b.cx.clone();
+    let call = tokio::spawn(async move {
+        crate::Tool::run(&Terminal, json!({ "command": command, "pty": true }), &cx).await
+    });
+    let piece = tokio::time::timeout(DEADLINE, b.progress.recv()).await;
+    assert_eq!(piece.ok().flatten().as_deref(), Some("Password: "), "while it still waits");
+    std::fs::write(&go, "").unwrap();
+    call.await.unwrap().unwrap();
+    drop(cancel);
+}

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tiller_protocol::{ChangeKind, FileChange, Who};
 
 use super::gitstate::{self, Facts};
+use super::source::Refused;
 use super::tree::Meta;
 use super::who::runs_git;
 use super::worker::Worker;
@@ -31,8 +32,8 @@ pub(super) struct Git {
     /// Written by the thread that looks; it wakes us.
     result: Arc<Mutex<Option<(Facts, Duration)>>>,
     looking: bool,
-    /// Index and head as polling saw them last.
-    signs: [Option<Meta>; 2],
+    /// Index, head and the log of where it stood, as polling saw them last.
+    signs: [Option<Meta>; 3],
 }
 
 impl Git {
@@ -44,7 +45,7 @@ impl Git {
             not_before: now,
             result: Arc::default(),
             looking: false,
-            signs: [None; 2],
+            signs: [None; 3],
         }
     }
 
@@ -60,7 +61,7 @@ impl Git {
 
     /// Where nothing is heard, a cheap sign that something happened.
     pub(super) fn polled(&mut self, now: Instant) {
-        let signs = ["index", "HEAD"].map(|name| Meta::of(&self.repo.dir.join(name)));
+        let signs = ["index", "HEAD", "logs/HEAD"].map(|name| Meta::of(&self.repo.dir.join(name)));
         if std::mem::replace(&mut self.signs, signs) != signs {
             self.due = Some(now);
         }
@@ -73,15 +74,23 @@ impl Worker {
         let Some(git) = &self.git else { return };
         let (dir, common) = (git.repo.dir.clone(), git.repo.common.clone());
         let mut open = vec![common.join("refs/heads")];
-        let _ = self.source.watch(&dir);
-        let _ = self.source.watch(&common);
+        let _ = self.watch_gits(&dir);
+        let _ = self.watch_gits(&common);
         while let Some(folder) = open.pop() {
-            if self.source.watch(&folder).is_err() || self.source.watches() >= self.config.max_watches {
+            if self.watch_gits(&folder).is_err() {
                 continue;
             }
             let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             open.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
         }
+    }
+
+    /// A folder of git's. Where the limit is met it is looked at instead, as with the folders of the work tree.
+    fn watch_gits(&mut self, folder: &Path) -> Result<(), Refused> {
+        let none_left = !self.source.has(folder) && self.source.watches() >= self.config.max_watches;
+        let watched = if none_left { Err(Refused::Limit) } else { self.source.watch(folder) };
+        self.full |= watched == Err(Refused::Limit);
+        watched
     }
 
     /// True when the path is git's and needs nothing else.
@@ -99,7 +108,7 @@ impl Worker {
             git.due = Some(now + GIT_QUIET);
         }
         if made && name.starts_with("refs/heads/") && path.is_dir() {
-            let _ = self.source.watch(path);
+            let _ = self.watch_gits(path);
         }
         true
     }

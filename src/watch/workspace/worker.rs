@@ -43,7 +43,7 @@ pub(crate) struct Worker {
     last_rescan: Option<Instant>,
     polling: Option<Instant>,
     /// A walk could not watch all that it found.
-    full: bool,
+    pub(super) full: bool,
     /// The root is away.
     gone: bool,
     stop: bool,

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tiller_external::Said;
+use tiller_external::{Adapter, Said, Transport};
 use tiller_store::StepOf;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::crew::external::Open;
+use crate::crew::external::{Open, ProgramWork};
 use crate::crew::msg::ExternalMsg;
-use crate::files::NotKept;
 use crate::files::msg::What;
-use crate::files::record;
+use crate::files::{Keeper, NotKept, Watched, record};
 
 /// At most so long is the end of a program held back for what its last call did.
 const LAST: Duration = Duration::from_secs(1);
@@ -24,9 +23,46 @@ const LAST: Duration = Duration::from_secs(1);
 /// Some clean up after a call only when they have told its end (files that stand in for others in a sandbox).
 const SETTLES: Duration = Duration::from_millis(150);
 
+/// What is needed to keep that state.
+pub(super) struct Keeps {
+    keeper: Keeper,
+    watched: Watched,
+    call: String,
+    room: OwnedSemaphorePermit,
+}
+
+impl Keeps {
+    /// Keeps it, and does not wait: it works already.
+    fn begun(self) -> ProgramWork {
+        let before = record::begin(&self.keeper, What::All, self.watched, self.call.clone());
+        ProgramWork { call: self.call, before, room: self.room }
+    }
+
+    /// Keeps it, and waits for it: the program must not change anything before.
+    pub(super) async fn kept(self) -> ProgramWork {
+        let ProgramWork { call, before, room } = self.begun();
+        let (kept, before_kept) = oneshot::channel();
+        if let Ok(state) = before.await {
+            // Its receiver is here.
+            let _ = kept.send(state);
+        }
+        ProgramWork { call, before: before_kept, room }
+    }
+}
+
 /// Whether a call may change files, by our word for it.
 fn may_change(verb: &str) -> bool {
     !matches!(verb, "read" | "search" | "fetch" | "think")
+}
+
+/// Whether a program, run in this way or in the first one that it has, tells of no calls.
+fn starts_mute(adapter: &Adapter, how: Option<Transport>) -> bool {
+    let how = how.unwrap_or(match (&adapter.acp, &adapter.headless) {
+        (Some(_), _) => Transport::Acp,
+        (None, Some(_)) => Transport::Headless,
+        (None, None) => Transport::Pty,
+    });
+    how == Transport::Pty || adapter.is_mute(how)
 }
 
 impl Core {
@@ -49,7 +85,7 @@ impl Core {
         let (tell, before) = oneshot::channel();
         open.before = Some((before, room));
         self.keeping.spawn(async move {
-            let before = record::kept_before(&keeper, beginning).await;
+            let before = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
             unkept.store(before.is_err(), Ordering::Relaxed);
             // The call may be over and forgotten.
             drop(tell.send(before));
@@ -74,9 +110,17 @@ impl Core {
         if !paths.is_empty() {
             writes.wrote(&self.me.id, &paths);
         }
-        let Some((keeper, (before, room))) = self.w.files.clone().zip(open.before.take()) else { return };
-        self.record(StepOf::Call(open.tool.id.clone()), async move {
-            let before = match before.await.unwrap_or_else(|_| Err(keeper.gone())) {
+        if let Some((before, room)) = open.before.take() {
+            self.keep_after(ProgramWork { call: open.tool.id.clone(), before, room });
+        }
+    }
+
+    /// The state after work of a program: with the one before it, it is a step.
+    pub(super) fn keep_after(&mut self, work: ProgramWork) {
+        let Some(keeper) = self.w.files.clone() else { return };
+        let ProgramWork { call, before, room } = work;
+        self.record(StepOf::Call(call), async move {
+            let before = match record::kept_before(&keeper, before).await {
                 Ok(before) => before,
                 Err(error) => return Some(Err(error)),
             };
@@ -93,6 +137,37 @@ impl Core {
         let Some(o) = self.outside().filter(|o| o.covers != works) else { return };
         o.covers = works;
         writes.command(&agent, &o.adapter.title, works);
+        if !works {
+            self.keep_work();
+        } else if o.work.is_none()
+            && let Some(keeps) = self.keeps()
+            && let Some(o) = self.outside()
+        {
+            o.work = Some(keeps.begun());
+        }
+    }
+
+    /// The work of a program without calls is over.
+    pub(super) fn keep_work(&mut self) {
+        if let Some(work) = self.outside().and_then(|o| o.work.take()) {
+            self.keep_after(work);
+        }
+    }
+
+    /// What keeps the files before a program starts, when no call of it will do that.
+    pub(super) fn keeps_first(&mut self) -> Option<Keeps> {
+        let o = self.outside()?;
+        if !starts_mute(&o.adapter, o.transport) {
+            return None;
+        }
+        self.keeps()
+    }
+
+    fn keeps(&mut self) -> Option<Keeps> {
+        let (keeper, watched) = (self.w.files.clone()?, self.watched());
+        let call = format!("work-{}", self.live.as_ref().map_or(0, |l| l.no));
+        let room = Arc::clone(&self.outside()?.room).try_acquire_owned().ok()?;
+        Some(Keeps { keeper, watched, call, room })
     }
 
     /// The end waits a moment for what the last call did to the files: it comes again then.

@@ -349,3 +349,23 @@ fn f3_saves_of_editors_are_one_change() {
         assert_eq!((lines[0].kind, lines[0].path.as_str()), (ChangeKind::Modified, "f"));
     }
 }
+
+/// Where the limit is met at git's own folders, its state is looked at as well.
+#[test]
+fn f2_a_limit_that_is_reached_at_gits_folders_is_answered_as_well() {
+    let config = Config { max_watches: 2, ..config() };
+    let git = |root: &Path, args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(args).current_dir(root);
+        assert!(git.output().unwrap().status.success(), "{args:?}");
+    };
+    let mut b = Bench::with(config, |root| {
+        std::fs::create_dir(root.join("all")).unwrap();
+        git(root, &["init", "-q", "-b", "trunk"]);
+        git(root, &["commit", "-q", "--allow-empty", "-m", "one"]);
+    });
+    assert!(b.watcher.stats().polling, "the folders of the work tree take all that there may be");
+    b.wait("the branch", |r| matches!(r, Report::Git(g) if g.branch == "trunk"));
+    git(&b.root(), &["checkout", "-q", "-b", "side"]);
+    b.wait("the other branch", |r| matches!(r, Report::Git(g) if g.branch == "side"));
+}
