@@ -316,7 +316,7 @@ impl Decoder for Reply {
         // At the output limit the vendor says so and leaves the block open. A call that is open then is not whole,
         // nor is a signature.
         let limit = stop == StopReason::MaxTokens;
-        if !self.open.is_empty() && !limit && !self.over {
+        if !limit && !self.over && self.open.values().any(|o| o.call || o.thought) {
             return Err(fault::cut(&self.provider));
         }
         let mut left: Vec<u64> =
