@@ -340,12 +340,44 @@ async fn p14_what_is_no_reply_is_named_and_not_tried_again() {
             );
             assert!(out.message().contains(want), "{wire:?} {}", out.message());
         }
+        // The same page under a status that looks as if the key were refused.
+        let reply = Reply::status(403).header("content-type", "text/html").bytes(page);
+        let server = ScriptServer::start([reply]);
+        let out = ask(&provider(wire, &server.url()), hello()).await;
+        assert!(matches!(&out.error, Some(ProviderError::Rejected(_))), "{wire:?} {:?}", out.error);
+        assert!(out.message().contains("web page (\"Sign in to  Example\") (403)"), "{}", out.message());
         // Cut in the middle: that passes.
         let reply =
             Reply::status(200).json(&whole(wire)).framing(tiller_testkit::Framing::UntilClose).cut_at(80);
         let server = ScriptServer::start([reply]);
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(&out.error, Some(ProviderError::Network(_))), "{wire:?} {:?}", out.error);
+    }
+}
+
+/// A document is whole: each call of its list is one, and it needs no word for its end.
+#[tokio::test]
+async fn p14_a_json_answer_is_whole_without_identifiers_and_reasons() {
+    let body = json!({"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": null,
+        "tool_calls": [
+            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"a\"}"}},
+            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"b\"}"}}]},
+        "finish_reason": null}]});
+    let server = ScriptServer::start([Reply::status(200).json(&body)]);
+    let out = ask(&provider(Wire::OpenaiChat, &server.url()), hello()).await;
+    assert_eq!((out.error, out.reply.stop.clone()), (None, Some(StopReason::ToolUse)));
+    let paths: Vec<&Value> = out.reply.calls().map(|c| &c.arguments["path"]).collect();
+    assert_eq!(paths, ["a", "b"]);
+    for (wire, body) in [
+        (Wire::OpenaiChat, json!({"choices": [{"message": {"content": "whole"}}]})),
+        (
+            Wire::Anthropic,
+            json!({"type": "message", "content": [{"type": "text", "text": "whole"}], "stop_reason": null}),
+        ),
+    ] {
+        let server = ScriptServer::start([Reply::status(200).json(&body)]);
+        let out = ask(&provider(wire, &server.url()), hello()).await;
+        assert_eq!((out.error.clone(), out.text().as_str()), (None, "whole"), "{wire:?}");
     }
 }
 
@@ -380,6 +412,16 @@ async fn p14_the_output_limit_inside_of_an_open_block_is_a_cut_reply() {
             assert_eq!((out.reply.calls().count(), out.reply.usage.output), (0, 9));
         }
     }
+    // Text that is left open by a stream that ends with a reason.
+    let events = [
+        begin(0, json!({"type": "text", "text": ""})),
+        delta(0, json!({"type": "text_delta", "text": "all of it"})),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+    ];
+    let body: String = events.iter().map(|e| tiller_testkit::sse("", e)).collect();
+    let server = ScriptServer::start([Reply::sse(body)]);
+    let out = ask(&provider(Wire::Anthropic, &server.url()), hello()).await;
+    assert_eq!((out.error.clone(), out.text().as_str()), (None, "all of it"));
     // A server that ends its reply without ending its blocks.
     let events = [
         begin(0, json!({"type": "tool_use", "id": "c", "name": "read_file", "input": {}})),
