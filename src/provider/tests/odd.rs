@@ -7,6 +7,7 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
 use common::{KEY, ask, entry, hello, provider, request, user, with_env};
 use serde_json::{Value, json};
 use tiller_protocol::{Block, ModelRef, Part, StopReason};
@@ -73,6 +74,15 @@ fn long(word: &str) -> String {
     }
 }
 
+/// The header of a PNG of this width, in base64.
+fn png(width: u32) -> String {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(10_u32.to_be_bytes());
+    bytes.extend([8, 2, 0, 0, 0]);
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
 fn odd(dice: &mut Dice) -> Script {
     let mut script = Script::new().pieces_of(1 + dice.below(40));
     let parts = match dice.below(40) {
@@ -110,7 +120,12 @@ fn keep(history: &mut Vec<ChatMessage>, blocks: Vec<Block>, dice: &mut Dice) {
             let mut content = vec![Part::Text { text: dice.of(TEXTS).into() }];
             if dice.below(9) == 0 {
                 let media_type = dice.of(&["image/png", "image/bmp", "image/svg+xml", ""]).into();
-                content.push(Part::Image { media_type, data: dice.of(&["aWNvbg==", ""]).into() });
+                let data = match dice.below(4) {
+                    0 => String::new(),
+                    1 => "aWNvbg==".into(),
+                    _ => png([10, 2400, 9000][dice.below(3)]),
+                };
+                content.push(Part::Image { media_type, data });
             }
             ChatMessage::ToolResult { call_id, name, ok: dice.below(2) == 0, content }
         })
@@ -549,6 +564,87 @@ async fn p13_thoughts_that_a_server_refuses_are_left_out() {
             bodies[1].to_string().contains("sig-1") && !bodies[2].to_string().contains("sig-1"),
             "{wire:?}"
         );
+    }
+}
+
+/// The images of a whole conversation count together, and an image that the server cannot read does not end a session.
+#[tokio::test]
+async fn p13_images_do_not_wedge_a_session() {
+    let image = |data: String| Part::Image { media_type: "image/png".into(), data };
+    let shots: Vec<ChatMessage> = (0..25)
+        .flat_map(|n| {
+            let shot = ChatMessage::User { content: vec![image(png(2400))] };
+            let said = vec![Block::Text { text: format!("seen {n}") }];
+            [shot, ChatMessage::Assistant { blocks: said, model: ModelRef("p/model-1".into()) }]
+        })
+        .chain([ChatMessage::User { content: vec![image(png(9000)), image(png(10))] }])
+        .collect();
+    for wire in Wire::ALL {
+        let body = provider(wire, "http://127.0.0.1:9").body(&request(shots.clone()));
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(strict::refusal(wire, &body), None, "{wire:?}");
+        assert!(body.to_string().contains(&png(10)), "the newest goes out");
+    }
+    let words = [
+        (Wire::Anthropic, "messages.0.content.1.image.source.base64.data: Could not process image"),
+        (Wire::OpenaiChat, "You uploaded an unsupported image. Please make sure your image is valid."),
+        (Wire::OpenaiResponses, "The image data you provided does not represent a valid image."),
+        (Wire::Gemini, "Unable to process input image. Please retry or report."),
+    ];
+    for (wire, said) in words {
+        let server = ScriptServer::start([
+            Reply::status(400).json(&json!({"error": {"type": "invalid_request_error", "message": said}})),
+            Reply::script(wire, &Script::new().text("b")),
+            Reply::script(wire, &Script::new().text("c")),
+            Reply::status(400).json(&json!({"error": {"type": "invalid_request_error", "message": said}})),
+            Reply::status(400).json(&json!({"error": {"type": "invalid_request_error", "message": said}})),
+        ]);
+        let p = provider(wire, &server.url());
+        let mut history = vec![ChatMessage::User { content: vec![image(png(11))] }];
+        let out = ask(&p, request(history.clone())).await;
+        assert!(matches!(&out.error, Some(ProviderError::Wait { .. })), "{wire:?} {:?}", out.error);
+        assert_eq!(ask(&p, request(history.clone())).await.text(), "b", "{wire:?}");
+        // A later one goes out.
+        history.push(ChatMessage::User { content: vec![image(png(12))] });
+        assert_eq!(ask(&p, request(history.clone())).await.text(), "c", "{wire:?}");
+        let bodies: Vec<String> = server.bodies().iter().map(Value::to_string).collect();
+        assert!(bodies[0].contains(&png(11)) && !bodies[1].contains(&png(11)), "{wire:?}");
+        assert!(!bodies[2].contains(&png(11)) && bodies[2].contains(&png(12)), "{wire:?}");
+        // A server that goes on refusing is reported.
+        assert!(matches!(&ask(&p, request(history.clone())).await.error, Some(ProviderError::Wait { .. })));
+        let out = ask(&p, request(history)).await;
+        assert!(matches!(&out.error, Some(ProviderError::Rejected(_))), "{wire:?} {:?}", out.error);
+    }
+}
+
+/// A block of a kind that is not known here went back as it came, to a proxy that does not take its own words.
+#[tokio::test]
+async fn p13_unknown_blocks_that_a_server_refuses_are_left_out() {
+    let words = [
+        (
+            Wire::Anthropic,
+            "messages.1.content.0: Input tag 'novel_block' found using 'type' does not match any of the expected tags",
+        ),
+        (
+            Wire::OpenaiResponses,
+            "Item with id 'x_1' not found. Items are not persisted when `store` is set to false.",
+        ),
+    ];
+    for (wire, said) in words {
+        let server = ScriptServer::start([
+            Reply::status(400).json(&json!({"error": {"type": "invalid_request_error", "message": said}})),
+            Reply::script(wire, &Script::new().text("b")),
+        ]);
+        let p = provider(wire, &server.url());
+        let raw = json!({"type": "novel_block", "id": "x_1"});
+        let blocks = vec![Block::Unknown { provider: "p".into(), raw }, Block::Text { text: "a".into() }];
+        let model = ModelRef("p/model-1".into());
+        let history = vec![user("x"), ChatMessage::Assistant { blocks, model }, user("y")];
+        let out = ask(&p, request(history.clone())).await;
+        assert!(matches!(&out.error, Some(ProviderError::Wait { .. })), "{wire:?} {:?}", out.error);
+        assert_eq!(ask(&p, request(history)).await.text(), "b");
+        let bodies: Vec<String> = server.bodies().iter().map(Value::to_string).collect();
+        assert!(bodies[0].contains("novel_block") && !bodies[1].contains("novel_block"), "{wire:?}");
     }
 }
 
