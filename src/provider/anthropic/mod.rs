@@ -324,8 +324,8 @@ fn messages<'a>(
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
-                let own = thoughts && model.provider() == provider && model.model() == asked;
-                let content = reply(blocks, own, model.provider() == provider, provider);
+                let same = thoughts && model.provider() == provider;
+                let content = reply(blocks, same && model.model() == asked, same, provider);
                 if !content.is_empty() {
                     out.push(Message { role: "assistant", content });
                 }
@@ -379,7 +379,7 @@ fn texts(content: &[Part]) -> Vec<Content<'_>> {
     out
 }
 
-/// `own`: the very model that is asked now wrote it; thoughts go back only to that one.
+/// `own`: the very model that is asked now wrote it; thoughts go back only to that one. `same`: its vendor did.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<Content<'a>> {
     let mut out = Vec::new();
     for block in blocks {

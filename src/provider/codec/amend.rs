@@ -28,7 +28,7 @@ pub(crate) struct Amendments {
     effort: Mutex<HashMap<String, Told>>,
 }
 
-/// Words of a refusal that is about thoughts that went back.
+/// Words of a refusal that is about thoughts, or what else went back to the server that wrote it.
 const THOUGHTS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "must remain as they were in the original response",
@@ -43,6 +43,9 @@ const THOUGHTS: &[&str] = &[
     "required 'reasoning' item",
     "reasoning_content",
     "reasoning_details",
+    // Blocks of a kind that Tiller does not know go back as they came, and stay away with the thoughts.
+    "does not match any of the expected tags",
+    "items are not persisted",
 ];
 
 /// Words of a refusal that is about effort.

@@ -223,7 +223,7 @@ fn items<'a>(
             ChatMessage::Assistant { blocks, model } => {
                 let same = model.provider() == provider;
                 let own = thoughts && same && model.model() == request.model;
-                reply(blocks, own, same, provider, &mut out);
+                reply(blocks, own, same && thoughts, provider, &mut out);
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
                 let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
@@ -243,7 +243,8 @@ fn items<'a>(
     out
 }
 
-/// `own`: the very model that is asked now wrote it; `same`: its vendor did.
+/// `own`: the very model that is asked now wrote it; `same`: its vendor did. Neither when the server has refused what
+/// went back.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
     let from = out.len();
     // The vendor knows a call by its own identifier only together with the thought that led to it.
