@@ -46,6 +46,7 @@ impl Fake {
             model: None,
             resume: None,
             booked: tiller_protocol::Cost::default(),
+            counted: tiller_protocol::Usage::default(),
             anew: None,
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
             lookup: Arc::new(|_| None),

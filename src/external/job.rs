@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use tiller_protocol::Cost;
+use tiller_protocol::{Cost, Usage};
 use tiller_tool::shell::Bounds;
 
 use super::adapter::Adapter;
@@ -54,6 +54,8 @@ pub struct Job {
     /// What was booked of the costs of the session to go on with. Some tell with each report what the session cost since it
     /// began, over all processes that had it.
     pub booked: Cost,
+    /// The same of its tokens.
+    pub counted: Usage,
     /// What a fresh session is told in the prompt's place when the program cannot go on with `resume`: the talk so
     /// far, and the prompt. `None`: then it fails.
     pub anew: Option<String>,

@@ -107,6 +107,7 @@ impl Bench {
             model: (name == "gemini").then(|| "gemini-2.5-pro".into()),
             resume: None,
             booked: tiller_protocol::Cost::default(),
+            counted: tiller_protocol::Usage::default(),
             anew: None,
             env: self.env(),
             lookup: Arc::new(move |name| match name {

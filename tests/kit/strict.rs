@@ -63,7 +63,50 @@ fn data_url(at: &str, url: &str) -> Checked {
     image(at, kind, data)
 }
 
+/// The longer side of a PNG, from its base64 text; 0 for anything else.
+fn png_side(data: &str) -> u32 {
+    let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let bits: Vec<u32> = data
+        .chars()
+        .take(32)
+        .filter_map(|c| letters.find(c))
+        .map(|n| u32::try_from(n).unwrap_or(0))
+        .collect();
+    let bytes: Vec<u32> = bits
+        .chunks_exact(4)
+        .flat_map(|c| {
+            let three = c[0] << 18 | c[1] << 12 | c[2] << 6 | c[3];
+            [three >> 16, three >> 8 & 255, three & 255]
+        })
+        .collect();
+    let number = |at: usize| bytes[at..at + 4].iter().fold(0, |n, b| n << 8 | b);
+    if bytes.len() == 24 && bytes[1..4] == [80, 78, 71] { number(16).max(number(20)) } else { 0 }
+}
+
+/// All images of a request to Anthropic together.
+fn album(body: &Value) -> Checked {
+    fn images<'a>(v: &'a Value, found: &mut Vec<&'a str>) {
+        match v {
+            Value::Object(map) if map.get("type").is_some_and(|t| t == "image") => {
+                found.push(str_of(&v["source"], "data"));
+            }
+            Value::Object(map) => map.values().for_each(|v| images(v, found)),
+            Value::Array(list) => list.iter().for_each(|v| images(v, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    images(&body["messages"], &mut found);
+    need(found.len() <= 100, || format!("too many images: {}", found.len()))?;
+    let most = if found.len() > 20 { 2000 } else { 8000 };
+    let widest = found.iter().map(|d| png_side(d)).max().unwrap_or(0);
+    need(widest <= most, || {
+        format!("image.source.base64.data: image dimensions exceed max allowed size: {most} pixels")
+    })
+}
+
 fn anthropic(body: &Value) -> Checked {
+    album(body)?;
     need(!str_of(body, "model").is_empty(), || "model: empty".into())?;
     let max = body["max_tokens"].as_u64().unwrap_or(0);
     need(max >= 1, || "max_tokens: at least 1".into())?;

@@ -14,8 +14,6 @@ use tiller_tool::Workspace;
 const FILE: u64 = 100 << 10;
 /// Bytes of one file looked at, at most (line ranges may be far down).
 const SCAN: u64 = 32 << 20;
-/// Bytes of an image file.
-const IMAGE: u64 = 8 << 20;
 /// Names listed of a folder.
 const NAMES: usize = 300;
 
@@ -118,10 +116,12 @@ fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<
     }
     let mut bytes = Vec::new();
     File::open(&full).and_then(|f| f.take(SCAN).read_to_end(&mut bytes)).map_err(|e| refuse(path, e))?;
-    if let Some(media_type) = image_type(&bytes) {
-        if meta.len() > IMAGE {
-            return Err(refuse(path, format_args!("the image is larger than {} MB", IMAGE >> 20)));
-        }
+    if is_image(&bytes) {
+        // What a vendor refuses would be refused with every later request of the session, too.
+        let Some((media_type, ..)) = tiller_tool::image_info(&bytes) else {
+            let why = "the image is damaged or too large: models take 3.75 MB and 8,000 pixels a side";
+            return Err(refuse(path, why));
+        };
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Content::Image(Part::Image { media_type: media_type.into(), data }));
     }
@@ -135,14 +135,14 @@ fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<
     }
 }
 
-fn image_type(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        _ => None,
-    }
+fn is_image(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0x89, b'P', b'N', b'G', ..]
+            | [0xff, 0xd8, 0xff, ..]
+            | [b'G', b'I', b'F', b'8', ..]
+            | [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..]
+    )
 }
 
 fn whole(path: &str, text: &str, size: u64) -> String {

@@ -10,6 +10,38 @@ fn send(text: &str, attachments: Vec<Attachment>, root: &Path) -> Result<Vec<Par
     freeze(&Message { attachments, ..Message::text(text) }, &Workspace::new(root).unwrap())
 }
 
+/// A PNG of one pixel.
+fn pixel() -> Vec<u8> {
+    let text =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    base64::engine::general_purpose::STANDARD.decode(text).unwrap()
+}
+
+/// What a vendor refuses would be refused with every later request of the session.
+#[test]
+fn p13_an_image_that_no_vendor_takes_is_not_attached() {
+    let tmp = tempfile::tempdir().unwrap();
+    let whole = pixel();
+    let mut wide = whole.clone();
+    wide[16..20].copy_from_slice(&9000_u32.to_be_bytes());
+    // Its header has a checksum.
+    let crc = crc(&wide[12..29]);
+    wide[29..33].copy_from_slice(&crc.to_be_bytes());
+    let cut = &whole[..whole.len() - 9];
+    for (name, bytes) in [("wide.png", &wide[..]), ("cut.png", cut), ("head.png", &whole[..12])] {
+        std::fs::write(tmp.path().join(name), bytes).unwrap();
+        let e = send("x", vec![file("l", name, None)], tmp.path()).unwrap_err();
+        assert!(e.message.contains("damaged or too large"), "{name}: {}", e.message);
+    }
+}
+
+/// CRC-32 as PNG has it.
+fn crc(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0_u32, |crc, b| {
+        (0..8).fold(crc ^ u32::from(*b), |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 })
+    })
+}
+
 fn text(parts: &[Part]) -> &str {
     match &parts[0] {
         Part::Text { text } => text,
@@ -23,7 +55,7 @@ fn pastes_files_ranges_folders_and_images_are_frozen_in_place() {
     std::fs::write(tmp.path().join("a.txt"), "one\ntwo\nthree\nfour\n").unwrap();
     std::fs::create_dir(tmp.path().join("d")).unwrap();
     std::fs::write(tmp.path().join("d/x"), "").unwrap();
-    std::fs::write(tmp.path().join("p.png"), [0x89, b'P', b'N', b'G', 1, 2]).unwrap();
+    std::fs::write(tmp.path().join("p.png"), pixel()).unwrap();
     let paste = Attachment::Paste { label: "[paste 1]".into(), text: "P1\nP2".into() };
     let got = send(
         "see [paste 1] and @a.txt:2-3, @d, @p.png",

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_external::{Adapter, Adapters, Lookup, ToolUse, Transport};
-use tiller_protocol::{Cost, Message, Notice, PaneView, QueueId};
+use tiller_protocol::{Cost, Message, Notice, PaneView, QueueId, Usage};
 use tiller_tool::shell::Host;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -60,8 +60,8 @@ pub(crate) struct Outside {
     pub(crate) transport: Option<Transport>,
     /// Its own name for the talk, to go on with it.
     pub(crate) theirs: Option<String>,
-    /// What was booked of the costs of that talk.
-    pub(crate) booked: Cost,
+    /// What was booked of the costs and of the tokens of that talk.
+    pub(crate) booked: (Cost, Usage),
     /// In the program's own spelling.
     pub(crate) model: Option<String>,
     pub(crate) text: String,
@@ -102,7 +102,7 @@ impl Outside {
         adapter: Arc<Adapter>,
         transport: Option<Transport>,
         theirs: Option<String>,
-        booked: Cost,
+        booked: (Cost, Usage),
         model: Option<String>,
     ) -> Self {
         Self {

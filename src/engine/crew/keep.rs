@@ -234,11 +234,13 @@ impl Core {
         id: &tiller_protocol::AgentId,
         session: Option<String>,
         transport: Option<String>,
-        booked: Option<tiller_protocol::Cost>,
+        booked: Option<(tiller_protocol::Cost, tiller_protocol::Usage)>,
     ) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         member.order.theirs = session.or(member.order.theirs.take());
-        member.order.booked = booked.unwrap_or(member.order.booked);
+        if let Some((cost, tokens)) = booked {
+            (member.order.booked, member.order.counted) = (cost, tokens);
+        }
         member.order.transport = transport.or(member.order.transport.take());
         self.keep_member(id);
     }

@@ -172,7 +172,7 @@ impl Core {
                 adapter,
                 transport,
                 order.theirs.clone(),
-                order.booked,
+                (order.booked, order.counted),
                 order.brief.model.clone(),
             ))
         });

@@ -60,6 +60,8 @@ pub(crate) struct Order {
     pub(crate) transport: Option<String>,
     /// What was booked of the costs of that talk.
     pub(crate) booked: tiller_protocol::Cost,
+    /// The same of its tokens.
+    pub(crate) counted: tiller_protocol::Usage,
 }
 
 /// One of the crew.
@@ -185,7 +187,7 @@ impl Member {
 pub fn from_elsewhere(mut row: AgentRow) -> AgentRow {
     let mut order: Order = serde_json::from_value(row.brief).unwrap_or_default();
     (order.folder, order.theirs, order.transport) = (String::new(), None, None);
-    order.booked = tiller_protocol::Cost::default();
+    (order.booked, order.counted) = Default::default();
     row.brief = serde_json::to_value(&order).unwrap_or_default();
     if row.state.at_work() {
         row.state = AgentState::Interrupted;

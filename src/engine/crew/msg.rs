@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AgentId, AgentView, Cost, EntryId, Notice, SessionId};
+use tiller_protocol::{AgentId, AgentView, Cost, EntryId, Notice, SessionId, Usage};
 use tiller_store::StoreError;
 use tiller_tool::Workspace;
 use tiller_tool::crew::{CrewAsk, CrewReply};
@@ -59,7 +59,13 @@ pub(crate) enum CrewMsg {
     /// A child's turn ended.
     Over { id: AgentId, over: Box<Over> },
     /// A program's own name for the talk, and how it is driven.
-    Theirs { id: AgentId, session: Option<String>, transport: Option<String>, booked: Option<Cost> },
+    Theirs {
+        id: AgentId,
+        session: Option<String>,
+        transport: Option<String>,
+        /// Costs and tokens.
+        booked: Option<(Cost, Usage)>,
+    },
     /// The person chose another model of a program's.
     TheirModel { id: AgentId, model: String },
     /// A child's task has ended; `run` tells it from the next one of the same agent.

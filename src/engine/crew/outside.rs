@@ -127,7 +127,8 @@ impl Core {
             cwd,
             model: outside.model.clone(),
             resume: outside.theirs.clone(),
-            booked: outside.booked,
+            booked: outside.booked.0,
+            counted: outside.booked.1,
             env,
             lookup: programs.lookup,
             auto_approve: auto,
@@ -331,7 +332,7 @@ impl Core {
     fn outside_session(&mut self, session: Option<String>, model: Option<String>) {
         let Some(o) = self.outside() else { return };
         if session.is_some() && session != o.theirs {
-            o.booked = Cost::default();
+            o.booked = Default::default();
         }
         o.theirs = session.clone().or(o.theirs.take());
         let booked = o.booked;
@@ -392,7 +393,8 @@ impl Core {
         self.purse().release(&self.me.id);
         if let Some(o) = self.outside() {
             o.paid = true;
-            o.booked = o.booked.plus(cost.unwrap_or_default());
+            o.booked.0 = o.booked.0.plus(cost.unwrap_or_default());
+            o.booked.1.add(&usage);
             let booked = Some(o.booked);
             let id = self.me.id.clone();
             self.tell_main(CrewMsg::Theirs { id, session: None, transport: None, booked });

@@ -14,6 +14,9 @@ pub(crate) struct Codex {
     started: std::collections::HashSet<String>,
     /// How much of each running call's output was passed on.
     outputs: std::collections::HashMap<String, ToldOutput>,
+    /// What was counted of the session before this turn: what it tells at the end is the sum of all turns, those of
+    /// earlier processes, too.
+    counted: Usage,
 }
 
 /// An item that is a tool in use: its name and arguments.
@@ -34,7 +37,28 @@ fn call(item: &Value) -> Option<(String, Value)> {
     })
 }
 
+/// What a sum of the session's tokens adds to those that were counted. A smaller sum counts from its own start.
+fn added(sum: Usage, counted: Usage) -> Usage {
+    let all = |u: Usage| u.context().saturating_add(u.output);
+    if all(sum) < all(counted) {
+        return sum;
+    }
+    Usage {
+        input: sum.input.saturating_sub(counted.input),
+        output: sum.output.saturating_sub(counted.output),
+        cache_read: sum.cache_read.saturating_sub(counted.cache_read),
+        cache_write: sum.cache_write.saturating_sub(counted.cache_write),
+        reasoning: sum.reasoning.saturating_sub(counted.reasoning),
+        estimated: false,
+    }
+}
+
 impl Codex {
+    /// Of a session of which so many tokens were counted already.
+    pub(crate) fn going_on(counted: Usage) -> Self {
+        Self { counted, ..Self::default() }
+    }
+
     fn item(&mut self, phase: &str, item: &Value, out: &mut Vec<Said>) {
         let id = item["id"].as_str().unwrap_or_default().to_owned();
         let done = phase == "item.completed";
@@ -101,7 +125,7 @@ impl Records for Codex {
             "turn.completed" => {
                 let n = |key: &str| record["usage"][key].as_u64().unwrap_or(0);
                 let (cached, written) = (n("cached_input_tokens"), n("cache_write_input_tokens"));
-                let usage = Usage {
+                let sum = Usage {
                     // Its input counts the cached part, too.
                     input: n("input_tokens").saturating_sub(cached).saturating_sub(written),
                     output: n("output_tokens"),
@@ -110,7 +134,7 @@ impl Records for Codex {
                     reasoning: n("reasoning_output_tokens"),
                     estimated: false,
                 };
-                out.push(Said::Usage { usage, cost: None });
+                out.push(Said::Usage { usage: added(sum, self.counted), cost: None });
                 self.told.over = Some(Ok(()));
             }
             "turn.failed" => self.told.over = Some(Err(message(&record["error"]))),

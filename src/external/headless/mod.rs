@@ -10,6 +10,7 @@ mod text;
 
 use std::time::Duration;
 
+use tiller_protocol::Usage;
 use tiller_tool::shell::Exit;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -59,10 +60,11 @@ pub(crate) fn arguments(h: &Headless, job: &Job, prompt: &str, session: Option<&
     args
 }
 
-fn reader(h: &Headless) -> Box<dyn Records> {
+/// `counted` are the tokens that were counted of the session before: some tell its running total.
+fn reader(h: &Headless, counted: Usage) -> Box<dyn Records> {
     match h.format {
         Format::Claude => Box::<claude::Claude>::default(),
-        Format::Codex => Box::<codex::Codex>::default(),
+        Format::Codex => Box::new(codex::Codex::going_on(counted)),
         Format::Gemini => Box::<gemini::Gemini>::default(),
         Format::Opencode => Box::<opencode::Opencode>::default(),
         Format::Text => Box::new(text::Text::new(h)),
@@ -194,7 +196,7 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
             return Turn { ending: Ending::new(Status::Failed, why), session: None };
         }
     };
-    let mut records = reader(h);
+    let mut records = reader(h, run.job.counted);
     let given = if h.prompt == PromptBy::Stdin { prompt.to_owned() } else { String::new() };
     // Ends when the text is taken or the program is gone. Closing the pipe is what makes it begin.
     let writer = tokio::spawn(async move {
@@ -259,6 +261,9 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                     join_last(&mut out);
                 }
                 for said in out.drain(..) {
+                    if let Said::Usage { usage, .. } = &said {
+                        run.job.counted.add(usage);
+                    }
                     if run.out.send(said).await.is_err() {
                         return Stop::Cancelled;
                     }

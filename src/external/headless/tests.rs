@@ -37,7 +37,7 @@ fn what_the_real_programs_said_is_understood() {
         ("opencode", include_str!("fixtures/opencode.out")),
         ("aider", include_str!("fixtures/aider.out")),
     ] {
-        let mut records = reader(all.get(name).unwrap().headless.as_ref().unwrap());
+        let mut records = reader(all.get(name).unwrap().headless.as_ref().unwrap(), Usage::default());
         let mut said = Vec::new();
         text.lines().for_each(|l| records.line(l, &mut said));
         let told = records.told(Some(0));
@@ -337,4 +337,58 @@ async fn x18_the_file_that_makes_it_ask_stands_while_it_runs() {
     }
     assert_eq!(fake.ending(fake.job("x")).await.status, Status::Done);
     assert_eq!(read("path"), "-x", "where everything is allowed there is none");
+}
+
+/// Codex tells the running total of its thread, also when the next process goes on with it.
+#[tokio::test]
+async fn the_tokens_of_a_session_are_not_counted_again_by_the_next_turn() {
+    let turn = |input: u64, output: u64| {
+        format!(
+            r#"echo '{{"type":"thread.started","thread_id":"t1"}}'
+echo '{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_tokens":2,"output_tokens":{output}}}}}'"#
+        )
+    };
+    let counted = Usage { input: 8, cache_read: 2, output: 5, ..Usage::default() };
+    for (counted, told, added) in [
+        (Usage::default(), (10, 5), (10, 5)),
+        (counted, (25, 9), (15, 4)),
+        (counted, (10, 5), (0, 0)),
+        // It has begun to count anew.
+        (counted, (6, 1), (6, 1)),
+    ] {
+        let fake = Fake::headless("codex", "", &turn(told.0, told.1));
+        let job = Job { resume: Some("t1".into()), counted, ..fake.job("and then?") };
+        let (_control, said) = start(job, &Host::default()).unwrap();
+        let (said, ending) = all(said).await;
+        assert_eq!(ending.status, Status::Done, "{ending:?}");
+        let mut sum = Usage::default();
+        said.iter().for_each(|s| {
+            if let Said::Usage { usage, .. } = s {
+                sum.add(usage)
+            }
+        });
+        assert_eq!((sum.context(), sum.output), added, "{told:?} after {counted:?}");
+    }
+    // Turns of one run.
+    let count = r#"n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n >n
+echo '{"type":"thread.started","thread_id":"t1"}'
+echo "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":${n}0,\"output_tokens\":$n}}""#;
+    let fake = Fake::headless("codex", "resume = [\"resume\", \"{session}\"]\n", count);
+    let (control, mut said) = start(Job { stay: true, ..fake.job("one") }, &Host::default()).unwrap();
+    let (mut sum, mut turns) = (Usage::default(), 0);
+    let talk = async {
+        while let Some(s) = said.recv().await {
+            match s {
+                Said::Usage { usage, .. } => sum.add(&usage),
+                Said::TurnDone { .. } if turns < 2 => {
+                    turns += 1;
+                    control.say("again");
+                }
+                Said::TurnDone { .. } => control.stop(false),
+                _ => {}
+            }
+        }
+    };
+    timeout(Duration::from_secs(60), talk).await.unwrap();
+    assert_eq!((sum.input, sum.output), (30, 3));
 }

@@ -16,6 +16,7 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::Reply;
+use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, Told};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
@@ -39,6 +40,8 @@ const RULES: Rules = Rules {
     calls: usize::MAX,
     images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
     image_bytes: fit::mib(5),
+    image_side: 8_000,
+    album: Album { count: 100, bytes: fit::mib(24), many: (20, 2_000) },
 };
 
 #[derive(Serialize)]
@@ -204,7 +207,7 @@ impl Wire for Anthropic {
         } else {
             vec![Content::Text { text: &request.system, cache_control: MARK }]
         };
-        let fitted = fit(&request.messages, &RULES);
+        let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
         let (thinking, effort) = match self.amended.told(&request.model) {
             Told::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
@@ -224,7 +227,7 @@ impl Wire for Anthropic {
     }
 
     fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said)
+        self.amended.take(request, said, || fit::images(&request.messages, &RULES))
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -302,7 +305,7 @@ fn generation(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().filter(|n| *n < 100).unwrap_or(0)))
 }
 
-/// `thoughts`: they go back to the model that wrote them.
+/// `thoughts`: they go back to the model that wrote them, and so do blocks of kinds that are not known here.
 fn messages<'a>(
     provider: &str,
     asked: &str,
@@ -321,8 +324,8 @@ fn messages<'a>(
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
-                let own = thoughts && model.provider() == provider && model.model() == asked;
-                let content = reply(blocks, own, model.provider() == provider, provider);
+                let same = thoughts && model.provider() == provider;
+                let content = reply(blocks, same && model.model() == asked, same, provider);
                 if !content.is_empty() {
                     out.push(Message { role: "assistant", content });
                 }
@@ -376,7 +379,7 @@ fn texts(content: &[Part]) -> Vec<Content<'_>> {
     out
 }
 
-/// `own`: the very model that is asked now wrote it; thoughts go back only to that one.
+/// `own`: the very model that is asked now wrote it; thoughts go back only to that one. `same`: its vendor did.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<Content<'a>> {
     let mut out = Vec::new();
     for block in blocks {

@@ -293,13 +293,19 @@ impl Decoder for Reply {
         if message.kind.as_str() != "message" {
             return self.event("", data, out).map(drop);
         }
+        let mut any = false;
         for (at, block) in message.content.into_iter().flatten().enumerate() {
+            any = true;
             self.begin(at as u64, Some(block), out);
             self.close(at as u64, out);
         }
         self.count(message.usage, out);
         if !message.stop_reason.is_empty() {
             self.stop = Some(stopped(message.stop_reason.as_str(), message.stop_details));
+            self.over = true;
+        } else if any {
+            // A document is whole.
+            self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
             self.over = true;
         }
         Ok(())
@@ -310,7 +316,7 @@ impl Decoder for Reply {
         // At the output limit the vendor says so and leaves the block open. A call that is open then is not whole,
         // nor is a signature.
         let limit = stop == StopReason::MaxTokens;
-        if !self.open.is_empty() && !limit && !self.over {
+        if !limit && !self.over && self.open.values().any(|o| o.call || o.thought) {
             return Err(fault::cut(&self.provider));
         }
         let mut left: Vec<u64> =

@@ -22,11 +22,13 @@ pub(crate) enum Told {
 pub(crate) struct Amendments {
     /// Sessions (by [`Request::cache_key`]) whose thoughts the server does not take back.
     thoughts: Mutex<HashSet<String>>,
+    /// Images of a session, the oldest first, one of which the server does not take.
+    images: Mutex<HashMap<String, usize>>,
     /// Models that refused what they were told of effort.
     effort: Mutex<HashMap<String, Told>>,
 }
 
-/// Words of a refusal that is about thoughts that went back.
+/// Words of a refusal that is about thoughts, or what else went back to the server that wrote it.
 const THOUGHTS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "must remain as they were in the original response",
@@ -41,6 +43,9 @@ const THOUGHTS: &[&str] = &[
     "required 'reasoning' item",
     "reasoning_content",
     "reasoning_details",
+    // Blocks of a kind that Tiller does not know go back as they came, and stay away with the thoughts.
+    "does not match any of the expected tags",
+    "items are not persisted",
 ];
 
 /// Words of a refusal that is about effort.
@@ -65,13 +70,38 @@ const EFFORT: &[&str] = &[
     "must start with a thinking block",
 ];
 
+/// Words of a refusal that is about an image.
+const IMAGES: &[&str] = &[
+    "could not process image",
+    "unable to process input image",
+    "image dimensions exceed",
+    "image exceeds",
+    "many-image requests",
+    "too many images",
+    "image.source",
+    "image_url",
+    "image url",
+    "input_image",
+    "invalid image",
+    "invalid_image",
+    "unsupported image",
+    "valid image",
+    "image data",
+    "image format",
+    "image parse",
+    "inline_data",
+    "inlinedata",
+    "base64",
+];
+
 fn has(said: &str, words: &[&str]) -> bool {
     words.iter().any(|w| said.contains(w))
 }
 
 impl Amendments {
-    /// The server refused `request` with these words. True: the next request leaves out what it did not like.
-    pub(crate) fn take(&self, request: &Request, said: &str) -> bool {
+    /// The server refused `request`, which holds so many images, with these words. True: the next request leaves out
+    /// what it did not like.
+    pub(crate) fn take(&self, request: &Request, said: &str, images: impl FnOnce() -> usize) -> bool {
         let said = said.to_lowercase();
         if has(&said, EFFORT) {
             let mut effort = self.effort.lock().unwrap_or_else(PoisonError::into_inner);
@@ -91,12 +121,24 @@ impl Amendments {
             let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
             return thoughts.insert(request.cache_key.clone());
         }
+        if has(&said, IMAGES) {
+            let now = images();
+            let mut refused = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = refused.insert(request.cache_key.clone(), now).unwrap_or(0);
+            return now > before;
+        }
         false
     }
 
     /// Whether thoughts go back to the model that wrote them.
     pub(crate) fn thoughts(&self, request: &Request) -> bool {
         !self.thoughts.lock().unwrap_or_else(PoisonError::into_inner).contains(&request.cache_key)
+    }
+
+    /// How many of the oldest images do not go out, because the server refused one of them.
+    pub(crate) fn images(&self, request: &Request) -> usize {
+        let refused = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.get(&request.cache_key).copied().unwrap_or(0)
     }
 
     pub(crate) fn told(&self, model: &str) -> Told {

@@ -157,7 +157,9 @@ impl Assembler {
             truncated: self.truncated,
             ..Assembled::default()
         };
-        let last = self.open.keys().next_back().copied();
+        // What a format adds behind the reply by itself is nothing that the limit could cut.
+        let written = |(_, open): &(&usize, &Open)| !matches!(open.slot, Slot::Unknown(_));
+        let last = self.open.iter().rev().find(written).map(|(index, _)| *index);
         for (index, Open { slot, ended }) in self.open {
             match slot {
                 Slot::Text(text) if text.is_empty() => {}

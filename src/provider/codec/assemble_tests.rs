@@ -136,6 +136,15 @@ fn a_call_cut_by_the_output_limit_is_dropped() {
     }
 }
 
+/// What a format adds behind the reply does not make the call before it whole.
+#[test]
+fn a_call_cut_by_the_output_limit_is_dropped_though_something_stands_behind_it() {
+    let raw = json!({"reasoning_details": []});
+    let behind = Chunk::Unknown { index: 1, raw };
+    let reply = fold([begin(0, "a", "t"), end(0), behind, Chunk::Stop(StopReason::MaxTokens)]);
+    assert_eq!((reply.dropped.as_slice(), reply.calls().count()), (&["t".to_owned()][..], 0));
+}
+
 #[test]
 fn a_partial_thought_has_no_half_signature() {
     let mut a = Assembler::default();

@@ -6,7 +6,7 @@
 //! request of the session, so each request passes [`fit`] on its way out. What is well formed is borrowed.
 //!
 //! The form of a message depends only on the messages before it and on the results that follow it directly:
-//! a longer conversation repeats the shorter one's messages unchanged.
+//! a longer conversation repeats the shorter one's messages unchanged, until it holds too many images.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,6 +14,8 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 use tiller_protocol::{Block, ModelRef, Part, ToolCall};
 
+use crate::codec::album::{Album, parts};
+use crate::codec::picture;
 use crate::codec::request::ChatMessage;
 
 /// Bytes that one text may have; the strictest vendor takes 10 MB.
@@ -39,6 +41,10 @@ pub(crate) struct Rules {
     pub(crate) images: &'static [&'static str],
     /// Bytes of an image in base64.
     pub(crate) image_bytes: usize,
+    /// Pixels that one side of an image may have.
+    pub(crate) image_side: u32,
+    /// All images of a request.
+    pub(crate) album: Album,
 }
 
 /// Mebibytes.
@@ -46,8 +52,14 @@ pub(crate) const fn mib(n: usize) -> usize {
     n * 1024 * 1024
 }
 
-/// The messages as `rules` have them.
-pub(crate) fn fit<'a>(messages: &'a [ChatMessage], rules: &Rules) -> Vec<Cow<'a, ChatMessage>> {
+/// The messages as `rules` have them. The server has refused one of the first `refused` images.
+///
+/// The images of a whole conversation count together: the oldest are left out when they are too many.
+pub(crate) fn fit<'a>(
+    messages: &'a [ChatMessage],
+    rules: &Rules,
+    refused: usize,
+) -> Vec<Cow<'a, ChatMessage>> {
     let mut fitting = Fitting { rules, used: HashSet::new(), out: Vec::with_capacity(messages.len() + 1) };
     let first = messages.iter().position(is_reply).unwrap_or(messages.len());
     fitting.others(messages[..first].iter());
@@ -60,7 +72,31 @@ pub(crate) fn fit<'a>(messages: &'a [ChatMessage], rules: &Rules) -> Vec<Cow<'a,
     if fitting.out.last().is_none_or(|m| is_reply(m)) {
         fitting.say(GO_ON);
     }
+    rules.album.leave_out(&mut fitting.out, refused);
     fitting.out
+}
+
+/// The number of images that [`fit`] takes as they are when they are alone.
+pub(crate) fn images(messages: &[ChatMessage], rules: &Rules) -> usize {
+    messages.iter().flat_map(parts).filter(|p| matches!(p, Part::Image { .. }) && !rules.unfit(p)).count()
+}
+
+impl Rules {
+    fn unfit(&self, part: &Part) -> bool {
+        match part {
+            Part::Text { text } => text.len() > TEXT_LIMIT,
+            Part::Image { media_type, data } => {
+                data.is_empty()
+                    || data.len() > self.image_bytes
+                    || !self.images.contains(&media_type.as_str())
+                    || self.too_wide(data)
+            }
+        }
+    }
+
+    fn too_wide(&self, data: &str) -> bool {
+        picture::side(data).is_some_and(|side| side > self.image_side)
+    }
 }
 
 struct Fitting<'a, 'r> {
@@ -155,7 +191,7 @@ impl<'a> Fitting<'a, '_> {
             let name = wire_name(&call.name);
             let result = match result {
                 Some(whole @ ChatMessage::ToolResult { call_id, name: of, content, .. })
-                    if call_id == id && *of == name && !content.iter().any(|p| self.unfit(p)) =>
+                    if call_id == id && *of == name && !content.iter().any(|p| self.rules.unfit(p)) =>
                 {
                     Cow::Borrowed(*whole)
                 }
@@ -181,7 +217,7 @@ impl<'a> Fitting<'a, '_> {
         for message in messages {
             match message {
                 ChatMessage::User { content } if !content.iter().any(says) => {}
-                ChatMessage::User { content } if content.iter().any(|p| self.unfit(p)) => {
+                ChatMessage::User { content } if content.iter().any(|p| self.rules.unfit(p)) => {
                     let content = content.iter().map(|p| self.part(p)).collect();
                     self.out.push(Cow::Owned(ChatMessage::User { content }));
                 }
@@ -197,24 +233,16 @@ impl<'a> Fitting<'a, '_> {
         }
     }
 
-    fn unfit(&self, part: &Part) -> bool {
-        match part {
-            Part::Text { text } => text.len() > TEXT_LIMIT,
-            Part::Image { media_type, data } => {
-                data.is_empty()
-                    || data.len() > self.rules.image_bytes
-                    || !self.rules.images.contains(&media_type.as_str())
-            }
-        }
-    }
-
     fn part(&self, part: &Part) -> Part {
         match part {
-            part if !self.unfit(part) => part.clone(),
+            part if !self.rules.unfit(part) => part.clone(),
             Part::Text { text } => Part::Text { text: cut(text) },
             Part::Image { data, .. } if data.len() > self.rules.image_bytes => Part::Text {
                 text: format!("[image left out: larger than {} MB]", self.rules.image_bytes / mib(1)),
             },
+            Part::Image { data, .. } if self.rules.too_wide(data) => {
+                Part::Text { text: format!("[image left out: wider than {} pixels]", self.rules.image_side) }
+            }
             Part::Image { media_type, .. } => {
                 let kind: String = media_type.chars().filter(|c| !c.is_control()).take(40).collect();
                 Part::Text { text: format!("[image left out: the model does not read {kind}]") }

@@ -2,7 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-const RULES: Rules = Rules { id: id_64, calls: 3, images: &["image/png"], image_bytes: mib(1) };
+const RULES: Rules = Rules {
+    id: id_64,
+    calls: 3,
+    images: &["image/png"],
+    image_bytes: mib(1),
+    image_side: 8_000,
+    album: Album { count: 30, bytes: 4000, many: (20, 2_000) },
+};
 
 fn call(id: &str, name: &str) -> Block {
     Block::ToolCall(ToolCall {
@@ -36,7 +43,7 @@ fn lines(messages: &[ChatMessage]) -> Vec<String> {
     let parts = |content: &[Part]| -> String {
         content.iter().map(|p| if let Part::Text { text } = p { text.as_str() } else { "[image]" }).collect()
     };
-    fit(messages, &RULES)
+    fit(messages, &RULES, 0)
         .iter()
         .map(|m| match m.as_ref() {
             ChatMessage::User { content } => format!("user {}", parts(content)),
@@ -69,7 +76,7 @@ fn what_is_well_formed_is_borrowed() {
         reply(vec![text("d")]),
         user("e".into()),
     ];
-    let fitted = fit(&messages, &RULES);
+    let fitted = fit(&messages, &RULES, 0);
     assert_eq!(fitted.len(), messages.len());
     assert!(fitted.iter().all(|m| matches!(m, Cow::Borrowed(_))));
 }
@@ -132,7 +139,7 @@ fn arguments_texts_and_images_of_the_wrong_kind_are_replaced() {
     ];
     let long = "x".repeat(TEXT_LIMIT + 1);
     let messages = [ChatMessage::User { content }, reply(vec![text(&long), bad])];
-    let fitted = fit(&messages, &RULES);
+    let fitted = fit(&messages, &RULES, 0);
     let ChatMessage::User { content } = fitted[0].as_ref() else { panic!("{:?}", fitted[0]) };
     assert!(matches!(&content[0], Part::Image { .. }));
     assert!(matches!(&content[1], Part::Text { text } if text.contains("image/bmp")));
@@ -189,4 +196,43 @@ fn names_and_identifiers_have_the_vendors_forms() {
     assert_ne!(id_40(&format!("{long}a")), id_40(&format!("{long}b")));
     // As before names were mapped: sessions keep their bytes.
     assert_eq!(id_64("a|b"), "ab_e726b11905478f76");
+}
+
+/// The header of a PNG of this width, in base64.
+fn png(width: u32) -> Part {
+    use base64::Engine as _;
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(10_u32.to_be_bytes());
+    bytes.extend([8, 2, 0, 0, 0]);
+    Part::Image {
+        media_type: "image/png".into(),
+        data: base64::engine::general_purpose::STANDARD.encode(bytes),
+    }
+}
+
+#[test]
+fn the_oldest_images_are_left_out_when_they_are_too_many_together() {
+    let of = |widths: &[u32], refused: usize| -> Vec<bool> {
+        let messages: Vec<ChatMessage> =
+            widths.iter().map(|w| ChatMessage::User { content: vec![png(*w)] }).collect();
+        let fitted = fit(&messages, &RULES, refused);
+        fitted.iter().map(|m| matches!(parts(m), [Part::Image { .. }])).collect()
+    };
+    let left = |widths: &[u32]| of(widths, 0).iter().take_while(|kept| !**kept).count();
+    assert_eq!(left(&[2400; 20]), 0);
+    // In steps, so that what was sent before is nearly always sent again.
+    assert_eq!((left(&[2400; 21]), left(&[2400; 30]), left(&[2400; 31])), (10, 10, 20));
+    assert_eq!((left(&[1000; 30]), left(&[1000; 31])), (0, 10));
+    // One that is too wide is left out by itself, and counts no more.
+    assert_eq!(of(&[9000, 10], 0), [false, true]);
+    let mut mixed = vec![2400];
+    mixed.extend([1000; 24]);
+    assert_eq!(left(&mixed), 10);
+    assert_eq!(of(&[10, 10, 10], 2), [false, false, true]);
+    // All that fit are counted.
+    assert_eq!(images(&[ChatMessage::User { content: vec![png(9000), png(10)] }], &RULES), 1);
+    let Part::Image { data, .. } = png(10) else { panic!("an image") };
+    let album = Album { bytes: data.len() * 3, ..RULES.album };
+    assert_eq!(album.too_many(&[data.as_str(); 4]), 1, "bytes");
 }

@@ -1,10 +1,12 @@
 //! What a wire format is to the rest of the room, and the [`Provider`] made of one.
 
+pub(crate) mod album;
 pub(crate) mod amend;
 pub mod assemble;
 pub mod chunk;
 pub(crate) mod fit;
 pub(crate) mod lax;
+pub(crate) mod picture;
 pub(crate) mod reply;
 pub mod request;
 

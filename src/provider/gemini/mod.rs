@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
+use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, Told};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
@@ -39,6 +40,8 @@ const RULES: Rules = Rules {
     calls: usize::MAX,
     images: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
     image_bytes: fit::mib(15),
+    image_side: u32::MAX,
+    album: Album { count: 3_000, bytes: fit::mib(15), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]
@@ -151,7 +154,7 @@ impl Wire for Gemini {
             .collect();
         let system = (!request.system.trim().is_empty())
             .then(|| Content { role: "", parts: vec![What::Text(&request.system).into()] });
-        let fitted = fit(&request.messages, &RULES);
+        let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
         let body = Body {
             generation_config: generation(request, info, self.amended.told(&request.model)),
@@ -167,7 +170,7 @@ impl Wire for Gemini {
     }
 
     fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said)
+        self.amended.take(request, said, || fit::images(&request.messages, &RULES))
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {

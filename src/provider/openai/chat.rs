@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
+use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, Told};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
@@ -49,6 +50,8 @@ impl OpenAiChat {
             calls: 128,
             images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
             image_bytes: fit::mib(20),
+            image_side: u32::MAX,
+            album: Album { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
         }
     }
 }
@@ -174,7 +177,7 @@ impl Wire for OpenAiChat {
         let own = self.dialect == Dialect::OpenAi;
         let word = effort(request, info, self.amended.told(&request.model));
         let router = self.dialect == Dialect::OpenRouter;
-        let fitted = fit(&request.messages, &self.rules());
+        let fitted = fit(&request.messages, &self.rules(), self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
         let body = Body {
             model: &request.model,
@@ -206,7 +209,7 @@ impl Wire for OpenAiChat {
     }
 
     fn amend(&self, request: &Request, said: &str) -> bool {
-        self.amended.take(request, said)
+        self.amended.take(request, said, || fit::images(&request.messages, &self.rules()))
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {

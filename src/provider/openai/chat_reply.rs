@@ -36,6 +36,8 @@ pub(crate) struct Reply {
     finish: Option<String>,
     counted: bool,
     done: bool,
+    /// It is no stream: each call of a list is whole.
+    whole: bool,
 }
 
 impl Reply {
@@ -52,6 +54,7 @@ impl Reply {
             finish: None,
             counted: false,
             done: false,
+            whole: false,
         }
     }
 
@@ -104,7 +107,8 @@ impl Reply {
         let json = json.map(argument_text).unwrap_or_default();
         // Some servers give no index, or the same one to every call: a new id with a name begins a call.
         let last = self.calls.last();
-        let at = call.index.0.unwrap_or_else(|| match last {
+        let at = call.index.0.filter(|_| !self.whole).unwrap_or_else(|| match last {
+            Some(open) if self.whole => open.at.saturating_add(1),
             Some(open) if call.id.is_empty() || call.id.as_str() == open.id => open.at,
             Some(open) => open.at.saturating_add(1),
             None => 0,
@@ -238,6 +242,20 @@ impl Decoder for Reply {
             (Some(_), _) => Flow::Grace,
             (None, _) => Flow::More,
         })
+    }
+
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        // Some servers send the pieces of a stream, but not as events.
+        let answer = serde_json::from_str::<Value>(data).unwrap_or_default();
+        self.whole = answer["choices"][0]["message"].is_object();
+        self.event("", data, out)?;
+        if self.whole {
+            self.end_text(out);
+            if self.finish.is_none() && self.blocks.any() {
+                self.finish = Some("stop".into());
+            }
+        }
+        Ok(())
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {

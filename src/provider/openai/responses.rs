@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
+use crate::codec::album::Album;
 use crate::codec::amend::Amendments;
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
@@ -35,6 +36,8 @@ const RULES: Rules = Rules {
     calls: usize::MAX,
     images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
     image_bytes: fit::mib(20),
+    image_side: u32::MAX,
+    album: Album { count: 500, bytes: fit::mib(40), many: (usize::MAX, 0) },
 };
 
 #[derive(Serialize)]
@@ -129,7 +132,7 @@ impl Wire for OpenAiResponses {
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
         // Models that do not reason refuse to be asked about it.
         let reasons = info.thinking != Some(false);
-        let fitted = fit(&request.messages, &RULES);
+        let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
         let body = Body {
             model: &request.model,
@@ -168,7 +171,7 @@ impl Wire for OpenAiResponses {
         if summaries {
             return !self.no_summary.swap(true, Ordering::Relaxed);
         }
-        self.amended.take(request, text)
+        self.amended.take(request, text, || fit::images(&request.messages, &RULES))
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -220,7 +223,7 @@ fn items<'a>(
             ChatMessage::Assistant { blocks, model } => {
                 let same = model.provider() == provider;
                 let own = thoughts && same && model.model() == request.model;
-                reply(blocks, own, same, provider, &mut out);
+                reply(blocks, own, same && thoughts, provider, &mut out);
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
                 let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
@@ -240,7 +243,8 @@ fn items<'a>(
     out
 }
 
-/// `own`: the very model that is asked now wrote it; `same`: its vendor did.
+/// `own`: the very model that is asked now wrote it; `same`: its vendor did. Neither when the server has refused what
+/// went back.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
     let from = out.len();
     // The vendor knows a call by its own identifier only together with the thought that led to it.

@@ -87,7 +87,7 @@ impl Answer {
         let text = String::from_utf8_lossy(&body);
         let text = text.trim_start_matches('\u{feff}');
         if self.kind == Kind::Page {
-            return Document::Wrong(page(provider, text));
+            return Document::Wrong(page(provider, text, None));
         }
         let mut parts = Vec::new();
         for part in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
@@ -144,15 +144,17 @@ fn failure(provider: &str, text: &str) -> Option<ProviderError> {
     Some(fault::event(provider, code.trim(), &said))
 }
 
-fn page(provider: &str, text: &str) -> ProviderError {
+/// An answer that is a web page. `status` where it is no success.
+pub(crate) fn page(provider: &str, text: &str, status: Option<u16>) -> ProviderError {
     let low = text.to_ascii_lowercase();
     let title = low.find("<title").and_then(|at| {
         let from = at + text[at..].find('>')? + 1;
         Some(fault::clip(text[from..from + text[from..].find('<')?].trim()))
     });
     let title = title.filter(|t| !t.is_empty()).map(|t| format!(" (\"{t}\")")).unwrap_or_default();
+    let status = status.map(|s| format!(" ({s})")).unwrap_or_default();
     ProviderError::Rejected(format!(
-        "{provider} answered with a web page{title} instead of a reply. Check the base URL; a proxy \
+        "{provider} answered with a web page{title}{status} instead of a reply. Check the base URL; a proxy \
         or a login page may intercept the request."
     ))
 }

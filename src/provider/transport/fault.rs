@@ -12,6 +12,7 @@ use tiller_protocol::Time;
 
 use crate::error::ProviderError;
 use crate::registry::key::Secret;
+use crate::transport::answer;
 
 /// Characters kept of a server's own words.
 const WORDS_LIMIT: usize = 600;
@@ -91,6 +92,10 @@ pub(crate) fn refusal(
     }
     if status == 401 || (matches!(status, 400 | 403) && has(&all, KEY)) {
         return ProviderError::Auth(text("did not accept the key", "Check the key, then send again."));
+    }
+    let body = String::from_utf8_lossy(body);
+    if matches!(status, 400 | 403 | 405 | 406 | 451) && body.trim_start().starts_with('<') {
+        return answer::page(provider, &body, Some(status));
     }
     match status {
         403 => ProviderError::Auth(text(

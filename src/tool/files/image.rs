@@ -23,9 +23,22 @@ pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Whether the file comes to its end: one that is still being written does not.
+fn ends(media_type: &str, bytes: &[u8]) -> bool {
+    match media_type {
+        "image/png" => bytes.windows(4).rev().any(|w| w == b"IEND"),
+        "image/jpeg" => bytes.windows(2).rev().any(|w| w == b"\xff\xd9"),
+        "image/webp" => bytes
+            .get(4..8)
+            .and_then(|n| n.try_into().ok())
+            .is_some_and(|n| u32::from_le_bytes(n) as usize + 8 <= bytes.len()),
+        _ => true,
+    }
+}
+
 /// Media type, width and height of an image that models take; `None`: it is none. Only its header is decoded.
 pub fn info(bytes: &[u8]) -> Option<(&'static str, u32, u32)> {
-    let media_type = media_type(bytes)?;
+    let media_type = media_type(bytes).filter(|m| ends(m, bytes))?;
     let (width, height) =
         ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?.into_dimensions().ok()?;
     (bytes.len() <= BYTES_MAX && width.max(height) <= SIDE_MAX).then_some((media_type, width, height))
@@ -37,6 +50,7 @@ pub(crate) fn parts(name: &str, media_type: &str, bytes: &[u8]) -> Vec<Part> {
     let mut reader = ImageReader::new(Cursor::new(bytes));
     reader.limits(Limits::default());
     let sides = reader.with_guessed_format().ok().and_then(|r| r.into_dimensions().ok());
+    let sides = sides.filter(|_| ends(media_type, bytes));
     let Some((width, height)) = sides else {
         return vec![Part::Text { text: format!("{name}: a broken {media_type} of {size}; not attached") }];
     };

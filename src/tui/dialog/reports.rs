@@ -95,13 +95,41 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
         let cost = c.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
         let s = if c.calls == 1 { " " } else { "s" };
         let (read, written) = (short(c.usage.context()), short(c.usage.output));
-        Item::new(&c.key, &c.key)
-            .detail(format!("{:>5} call{s}  {read:>5} in  {written:>5} out  {cost:>9}", c.calls))
+        let about = if c.estimated > 0 { "~" } else { "" };
+        let (read, cost) = (format!("{about}{read}"), format!("{about}{cost}"));
+        Item {
+            more: unsure(c.calls, c.estimated, c.unpriced),
+            ..Item::new(&c.key, &c.key)
+                .detail(format!("{:>5} call{s}  {read:>6} in  {written:>5} out  {cost:>10}", c.calls))
+        }
     };
     let mut items: Vec<Item> = rows.iter().map(row).collect();
-    let sum = total.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
-    items.push(Item::new("total", "total").detail(sum));
+    let all = |of: fn(&CostRow) -> u64| rows.iter().map(of).sum::<u64>();
+    let (calls, estimated, unpriced) = (all(|c| c.calls), all(|c| c.estimated), all(|c| c.unpriced));
+    let about = if estimated > 0 { "~" } else { "" };
+    let without = match unpriced {
+        0 => String::new(),
+        n => format!("without {n} of unknown price  "),
+    };
+    let sum = total.map_or("unknown".into(), |c| format!("{without}{about}${:.4}", c.usd()));
+    items.push(Item { more: unsure(calls, estimated, unpriced), ..Item::new("total", "total").detail(sum) });
     Some(items)
+}
+
+/// What is not exactly known of a number of calls; empty when all of it is.
+fn unsure(calls: u64, estimated: u64, unpriced: u64) -> String {
+    let mut out = Vec::new();
+    if estimated > 0 {
+        out.push(format!(
+            "~ The tokens of {estimated} of {calls} calls are estimated: the server counted none, or the reply was cut."
+        ));
+    }
+    if unpriced > 0 {
+        out.push(format!(
+            "{unpriced} of {calls} calls have no known price and are not in the sum. Add it under [providers.NAME.models]."
+        ));
+    }
+    out.join("\n")
 }
 
 fn audit_row(r: &AuditRow) -> Item {
@@ -184,5 +212,40 @@ impl Source for Report {
 
     fn nothing(&self) -> &'static str {
         if self.heard { "Nothing yet" } else { "Loading..." }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::{Cost, Usage};
+
+    use super::*;
+
+    /// A sum that is in part a guess, or lacks a part, says so.
+    #[test]
+    fn p15_costs_that_are_estimated_or_incomplete_are_marked() {
+        let row = |key: &str, estimated, unpriced| CostRow {
+            key: key.into(),
+            calls: 4,
+            usage: Usage { input: 1200, output: 30, ..Usage::default() },
+            cost: Some(Cost(2_500_000)),
+            unpriced,
+            estimated,
+        };
+        let items = |rows: Vec<CostRow>| {
+            cost_rows(&ReplyEvent::CostsReply { rows, total: Some(Cost(5_000_000)) }).unwrap()
+        };
+        let exact = items(vec![row("a", 0, 0), row("b", 0, 0)]);
+        assert!(exact.iter().all(|i| !i.detail.contains('~') && i.more.is_empty()));
+        let some = items(vec![row("a", 1, 0), row("b", 0, 2)]);
+        assert!(
+            some[0].detail.contains("~1.2k in") && some[0].detail.contains("~$2.5000"),
+            "{}",
+            some[0].detail
+        );
+        assert!(some[0].more.contains("1 of 4 calls are estimated"), "{}", some[0].more);
+        assert!(!some[1].detail.contains('~') && some[1].more.contains("2 of 4 calls have no known price"));
+        assert_eq!(some[2].detail, "without 2 of unknown price  ~$5.0000");
+        assert!(some[2].more.contains("1 of 8 calls") && some[2].more.contains("2 of 8 calls"));
     }
 }

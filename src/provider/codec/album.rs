@@ -1,0 +1,82 @@
+//! The images of a whole conversation: vendors limit how many of them one request may hold, and how large they are
+//! together.
+
+use std::borrow::Cow;
+
+use tiller_protocol::Part;
+
+use crate::codec::picture;
+use crate::codec::request::ChatMessage;
+
+/// What the images of one request may be together.
+#[derive(Clone, Copy)]
+pub(crate) struct Album {
+    pub(crate) count: usize,
+    /// Bytes in base64.
+    pub(crate) bytes: usize,
+    /// With more than so many images none may have a longer side than so many pixels.
+    pub(crate) many: (usize, u32),
+}
+
+/// Images that are left out together, so that the beginning of a request changes rarely.
+const STEP: usize = 10;
+
+/// The parts of a message that is no reply.
+pub(crate) fn parts(message: &ChatMessage) -> &[Part] {
+    match message {
+        ChatMessage::User { content } | ChatMessage::ToolResult { content, .. } => content,
+        ChatMessage::Assistant { .. } => &[],
+    }
+}
+
+impl Album {
+    /// Text stands for the oldest images, as far as they are too many or one of them was refused.
+    pub(crate) fn leave_out(&self, messages: &mut [Cow<'_, ChatMessage>], refused: usize) {
+        let found: Vec<&str> = messages
+            .iter()
+            .flat_map(|m| parts(m))
+            .filter_map(|p| if let Part::Image { data, .. } = p { Some(data.as_str()) } else { None })
+            .collect();
+        let many = self.too_many(&found);
+        let mut n = 0;
+        for message in messages {
+            let before = n;
+            n += parts(message).iter().filter(|p| matches!(p, Part::Image { .. })).count();
+            if before == n || before >= many.max(refused) {
+                continue;
+            }
+            let (ChatMessage::User { content } | ChatMessage::ToolResult { content, .. }) = message.to_mut()
+            else {
+                continue;
+            };
+            let images = content.iter_mut().filter(|p| matches!(p, Part::Image { .. }));
+            for (at, part) in (before..).zip(images) {
+                let text = match at {
+                    at if at < many => "[image left out: there are too many in this conversation]",
+                    at if at < refused => "[image left out: the server refused it, or one beside it]",
+                    _ => break,
+                };
+                *part = Part::Text { text: text.into() };
+            }
+        }
+    }
+
+    /// How many of the oldest `images` (base64) do not go out.
+    pub(crate) fn too_many(&self, images: &[&str]) -> usize {
+        let (count, side) = self.many;
+        let large: Vec<bool> = match images.len() {
+            n if n > count => {
+                images.iter().map(|i| picture::side(i).is_some_and(|pixels| pixels > side)).collect()
+            }
+            n => vec![false; n],
+        };
+        let fits = |from: usize| {
+            let rest = images.len() - from;
+            rest <= self.count
+                && images[from..].iter().map(|i| i.len()).sum::<usize>() <= self.bytes
+                && (rest <= count || !large[from..].contains(&true))
+        };
+        let all = images.len();
+        (0..all).step_by(STEP).chain(0..=all).find(|from| fits(*from)).unwrap_or(all)
+    }
+}

@@ -1,0 +1,87 @@
+//! How large an image is, read from the first bytes of its base64 text. Nothing is decoded but the header.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Segments of a JPEG that may stand before the one with its size.
+const SEGMENTS: usize = 200;
+
+/// Pixels of the longer side; `None`: the header is not readable.
+pub(crate) fn side(data: &str) -> Option<u32> {
+    let head = bytes(data, 0, 30)?;
+    let at = |n: usize| head.get(n).copied().map(u32::from);
+    let little = |n: usize| Some(at(n)? | at(n + 1)? << 8);
+    match head.as_slice() {
+        [0x89, b'P', b'N', b'G', ..] => {
+            let big = |n| Some(at(n)? << 24 | at(n + 1)? << 16 | at(n + 2)? << 8 | at(n + 3)?);
+            Some(big(16)?.max(big(20)?))
+        }
+        [b'G', b'I', b'F', b'8', ..] => Some(little(6)?.max(little(8)?)),
+        [b'R', b'I', b'F', b'F', ..] => match head.get(12..16)? {
+            b"VP8 " => Some((little(26)? & 0x3fff).max(little(28)? & 0x3fff)),
+            b"VP8L" => {
+                let bits = little(21)? | little(23)? << 16;
+                Some((bits & 0x3fff).max(bits >> 14 & 0x3fff) + 1)
+            }
+            b"VP8X" => Some((little(24)? | at(26)? << 16).max(little(27)? | at(29)? << 16) + 1),
+            _ => None,
+        },
+        [0xff, 0xd8, ..] => jpeg(data),
+        _ => None,
+    }
+}
+
+/// Walks over the segments to the one that begins the frame.
+fn jpeg(data: &str) -> Option<u32> {
+    let mut at = 2;
+    for _ in 0..SEGMENTS {
+        let head = bytes(data, at, 9)?;
+        let two = |n: usize| Some(u32::from(*head.get(n)?) << 8 | u32::from(*head.get(n + 1)?));
+        match (*head.first()?, *head.get(1)?) {
+            // Bytes that fill.
+            (0xff, 0xff) => at += 1,
+            (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => {
+                return Some(two(5)?.max(two(7)?));
+            }
+            (0xff, _) => at += 2 + two(2)? as usize,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// At most `len` bytes from the byte `at` on.
+fn bytes(data: &str, at: usize, len: usize) -> Option<Vec<u8>> {
+    let from = at / 3 * 4;
+    let to = (at.checked_add(len)?.div_ceil(3) * 4).min(data.len());
+    let decoded = STANDARD.decode(data.as_bytes().get(from..to)?).ok()?;
+    let found = decoded.get(at % 3..)?;
+    Some(found[..found.len().min(len)].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(bytes: &[u8]) -> Option<u32> {
+        side(&STANDARD.encode(bytes))
+    }
+
+    #[test]
+    fn the_side_is_read_from_the_header_of_each_format() {
+        let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x09\x60\0\0\0\x0a\x08\x02\0\0\0";
+        assert_eq!(of(png), Some(2400));
+        assert_eq!(of(b"GIF89a\x40\x01\x20\x03"), Some(800));
+        assert_eq!(of(b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x40\x01\xc8\x00"), Some(320));
+        assert_eq!(of(b"RIFF\0\0\0\0WEBPVP8L\0\0\0\0\x2f\x3f\x41\x06\x00"), Some(320));
+        assert_eq!(of(b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x3f\x01\0\x1f\x03\0"), Some(800));
+        let mut jpeg = b"\xff\xd8\xff\xe1\x01\x02".to_vec();
+        jpeg.extend([0; 256]);
+        jpeg.extend(b"\xff\xff\xc2\0\x0b\x08\x09\x60\x00\x10\x03");
+        assert_eq!(of(&jpeg), Some(2400));
+        for broken in [&b"icon"[..], b"", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe1\0\0", b"\xff\xd8\xff"] {
+            assert_eq!(of(broken), None, "{broken:?}");
+        }
+        assert_eq!(side("not base64 at all, for certain, no"), None);
+    }
+}
