@@ -255,6 +255,8 @@ impl Core {
             Msg::Crew(msg) => self.crew_msg(msg),
             Msg::ProgramTrust { turn, found } => self.program_trust(turn, found),
             Msg::Outside { turn, said } => self.outside_said(turn, *said),
+            Msg::OutputRests { turn, call, piece } if self.is_live(turn) => self.outside_rests(call, piece),
+            Msg::OutputRests { .. } => {}
             Msg::Titled { turn } if self.is_live(turn) => self.titled(),
             Msg::Titled { .. } => {}
             Msg::AskOver => self.ask_over(),

@@ -140,6 +140,12 @@ pub(crate) enum Msg {
         turn: u64,
         said: Box<tiller_external::Said>,
     },
+    /// Nothing came after this piece of the output of a call of a program.
+    OutputRests {
+        turn: u64,
+        call: String,
+        piece: u64,
+    },
     /// A program in a terminal may tell its title again.
     Titled {
         turn: u64,

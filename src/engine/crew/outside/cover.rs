@@ -9,6 +9,7 @@ use tiller_external::{Said, ToolUse};
 use tiller_store::StepOf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::context::clean::Stream;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::record::{self, Beginning, What};
@@ -29,6 +30,10 @@ pub(in crate::crew) struct Open {
     pub(super) shown: bool,
     /// The person was asked whether it may run.
     pub(in crate::crew) asked: bool,
+    /// Its output as it comes: a secret may be cut anywhere between two pieces.
+    pub(super) words: Option<Stream>,
+    /// Pieces of output so far.
+    pub(super) pieces: u64,
     /// As it was told to who watches the folder.
     told: Option<String>,
     before: Option<(Beginning, OwnedSemaphorePermit)>,
@@ -36,7 +41,7 @@ pub(in crate::crew) struct Open {
 
 impl Open {
     pub(super) fn new(tool: ToolUse, since: Duration) -> Self {
-        Self { tool, since, shown: false, asked: false, told: None, before: None }
+        Self { tool, since, shown: false, asked: false, words: None, pieces: 0, told: None, before: None }
     }
 }
 
