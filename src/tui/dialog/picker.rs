@@ -389,7 +389,9 @@ impl Panel for Picker {
         let id = self.chosen().map(|i| i.id.clone());
         self.load(model);
         self.keep(id);
-        Reply::Done(self.hover())
+        let mut effects = Self::asked(self.source.follow());
+        effects.extend(self.hover());
+        Reply::Done(effects)
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
