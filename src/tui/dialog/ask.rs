@@ -35,7 +35,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("question.no", "no", "Cancel"),
     ActionSpec::yes("question.trust", "trust", "Trust the files of this folder in their current form"),
     ActionSpec::key_only("question.never", "never", "Never trust this folder; do not ask again"),
-    ActionSpec::key_only("question.raise", "raise the limit", "Enter a new limit"),
+    ActionSpec::yes("question.raise", "raise the limit", "Enter a new limit"),
     ActionSpec::key_only("question.stop", "stop", "Keep the limit and stop"),
     ActionSpec::key_only("question.branch", "branch", "Open a branch of the session"),
     ActionSpec::key_only("question.read_only", "read only", "Open the session read-only"),

@@ -325,6 +325,22 @@ pub(crate) fn sample() -> Clarify {
     Clarify::new(ask, question, choices, (true, true, Some(1)))
 }
 
+/// For the same tests: a dialog of a program in a terminal, whose first choice grants something.
+pub(crate) fn granting_sample() -> Ask {
+    let choices: Vec<String> = ["Yes, I trust this folder", "No, exit"].map(Into::into).to_vec();
+    let question = "Do you trust the files in this folder?";
+    let body = AskBody::Clarify {
+        question: question.into(),
+        choices,
+        allow_freetext: false,
+        multiple: false,
+        default: Some(1),
+        decides: vec![0],
+    };
+    let agent = tiller_protocol::AgentId::main();
+    Ask { id: super::sample_id(), agent, call: None, body }
+}
+
 #[cfg(test)]
 #[path = "clarify_tests.rs"]
 mod tests;
