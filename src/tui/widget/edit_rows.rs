@@ -162,7 +162,8 @@ fn common(a: &[u8], b: &[u8]) -> usize {
 
 /// Bytes that both end with.
 fn common_back(a: &[u8], b: &[u8]) -> usize {
-    let equal = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
+    let equal =
+        a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     let (a, b) = (&a[..a.len() - equal], &b[..b.len() - equal]);
     equal + a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
 }
