@@ -48,7 +48,8 @@ pub(crate) fn outputs(b: &Bench, out: &mut Figures) -> Result<()> {
     let from = desk.until("output 20 of")?;
     let before = process::cpu_ms(desk.pid);
     desk.until(&format!("output {} of", count - 10))?;
-    let (cpu, wall) = (process::since(&process::cpu_ms(desk.pid), &before), from.elapsed().as_secs_f64() * 1e3);
+    let (cpu, wall) =
+        (process::since(&process::cpu_ms(desk.pid), &before), from.elapsed().as_secs_f64() * 1e3);
     out.add("20 tool outputs a second: CPU (percent of one)", 100.0 * cpu / wall, Unit::Plain, 3.0);
     desk.until(&format!("DONE-{id}"))?;
     Ok(())
