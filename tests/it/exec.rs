@@ -207,7 +207,9 @@ fn a_pipe_that_is_slow_to_begin_is_waited_for() {
     let said = place.home.join("said");
     let (said, tiller) = (said.display(), crate::common::TILLER);
     // It writes only after it was said that it is waited for.
-    let line = format!("{{ until grep -q waiting {said}; do sleep 0.1; done; echo pear; }} | {tiller} exec go 2>{said}");
+    let line = format!(
+        "{{ until grep -q waiting {said}; do sleep 0.1; done; echo pear; }} | {tiller} exec go 2>{said}"
+    );
     let out = run(place.program("sh", &["-c", &line]), b"");
     assert_eq!((out.code, server.count()), (Some(0), 1), "{out:?}");
     assert!(server.bodies()[0]["messages"].to_string().contains("pear"), "{}", server.bodies()[0]);
