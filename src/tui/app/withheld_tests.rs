@@ -36,8 +36,7 @@ impl Random {
 }
 
 /// What words are made of, and the keys that end them.
-const KEYS: &str =
-    "y n a s o r x d q e t i l c j k g u m 1 2 3 4 A D R Y T S K ! space enter enter enter tab backspace up down left";
+const KEYS: &str = "y n a s o r x d q e t i l c j k g u m 1 2 3 4 A D R Y T S K ! space enter enter enter tab backspace up down left";
 /// What moves a focus and presses what has it.
 const BLIND: &str = "enter space tab enter up down left right enter space";
 const DRAFT: &str = "half a thought";
@@ -81,10 +80,9 @@ fn accident(task: &Task) -> Option<String> {
         },
         CommandBody::Context(c) => !matches!(c, ContextCommand::Compact { .. }),
         CommandBody::Review(r) => matches!(r, ReviewCommand::Open { .. }),
-        CommandBody::Queue(q) => !matches!(
-            q,
-            QueueCommand::Remove { .. } | QueueCommand::Mode { mode: SendMode::Now, .. }
-        ),
+        CommandBody::Queue(q) => {
+            !matches!(q, QueueCommand::Remove { .. } | QueueCommand::Mode { mode: SendMode::Now, .. })
+        }
         // Words for a new agent stand in a field that the person opened for them.
         CommandBody::Agent(a) => {
             matches!(a, AgentCommand::Diff { .. } | AgentCommand::Pause { .. } | AgentCommand::Spawn { .. })
@@ -111,10 +109,13 @@ fn drafted() -> Robot {
 /// The words in the composer are there still, or one key away.
 fn kept(r: &mut Robot, name: &str) {
     r.app.layers.clear();
+    // A row of a list may have led to another view.
+    r.app.act(Action("view.composer"));
     r.app.redraw();
     r.run("wait 0");
     if !r.screen().contains(DRAFT) {
-        r.run("up");
+        // What took its place goes; it is the last of the history.
+        r.run("ctrl-u; up");
         r.reply(tiller_protocol::event::ReplyEvent::HistoryReply { prompts: Vec::new() });
     }
     assert!(r.screen().contains(DRAFT), "{name}: the draft is lost\n{}", r.screen());
@@ -160,7 +161,8 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) -> O
 
 /// Questions of the screen's own, each in a screen of its own.
 fn ours() -> Vec<(&'static str, Robot)> {
-    let mut all: Vec<(&'static str, Robot)> = ["quit", "auto", "recorder"].map(|name| (name, drafted())).into();
+    let mut all: Vec<(&'static str, Robot)> =
+        ["quit", "auto", "recorder"].map(|name| (name, drafted())).into();
     all[0].1.push(quit());
     for effect in crate::dialog::profile::change(Profile::Full) {
         all[1].1.app.effects(Owner::Shell, vec![effect]);
