@@ -38,6 +38,9 @@ pub enum AskBody {
         /// Index of the declared default, used where nobody can answer.
         #[serde(default)]
         default: Option<usize>,
+        /// Indices of the choices that grant or end something: their number selects them, never Enter alone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decides: Vec<usize>,
     },
     /// A folder brings things that could run; may they?
     Trust { folder: String, brings: Vec<TrustItem>, changed: bool },

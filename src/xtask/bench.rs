@@ -19,6 +19,7 @@ mod model;
 mod pane;
 mod place;
 mod process;
+mod reach;
 mod replies;
 mod search;
 mod sessions;
@@ -47,13 +48,17 @@ const CASES: &[Case] = &[
     ("idle", replies::idle),
     ("keys", keys::rested),
     ("keys-stream", keys::streaming),
+    ("keys-full", keys::full),
     ("pane", pane::pane),
     ("flood", replies::flood),
     ("pace", replies::paced),
     ("tools", tools::calls),
+    ("outputs", tools::outputs),
     ("crew", crew::crew),
     ("crew-memory", crew::memory),
     ("search", search::search),
+    ("search-first", reach::first),
+    ("oldest", reach::oldest),
     ("tree", tree::browse),
     ("branches", branches::moves),
     ("transfer", transfer::transfer),

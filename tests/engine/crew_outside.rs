@@ -388,6 +388,47 @@ async fn output_that_is_told_again_and_again_is_shown_once() {
     rig.quit().await;
 }
 
+/// A secret is masked as well where it comes in two pieces.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
+    let place = Place::new();
+    let secret = "ghp_abcdEFGH1234ijklMNOP5678qrstUVWX90";
+    let tell = |text: &str| {
+        let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
+        let update = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": "t1", "title": "make", "kind": "execute",
+            "status": "in_progress", "content": content,
+        });
+        let params = json!({"sessionId": "s1", "update": update});
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string()
+    };
+    // Both in one write, so that no pause is between them.
+    let (half, whole) = (tell(&format!("key {}", &secret[..12])), tell(&format!("key {secret} and more")));
+    let updates = format!("printf '%s\\n%s\\n' '{half}' '{whole}'\n");
+    let end = r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#;
+    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &(updates + end)));
+    let redactor = tiller_permit::Redactor::new([]);
+    let mut rig = place
+        .start_with(&Fake::new([]), |p| {
+            p.programs = Some(toy);
+            p.redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
+        })
+        .await;
+    rig.send(spawn("toy:acp", "run it"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let shown: String = rig
+        .seen
+        .iter()
+        .filter_map(|e| match &e.body {
+            EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(shown.starts_with("key [") && shown.ends_with("] and more"), "{shown}");
+    assert!(!shown.contains(&secret[..12]), "{shown}");
+    rig.quit().await;
+}
+
 /// What a program does by its own rules is its work: in the feed, in its row, in its diff, in the audit, and when the
 /// person goes back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -7,8 +7,8 @@ use tiller_external::Adapters;
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    AgentCommand, AgentState, AgentView, Block, CommandBody, EntryBody, EventBody, Mods, PaneCommand,
-    PaneKey, Receipt, ScreenView, SendMode, Typed,
+    AgentCommand, AgentState, AgentView, AskBody, AskReply, Block, CommandBody, EntryBody, EventBody, Mods,
+    PaneCommand, PaneKey, Receipt, ScreenView, SendMode, Typed,
 };
 
 use super::crew::{agent, next_state, state};
@@ -233,5 +233,38 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
         .collect();
     assert_eq!(said, ["user hello there", "it hello there", "user and then this", "it and then this"]);
     drop(store);
+    rig.quit().await;
+}
+
+/// It waits in a dialog that is no permission question: its yes comes first, as with real programs.
+const ASKER: &str = r#"stty raw -echo
+printf 'Do you trust this folder?\r\n'
+cat >/dev/null"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dialog_of_a_program_begins_on_what_grants_nothing() {
+    let place = Place::new();
+    let mut toy = toy(&place, ASKER);
+    let folder = place.tmp.path().join("adapters");
+    let mut adapter = std::fs::read_to_string(folder.join("toy.toml")).unwrap();
+    adapter.push_str(
+        "[[pty.dialog]]\nname = \"trust\"\nall = ['Do you trust']\noption = [\n\
+         { id = \"yes\", name = \"Yes, I trust it\", kind = \"allow-once\", keys = \"y\" },\n\
+         { id = \"no\", name = \"No, exit\", kind = \"reject-once\", keys = \"n\" },\n]\n",
+    );
+    std::fs::write(folder.join("toy.toml"), adapter).unwrap();
+    toy.adapters = Adapters::new(&[folder]);
+    let mut rig = place.start_with(&Fake::new([]), |p| p.programs = Some(toy)).await;
+    rig.send(CommandBody::Agent(AgentCommand::Spawn {
+        goal: "hello there".into(),
+        role: None,
+        model: None,
+        cli: Some("toy:pty".into()),
+        isolated: false,
+    }));
+    let ask = rig.asked().await;
+    let AskBody::Clarify { choices, default, decides, .. } = &ask.body else { panic!("{ask:?}") };
+    assert_eq!((choices[0].as_str(), default, decides.as_slice()), ("Yes, I trust it", &Some(1), &[0][..]));
+    rig.answer(&ask, AskReply::Choice { answers: vec![choices[1].clone()] });
     rig.quit().await;
 }

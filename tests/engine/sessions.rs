@@ -341,8 +341,9 @@ async fn leaving_a_session_asks_about_what_runs_there() {
     rig.turn("go").await;
     rig.send(CommandBody::Session(SessionCommand::New));
     let ask = rig.asked().await;
-    let AskBody::Clarify { question, choices, .. } = &ask.body else { panic!("{ask:?}") };
+    let AskBody::Clarify { question, choices, decides, .. } = &ask.body else { panic!("{ask:?}") };
     assert!(question.contains("sleep 300"), "{question}");
+    assert_eq!(decides, &[1], "what ends something is chosen by its number only");
     rig.answer(&ask, AskReply::Choice { answers: vec![choices[0].clone()] });
     assert!(rig.refused().await.message.contains("stay"));
     assert_eq!(rig.snapshot().await.session.id, session);

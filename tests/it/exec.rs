@@ -212,6 +212,23 @@ fn a_silent_pipe_holds_nothing_up() {
     assert!(out.stderr.contains("standard input was silent"), "{}", out.stderr);
 }
 
+/// A command of the same pipeline that begins late is waited for.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipe_that_is_slow_to_begin_is_waited_for() {
+    let server = ScriptServer::start([says("done")]);
+    let place = Place::anthropic(&server);
+    let said = place.home.join("said");
+    let (said, tiller) = (said.display(), crate::common::TILLER);
+    // It writes only after it was said that it is waited for.
+    let line = format!(
+        "{{ until grep -q waiting {said}; do sleep 0.1; done; echo pear; }} | {tiller} exec go 2>{said}"
+    );
+    let out = run(place.program("sh", &["-c", &line]), b"");
+    assert_eq!((out.code, server.count()), (Some(0), 1), "{out:?}");
+    assert!(server.bodies()[0]["messages"].to_string().contains("pear"), "{}", server.bodies()[0]);
+}
+
 #[test]
 fn a_store_that_cannot_be_written_is_code_5() {
     let server = ScriptServer::start([says("hi")]);

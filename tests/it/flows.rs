@@ -186,6 +186,7 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
             && row(s, "test").contains("interrupted")
             && row(s, "tell").contains("waiting")
     });
+    crate::common::let_deafness_pass();
     term.keys("u");
     term.wait("the end", |s| s.contains("v done  4 of 4 done"));
     let counts = ["build it", "write docs", "test it", "tell of it"].map(|t| asked(&server, t));

@@ -77,6 +77,47 @@ fn peak(term: &Term) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1024)
 }
 
+/// How long a jump to the other end of the session may take, on a busy machine and without optimisation.
+const JUMP: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Ctrl-Home and the search in the conversation reach the oldest message (U10); from another session the search over all
+/// sessions does.
+fn reaches_the_first(term: &mut Term) {
+    let mut timed = |what: &str, keys: &[&str], text: &str| {
+        let begun = Instant::now();
+        for k in keys {
+            term.keys(k);
+        }
+        term.wait_text(text);
+        assert!(begun.elapsed() < JUMP, "{what}: {:?}", begun.elapsed());
+    };
+    timed("Ctrl-Home", &["\x1b[1;5H"], "question 1 of many words");
+    timed("Ctrl-End", &["\x1b[1;5F"], "answer 50000 of many words");
+    timed("search", &["\x18/", "question 3 of many", "\r"], "question 3 of many words");
+    timed("search", &[], "1/1");
+    // An escape that another key follows at once would be Alt.
+    term.keys("\x1b");
+    term.wait_gone("1/1");
+    term.keys("\x1b");
+    idle(term);
+    term.keys("\x1b[1;5F");
+    term.wait_text("answer 50000 of many words");
+    say(term, "/new");
+    term.wait_gone("answer 50000 of many words");
+    let begun = Instant::now();
+    term.keys("\x18F");
+    term.wait_text("Find in");
+    term.keys("question 7 of many");
+    term.wait("the hit", |s| s.contains("question 7 of many words"));
+    term.keys("\r");
+    term.wait("the session of the hit", |s| s.contains("question 7 of many words") && !s.contains("Find in"));
+    assert!(begun.elapsed() < JUMP, "search over all sessions: {:?}", begun.elapsed());
+    term.keys("\x1b[1;5F");
+    term.wait_text("answer 50000 of many words");
+    term.keys("\x1b");
+    idle(term);
+}
+
 #[test]
 fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
     let model = Model::new(Wire::Anthropic);
@@ -93,6 +134,7 @@ fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
     term.wait("older messages", |s| s.contains("question 49") && !s.contains("answer 50000"));
     term.keys("\x1b[1;5F");
     term.wait_text("answer 50000 of many words");
+    reaches_the_first(&mut term);
     say(&mut term, "/tree");
     term.wait_text("question 49999 of many words now");
     term.keys("g");

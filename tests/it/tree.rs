@@ -132,6 +132,7 @@ fn browse(cols: u16, lines: u16) {
     assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
     let listed = |place: &Place| place.lines(&["sessions", "list", "--exec", "--json"]).len();
     term.keys("G");
+    crate::common::let_deafness_pass();
     term.keys("x");
     term.wait("the trash", |s| s.contains("  in the trash") && s.contains("x restore"));
     crate::common::wait("one less", || listed(&place) == 1);

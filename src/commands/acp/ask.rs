@@ -90,12 +90,15 @@ fn options(body: &AskBody) -> Vec<Choice> {
     };
     match body {
         AskBody::Permission(p) => permission(p),
-        AskBody::Clarify { choices, .. } => choices
+        AskBody::Clarify { choices, decides, .. } => choices
             .iter()
             .enumerate()
             .map(|(n, c)| {
                 let reply = AskReply::Choice { answers: vec![c.clone()] };
-                choice(&format!("choice-{}", n + 1), &call::line(c), "allow_once", reply)
+                // Beside one that grants something, the others are a no.
+                let no = !decides.is_empty() && !decides.contains(&n);
+                let kind = if no { "reject_once" } else { "allow_once" };
+                choice(&format!("choice-{}", n + 1), &call::line(c), kind, reply)
             })
             .chain([choice("skip", "No answer", "reject_once", AskReply::Declined)])
             .collect(),

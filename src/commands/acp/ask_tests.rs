@@ -96,6 +96,22 @@ fn a_plan_is_approved_only_by_its_yes() {
 }
 
 #[test]
+fn beside_what_grants_something_the_others_are_a_no() {
+    let trust = ask(AskBody::Clarify {
+        question: "Do you trust this folder?".into(),
+        choices: vec!["Yes".into(), "No, exit".into()],
+        allow_freetext: false,
+        multiple: false,
+        default: Some(1),
+        decides: vec![0],
+    });
+    let Put::Choice(params) = put("s", Path::new("/w"), &trust, true) else { panic!() };
+    let kinds: Vec<&str> =
+        params["options"].as_array().unwrap().iter().filter_map(|o| o["kind"].as_str()).collect();
+    assert_eq!(kinds, ["allow_once", "reject_once", "reject_once"]);
+}
+
+#[test]
 fn a_form_is_read_by_its_fields() {
     let clarify = |choices: &[&str]| {
         ask(AskBody::Clarify {
@@ -104,6 +120,7 @@ fn a_form_is_read_by_its_fields() {
             allow_freetext: true,
             multiple: false,
             default: None,
+            decides: Vec::new(),
         })
     };
     let with = clarify(&["a", "b"]);

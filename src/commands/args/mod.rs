@@ -41,7 +41,7 @@ pub struct Cli {
 pub struct Open {
     /// First message to send
     pub prompt: Option<String>,
-    /// Continue the last session of this folder
+    /// Continue your last session of this folder
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
     pub cont: bool,
     /// Continue this session

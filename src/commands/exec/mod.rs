@@ -2,6 +2,7 @@
 //! the answer, or one JSON event a line.
 
 pub(crate) mod ends;
+mod feeder;
 pub(crate) mod prepare;
 pub(crate) mod printer;
 pub(crate) mod progress;

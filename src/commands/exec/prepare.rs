@@ -1,6 +1,7 @@
 //! What `exec` looks at before anything runs: the prompt, the model, the session.
 
 use std::io::Read as _;
+use std::os::fd::AsFd as _;
 
 use base64::Engine as _;
 use tiller_engine::Open;
@@ -72,7 +73,17 @@ fn piped() -> Result<Option<String>, Notice> {
         FileType::Fifo | FileType::Socket => {
             let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
             let wait = rustix::event::Timespec { tv_sec: SILENT.as_secs().cast_signed(), tv_nsec: 0 };
-            if poll(&mut fds, Some(&wait)).is_ok_and(|n| n == 0) {
+            let mut noted = false;
+            while poll(&mut fds, Some(&wait)).is_ok_and(|n| n == 0) {
+                // A command of the same pipeline is slow to begin; its output belongs to the prompt.
+                if super::feeder::waits(stdin.as_fd()) {
+                    if !std::mem::replace(&mut noted, true) {
+                        let said = "waiting for the command that writes to standard input";
+                        let notice = Notice::new(NoticeKind::Info, said);
+                        crate::commands::fail(&notice.hint("Press Ctrl-C to stop waiting."));
+                    }
+                    continue;
+                }
                 let said = format!(
                     "standard input was silent for {} s: the prompt is sent without it",
                     SILENT.as_secs()

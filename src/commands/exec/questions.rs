@@ -168,6 +168,7 @@ mod tests {
             allow_freetext: free,
             multiple: false,
             default,
+            decides: Vec::new(),
         };
         let choice = |c: &str| AskReply::Choice { answers: vec![c.into()] };
         assert_eq!(reply(&clarify(false, None), "2"), choice("blue"));

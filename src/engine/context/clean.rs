@@ -160,6 +160,11 @@ impl Stream {
         self.show(cut)
     }
 
+    /// Whether something is held back.
+    pub(crate) fn has_rest(&self) -> bool {
+        self.cut < self.raw.len()
+    }
+
     /// Gives what is held back, though it may go on: nothing comes for a while.
     pub(crate) fn pause(&mut self) -> String {
         self.show(self.raw.len())

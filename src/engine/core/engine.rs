@@ -7,7 +7,7 @@ use std::time::Duration;
 use tiller_config::agents::Definition;
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{AgentId, Command, CommandBody, CommandId, Notice, Profile, SessionId};
-use tiller_store::StoreError;
+use tiller_store::{MadeBy, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -82,7 +82,13 @@ impl Engine {
             Open::Session(id) => Some(id),
             Open::Last => {
                 let w = Arc::clone(&w);
-                let last = move || w.store.last_session(&tiller_protocol::names::written(&w.workspace.root));
+                let last = move || {
+                    let project = tiller_protocol::names::written(&w.workspace.root);
+                    match w.made_by {
+                        MadeBy::Person => w.store.last_own_session(&project),
+                        MadeBy::Exec | MadeBy::Ephemeral => w.store.last_session(&project),
+                    }
+                };
                 load::blocking(last).await?.map(|s| s.id)
             }
         };

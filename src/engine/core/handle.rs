@@ -125,8 +125,11 @@ impl Core {
         match msg {
             ExternalMsg::ProgramTrust { turn, found } => self.program_trust(turn, found),
             ExternalMsg::Said { turn, said } => self.outside_said(turn, *said),
+            ExternalMsg::OutputRests { turn, call, piece } if self.is_live(turn) => {
+                self.outside_rests(call, piece);
+            }
             ExternalMsg::Titled { turn } if self.is_live(turn) => self.titled(),
-            ExternalMsg::Titled { .. } => {}
+            ExternalMsg::OutputRests { .. } | ExternalMsg::Titled { .. } => {}
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::TrustOffer;
 use crate::bus::ClientId;
+use crate::context::clean::Stream;
 use crate::files::msg::Beginning;
 
 /// Calls whose states are being kept at once: one that calls without end is not followed for ever.
@@ -167,11 +168,15 @@ pub(crate) struct Open {
     /// As it was told to who watches the folder.
     pub(crate) told: Option<String>,
     pub(crate) before: Option<(Beginning, OwnedSemaphorePermit)>,
+    /// Its output as it comes: a secret may be cut anywhere between two pieces.
+    pub(crate) words: Option<Stream>,
+    /// Pieces of output so far.
+    pub(crate) pieces: u64,
 }
 
 impl Open {
     pub(crate) fn new(tool: ToolUse, since: Duration) -> Self {
-        Self { tool, since, shown: false, asked: false, told: None, before: None }
+        Self { tool, since, shown: false, asked: false, words: None, pieces: 0, told: None, before: None }
     }
 }
 

@@ -117,6 +117,8 @@ pub(crate) enum ExternalMsg {
     ProgramTrust { turn: u64, found: super::FilesTrust },
     /// The program said something in this turn.
     Said { turn: u64, said: Box<tiller_external::Said> },
+    /// Nothing came after this piece of the output of a call of the program.
+    OutputRests { turn: u64, call: String, piece: u64 },
     /// A program in a terminal may report its title again.
     Titled { turn: u64 },
 }

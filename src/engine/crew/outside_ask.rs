@@ -154,12 +154,16 @@ impl Core {
             Question::Choose { text, options, free_text } => {
                 let choices: Vec<String> =
                     options.iter().take(CHOICES).map(|o| self.redact(&o.name)).collect();
+                let says_yes =
+                    |i: &usize| matches!(options[*i].kind, ChoiceKind::AllowOnce | ChoiceKind::AllowAlways);
+                let (decides, rest): (Vec<usize>, Vec<usize>) = (0..choices.len()).partition(says_yes);
                 let body = AskBody::Clarify {
                     question: self.redact(&text),
                     choices: choices.clone(),
                     allow_freetext: free_text,
                     multiple: false,
-                    default: None,
+                    default: rest.first().copied().filter(|_| !decides.is_empty()),
+                    decides,
                 };
                 self.ask_main(ask.call, body, reply);
                 self.spawn(async move {

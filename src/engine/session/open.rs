@@ -59,6 +59,7 @@ impl Core {
             allow_freetext: false,
             multiple: false,
             default: Some(0),
+            decides: vec![1],
         };
         self.ask_self(About::Leave { client, cause, id }, body);
     }

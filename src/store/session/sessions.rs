@@ -245,7 +245,20 @@ impl Store {
         })
     }
 
-    /// The session that `--continue` means: the one last used in this workspace, also one of a run without a screen.
+    /// The session that `--continue` means at the screen: the one last used in this workspace by a person. Where there
+    /// is none, that of the last run without a screen.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn last_own_session(&self, project: &str) -> Result<Option<SessionSummary>> {
+        let filter = Filter { project: Some(project.into()), limit: 1, ..Filter::default() };
+        match self.sessions(&filter)?.pop() {
+            Some(own) => Ok(Some(own)),
+            None => self.last_session(project),
+        }
+    }
+
+    /// The session that `--continue` means without a screen: the one last used in this workspace, by whatever face.
     ///
     /// # Errors
     /// When the database cannot be read.

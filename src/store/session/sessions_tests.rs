@@ -282,6 +282,11 @@ fn sessions_of_runs_without_a_screen_are_listed_on_demand_and_can_be_discarded()
     assert_eq!(ids(&Filter { exec: true, ..Filter::default() }), [(run, true), (mine, false)]);
     let project = store.session(run).unwrap().summary.project;
     assert_eq!(store.last_session(&project).unwrap().unwrap().id, run);
+    let own = || store.last_own_session(&project).unwrap().unwrap().id;
+    assert_eq!(own(), mine, "a run without a screen does not come between a person and their session");
+    store.set_archived(mine, true, None).wait().unwrap();
+    assert_eq!(own(), run, "where there is no other");
+    store.set_archived(mine, false, None).wait().unwrap();
     assert!(store.adopt(session_id(77)).wait().is_err());
     store.adopt(run).wait().unwrap();
     assert_eq!(ids(&Filter::default()), [(run, false), (mine, false)]);

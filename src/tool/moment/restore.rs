@@ -63,6 +63,7 @@ impl Tool for Restore {
             allow_freetext: false,
             multiple: false,
             default: None,
+            decides: vec![1],
         };
         let reply = tokio::select! {
             biased;

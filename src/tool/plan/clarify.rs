@@ -73,6 +73,7 @@ impl Tool for Clarify {
             allow_freetext: args.allow_freetext.unwrap_or(true),
             multiple: args.multiple,
             default: args.default,
+            decides: Vec::new(),
         };
         let reply = tokio::select! {
             biased;

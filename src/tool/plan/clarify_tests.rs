@@ -21,6 +21,7 @@ async fn asks_and_passes_the_answer_on() {
         allow_freetext: true,
         multiple: true,
         default: Some(1),
+        decides: Vec::new(),
     };
     assert_eq!(asked, [want]);
 }

@@ -10,22 +10,30 @@ use crate::dialog::deaf::TYPED;
 /// its nature ([`action::ActionSpec::yes`]).
 const DECIDES: &[&str] = &[
     "branches.archive",
+    "branches.carry",
     "compact.go",
+    "compare.run",
     "compare.take",
+    "compare.take_file",
     "compare.undo",
     "confirm.other",
     "flow.end",
+    "flow.resume",
     "flow.stop",
     "queue.now",
     "queue.remove",
+    "queue.take",
     "restore.both",
     "restore.files",
     "restore.talk",
     "review.reject",
     "review.reject_file",
     "review.send",
+    "review.undo",
     "sessions.archive",
+    "sessions.trash",
     "tree.archive",
+    "tree.trash",
     "tree.undo",
 ];
 
@@ -41,7 +49,8 @@ impl App {
         let Some(layer) = self.layers.last() else { return false };
         // Questions of the engine have this of their own, with words for each case.
         let mine = layer.panel.actions().iter().any(|s| s.action == action);
-        if layer.panel.ask().is_some() || !mine {
+        // A list hands actions on to its source, and does not name all of them itself.
+        if layer.panel.ask().is_some() || !(mine || decides(action)) {
             return false;
         }
         let stands_for = layer.panel.pressed(action, &self.model);

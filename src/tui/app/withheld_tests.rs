@@ -6,12 +6,17 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::agent::AgentCommand;
-use tiller_protocol::command::{AskCommand, ReviewCommand, SessionCommand, TurnCommand};
-use tiller_protocol::{AskReply, CommandBody, Profile};
+use tiller_protocol::command::{
+    AskCommand, ContextCommand, QueueCommand, ReviewCommand, SessionCommand, TurnCommand,
+};
+use tiller_protocol::event::{AskEvent, StateEvent};
+use tiller_protocol::{
+    AskReply, CommandBody, Decision, EventBody, Message, Profile, QueueId, Queued, QueuedState, SendMode,
+};
 
 use super::*;
 use crate::app::Owner;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, External};
 use crate::app::msg::Msg;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
@@ -31,8 +36,10 @@ impl Random {
 }
 
 /// What words are made of, and the keys that end them.
-const KEYS: &str =
-    "y n a s o r x d q e t i l c j k g 1 2 3 4 A D R Y space enter enter enter tab backspace up down left";
+const KEYS: &str = "y n a s o r x d q e t i l c j k g u m 1 2 3 4 A D R Y T S K ! space enter enter enter tab backspace up down left";
+/// What moves a focus and presses what has it.
+const BLIND: &str = "enter space tab enter up down left right enter space";
+const DRAFT: &str = "half a thought";
 
 fn quit() -> Box<Confirm> {
     let then = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
@@ -41,43 +48,81 @@ fn quit() -> Box<Confirm> {
     )
 }
 
-/// What a task grants, ends or takes away; `None`: nothing.
+/// What a task grants, ends or takes away; `None`: nothing. All that is not known to be harmless counts.
 fn accident(task: &Task) -> Option<String> {
+    use SessionCommand as S;
     let body = match task {
-        Task::Quit => return Some("it ends".into()),
         Task::Send(c) => &c.body,
+        Task::Quit => return Some("it ends".into()),
+        Task::Leave => return Some("it detaches".into()),
+        Task::Suspend(External::Stop, _) => return Some("it stops".into()),
+        Task::Setting { key, value } => {
+            return key.starts_with("ui.approval").then(|| format!("{key} becomes {value}"));
+        }
         _ => return None,
     };
-    let bad = match body {
-        CommandBody::Session(s) => matches!(
-            s,
-            SessionCommand::Quit
-                | SessionCommand::SetProfile { profile: Profile::Full | Profile::AutoEdit }
-                | SessionCommand::Restore { .. }
-                | SessionCommand::ArchiveBranch { .. }
-        ),
+    let harmless = match body {
+        CommandBody::Query(_) | CommandBody::Todo(_) | CommandBody::Watch(_) => true,
         CommandBody::Ask(AskCommand::Answer { reply, .. }) => match reply {
-            AskReply::Yes { .. } => true,
-            AskReply::Permission { decision, .. } => !matches!(
-                decision,
-                tiller_protocol::Decision::Deny { .. } | tiller_protocol::Decision::Edit { .. }
-            ),
+            AskReply::Declined | AskReply::ReadOnly => true,
+            AskReply::Permission { decision, .. } => {
+                matches!(decision, Decision::Deny { .. } | Decision::Edit { .. })
+            }
+            AskReply::Yes { .. } | AskReply::Never | AskReply::Branch | AskReply::Choice { .. } => false,
+        },
+        // What is open changes; nothing is lost by that.
+        CommandBody::Session(s) => match s {
+            S::Open { .. } | S::OpenBranch { .. } | S::Fork { .. } => true,
+            S::Rename { .. } | S::LabelBranch { .. } | S::Tag { .. } | S::Checkpoint { .. } => true,
+            S::Export { .. } | S::SetModel { .. } | S::SetEffort { .. } | S::Reload => true,
+            S::SetProfile { profile } => !matches!(profile, Profile::Full | Profile::AutoEdit),
             _ => false,
         },
-        CommandBody::Review(r) => matches!(r, ReviewCommand::Reject { .. }),
-        CommandBody::Turn(t) => matches!(t, TurnCommand::Interrupt { .. }),
-        CommandBody::Agent(a) => matches!(a, AgentCommand::Cancel { .. }),
-        _ => false,
+        CommandBody::Context(c) => !matches!(c, ContextCommand::Compact { .. }),
+        CommandBody::Review(r) => matches!(r, ReviewCommand::Open { .. }),
+        CommandBody::Queue(q) => {
+            !matches!(q, QueueCommand::Remove { .. } | QueueCommand::Mode { mode: SendMode::Now, .. })
+        }
+        // Words for a new agent stand in a field that the person opened for them.
+        CommandBody::Agent(a) => {
+            matches!(a, AgentCommand::Diff { .. } | AgentCommand::Pause { .. } | AgentCommand::Spawn { .. })
+        }
+        // A question on the side goes with its dialog, and can be asked again.
+        CommandBody::Turn(TurnCommand::StopTool { id }) => id == "aside",
+        CommandBody::Turn(_) | CommandBody::Goal(_) | CommandBody::Compare(_) | CommandBody::Pane(_) => false,
     };
-    bad.then(|| format!("{body:?}"))
+    (!harmless).then(|| format!("{body:?}"))
 }
 
 fn press(r: &mut Robot, key: &str) {
     r.app.update(Msg::Key(Chord::parse(key).expect(key).event()));
 }
 
+/// A screen with words in the composer that are not sent.
+fn drafted() -> Robot {
+    let mut r = Robot::new(80, 24);
+    r.run(&format!("paste {DRAFT}"));
+    r.app.take_tasks();
+    r
+}
+
+/// The words in the composer are there still, or one key away.
+fn kept(r: &mut Robot, name: &str) {
+    r.app.layers.clear();
+    // A row of a list may have led to another view.
+    r.app.act(Action("view.composer"));
+    r.app.redraw();
+    r.run("wait 0");
+    if !r.screen().contains(DRAFT) {
+        // What took its place goes; it is the last of the history.
+        r.run("ctrl-u; up");
+        r.reply(tiller_protocol::event::ReplyEvent::HistoryReply { prompts: Vec::new() });
+    }
+    assert!(r.screen().contains(DRAFT), "{name}: the draft is lost\n{}", r.screen());
+}
+
 /// A dialog comes while somebody types: a word and what ends it, at the speed of a hand.
-fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) {
+fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) -> Option<String> {
     let keys: Vec<&str> = KEYS.split(' ').collect();
     let mut buf = Buffer::empty(Rect::new(0, 0, 80, 24));
     r.app.draw(&mut buf);
@@ -89,16 +134,21 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) {
             let (column, row) = (random.below(80) as u16, random.below(24) as u16);
             let kind = MouseEventKind::Down(MouseButton::Left);
             r.app.update(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+            // A click beside it may put it away.
+            if r.app.layers.len() != depth {
+                break;
+            }
         }
         press(r, key);
         for task in r.app.take_tasks() {
-            if let Some(what) = accident(&task) {
-                panic!("{name}: {key} after {spent} ms: {what}");
+            let writes = name == "recorder" && matches!(task, Task::Job(..));
+            if let Some(what) = accident(&task).or(writes.then(|| "it writes the key file".into())) {
+                return Some(format!("{name}: {key} after {spent} ms: {what}"));
             }
         }
         // Within the time in which nobody can have read it.
         let step = random.below(90);
-        if spent + step >= r.app.model.ui.approval_deaf || r.app.layers.len() > depth {
+        if spent + step >= r.app.model.ui.approval_deaf || r.app.layers.len() != depth {
             break;
         }
         spent += step;
@@ -106,30 +156,115 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) {
         r.app.update(Msg::Tick);
         r.app.draw(&mut buf);
     }
+    None
+}
+
+/// Questions of the screen's own, each in a screen of its own.
+fn ours() -> Vec<(&'static str, Robot)> {
+    let mut all: Vec<(&'static str, Robot)> =
+        ["quit", "auto", "recorder"].map(|name| (name, drafted())).into();
+    all[0].1.push(quit());
+    for effect in crate::dialog::profile::change(Profile::Full) {
+        all[1].1.app.effects(Owner::Shell, vec![effect]);
+    }
+    let r = &mut all[2].1;
+    r.app.model.folders.config = Some(std::env::temp_dir());
+    r.run("ctrl-x K; type Redraw the whole screen; enter; f9");
+    assert!(r.screen().contains("This key is free"), "{}", r.screen());
+    all.iter_mut().for_each(|(_, r)| drop(r.app.take_tasks()));
+    all
+}
+
+/// Every dialog that a test can make.
+fn dialogs() -> Vec<(&'static str, Robot)> {
+    let mut all = ours();
+    for (name, make) in SAMPLES {
+        let mut r = drafted();
+        r.push(make());
+        all.push((*name, r));
+    }
+    for opener in OPENERS {
+        let mut r = drafted();
+        if opener.spec.action.0 == "queue.open" {
+            crate::scene::running(&mut r);
+            let queue = ["one", "two"].map(|text| Queued {
+                id: QueueId(Default::default()),
+                message: Message::text(text),
+                mode: SendMode::Queue,
+                state: QueuedState::Accepted,
+            });
+            r.event(EventBody::State(StateEvent::QueueChanged { queue: queue.to_vec() }));
+        }
+        r.app.act(opener.spec.action);
+        // Some open only where there is something to show.
+        if !r.app.layers.is_empty() {
+            all.push((opener.spec.action.0, r));
+        }
+    }
+    // What a dialog asks for when it opens.
+    all.iter_mut().for_each(|(_, r)| drop(r.app.take_tasks()));
+    all
 }
 
 fn run(rounds: u64, seed: u64) {
     let mut random = Random(seed);
+    // The first of each dialog.
+    let mut accidents = std::collections::BTreeMap::new();
     for _ in 0..rounds {
-        for (name, make) in SAMPLES {
-            let mut r = Robot::new(80, 24);
-            r.push(make());
-            typed_into(&mut r, &mut random, name, 12);
-        }
-        let mut r = Robot::new(80, 24);
-        r.push(quit());
-        typed_into(&mut r, &mut random, "quit", 12);
-        for opener in OPENERS {
-            let mut r = Robot::new(80, 24);
-            r.app.act(opener.spec.action);
-            typed_into(&mut r, &mut random, opener.spec.action.0, 12);
-        }
-        for profile in [Profile::Full] {
-            let mut r = Robot::new(80, 24);
-            for effect in crate::dialog::profile::change(profile) {
-                r.app.effects(Owner::Shell, vec![effect]);
+        for (name, mut r) in dialogs() {
+            if let Some(what) = typed_into(&mut r, &mut random, name, 12) {
+                accidents.entry(name).or_insert(what);
             }
-            typed_into(&mut r, &mut random, "auto", 12);
+            kept(&mut r, name);
+        }
+    }
+    assert!(accidents.is_empty(), "{accidents:#?}");
+}
+
+/// Questions that wait for a decision, each in a screen of its own.
+fn questions() -> Vec<(String, Robot)> {
+    let mut all: Vec<(String, Robot)> = ours().into_iter().map(|(name, r)| (name.to_owned(), r)).collect();
+    for ask in crate::dialog::ask::samples().into_iter().chain([crate::dialog::clarify::granting_sample()]) {
+        let name = format!("{:?}", ask.body);
+        let mut r = drafted();
+        r.run("wait 5000");
+        r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+        assert!(r.app.layers.last().is_some_and(|l| l.panel.ask().is_some()), "{name}: {}", r.screen());
+        all.push((name, r));
+    }
+    all
+}
+
+/// Enter, Space and what moves the focus, with time to read between them, are no yes to any question.
+#[test]
+fn u11_no_question_has_a_yes_that_enter_presses() {
+    let mut random = Random(0x7171);
+    let keys: Vec<&str> = BLIND.split(' ').collect();
+    for _ in 0..20 {
+        for (name, mut r) in questions() {
+            let depth = r.app.layers.len();
+            for _ in 0..8 {
+                r.wait(Duration::from_millis(500));
+                let key = keys[random.below(keys.len() as u64) as usize];
+                press(&mut r, key);
+                for task in r.app.take_tasks() {
+                    // These grant nothing, and a field for a new limit was opened by a key of its own.
+                    let no = matches!(&task, Task::Send(c) if match &c.body {
+                        CommandBody::Ask(AskCommand::Answer { reply, .. }) => match reply {
+                            AskReply::Never | AskReply::Branch => true,
+                            AskReply::Choice { answers } => answers[0].starts_with("No"),
+                            _ => false,
+                        },
+                        _ => false,
+                    });
+                    let writes = name == "recorder" && matches!(task, Task::Job(..));
+                    let bad = accident(&task).filter(|_| !no);
+                    assert!(!writes && bad.is_none(), "{name}: {key}: {bad:?}");
+                }
+                if r.app.layers.len() != depth {
+                    break;
+                }
+            }
         }
     }
 }

@@ -35,7 +35,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("question.no", "no", "Cancel"),
     ActionSpec::yes("question.trust", "trust", "Trust the files of this folder in their current form"),
     ActionSpec::key_only("question.never", "never", "Never trust this folder; do not ask again"),
-    ActionSpec::key_only("question.raise", "raise the limit", "Enter a new limit"),
+    ActionSpec::yes("question.raise", "raise the limit", "Enter a new limit"),
     ActionSpec::key_only("question.stop", "stop", "Keep the limit and stop"),
     ActionSpec::key_only("question.branch", "branch", "Open a branch of the session"),
     ActionSpec::key_only("question.read_only", "read only", "Open the session read-only"),
@@ -50,6 +50,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 ];
 
 const ANSWER: Token = Token(1);
+const NOT_YET: &str = "Not yet: read to the end first";
 
 /// A button: action, what it is called, what it answers. `None`: it opens the field, or the editor.
 pub(super) struct Choice(pub(super) &'static str, pub(super) &'static str, pub(super) Option<AskReply>);
@@ -249,8 +250,8 @@ impl Question {
             return self.escape.clone().map_or(Reply::Ignored, |reply| self.put_off(reply));
         };
         // What a folder brings is read before it is trusted.
-        if choice.0 == "question.trust" && !self.text.read(self.lines.len()) {
-            self.said = Some("Not yet: read to the end first".into());
+        if self.unread(n) {
+            self.said = Some(NOT_YET.into());
             return Reply::done();
         }
         if choice.0 == "question.editor" {
@@ -269,6 +270,11 @@ impl Question {
     /// Buttons, with the one that does what Escape does.
     fn count(&self) -> usize {
         self.choices.len() + usize::from(self.escape.is_some())
+    }
+
+    /// Whether a button counts only after everything was on the screen, which it was not.
+    fn unread(&self, n: usize) -> bool {
+        self.choices.get(n).is_some_and(|c| c.0 == "question.trust") && !self.text.read(self.lines.len())
     }
 
     /// Whether a button says yes to something.

@@ -192,7 +192,11 @@ impl Panel for Question {
         if self.writing {
             return vec![Hint::as_("question.send", if self.scope == "plan" { "send" } else { "raise" })];
         }
-        self.choices.iter().map(|c| Hint::as_(c.0, c.1)).collect()
+        // A hint that would do nothing is none; what makes it possible comes first.
+        let (can, unread): (Vec<usize>, Vec<usize>) = (0..self.choices.len()).partition(|n| !self.unread(*n));
+        let on = (!unread.is_empty()).then(|| Hint::as_("list.page_down", "read on"));
+        let can = can.into_iter().filter_map(|n| self.choices.get(n));
+        on.into_iter().chain(can.map(|c| Hint::as_(c.0, c.1))).collect()
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
@@ -210,6 +214,9 @@ impl Panel for Question {
         let more = self.text.below();
         let status = match (&self.said, self.sent) {
             (_, true) => "Sent; waiting for the engine".into(),
+            (Some(said), _) if said == NOT_YET && more > 0 => {
+                format!("Not yet: v {more} more rows ({})", cx.key("list.page_down"))
+            }
             (Some(said), _) => said.clone(),
             _ if self.writing && self.scope == "plan" => "what to change:".into(),
             _ if self.writing => "the new limit, in dollars:".into(),
@@ -226,7 +233,7 @@ impl Panel for Question {
         }
         let off = self.sent || !self.deaf.listens(cx.model);
         for (n, (label, spot)) in labels.iter().zip(&self.spots).enumerate() {
-            let face = match (off, n == self.focus) {
+            let face = match (off || self.unread(n), n == self.focus) {
                 (true, _) => Face::Off,
                 (_, true) => Face::Focus,
                 _ => Face::Plain,

@@ -89,9 +89,16 @@ fn a_long_list_is_read_before_it_is_trusted() {
     ask.body = AskBody::Trust { folder: "/x".into(), brings: (0..40).map(item).collect(), changed: false };
     let mut r = Robot::new(80, 24);
     r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
-    r.run("wait 401; t; G; t");
+    r.run("wait 401");
+    let footer = |r: &Robot| r.screen().lines().last().unwrap_or_default().to_owned();
+    assert!(!footer(&r).contains("trust") && footer(&r).contains("read on"), "{}", r.screen());
+    r.run("t");
+    assert!(r.screen().contains("Not yet: v ") && r.screen().contains("more rows"), "{}", r.screen());
+    r.run("G; t");
     assert_eq!(replied(&r), None, "{}", r.screen());
-    r.run("g; space; space; space; space; space; space; t");
+    r.run("g; space; space; space; space; space; space");
+    assert!(footer(&r).contains("trust") && !footer(&r).contains("read on"), "{}", r.screen());
+    r.run("t");
     assert!(replied(&r).is_some(), "{}", r.screen());
 }
 

@@ -56,6 +56,10 @@ pub struct Clarify {
     free: bool,
     multiple: bool,
     default: Option<usize>,
+    /// Choices that grant or end something: only their digit selects them.
+    decides: BTreeSet<usize>,
+    /// The digit of such a choice was pressed just now.
+    numbered: bool,
     question: Scroll,
     /// For asking how high it is at another width.
     words: String,
@@ -92,11 +96,17 @@ fn lines(words: &str) -> Vec<Line> {
 impl Clarify {
     /// For a question; `None` when it is none of these.
     pub(crate) fn of(ask: &Ask) -> Option<Self> {
-        let AskBody::Clarify { question, choices, allow_freetext, multiple, default } = &ask.body else {
+        let AskBody::Clarify { question, choices, allow_freetext, multiple, default, decides } = &ask.body
+        else {
             return None;
         };
         let how = (*allow_freetext, *multiple, *default);
-        Some(Self::new(ask.clone(), question, choices.clone(), how))
+        let mut all = Self::new(ask.clone(), question, choices.clone(), how);
+        all.decides = decides.iter().copied().collect();
+        if all.decides.contains(&all.chosen) {
+            all.chosen = (0..choices.len()).find(|i| !all.decides.contains(i)).unwrap_or(0);
+        }
+        Some(all)
     }
 
     /// `how`: own words are allowed, several answers are, the declared default.
@@ -110,6 +120,8 @@ impl Clarify {
             free: free || choices.is_empty(),
             multiple,
             default,
+            decides: BTreeSet::new(),
+            numbered: false,
             question: text,
             words: question.to_owned(),
             filter: Edit::default(),
@@ -150,7 +162,23 @@ impl Clarify {
         Reply::with(Effect::Ask(body, ANSWER))
     }
 
-    fn choose(&mut self) -> Reply {
+    /// Whether Enter would select what only its digit may.
+    fn withheld(&self) -> bool {
+        !self.writing && self.found.get(self.chosen).is_some_and(|i| self.decides.contains(i))
+    }
+
+    /// Whether letters filter the list. Where a choice decides something they are part of a message that was meant
+    /// for the composer.
+    fn filters(&self) -> bool {
+        self.decides.is_empty()
+    }
+
+    /// `numbered`: by its digit.
+    fn choose(&mut self, numbered: bool) -> Reply {
+        if self.withheld() && !numbered {
+            self.said = Some("To approve, press the number of the answer".into());
+            return Reply::done();
+        }
         let own = self.own.text().trim().to_owned();
         let mut all: BTreeSet<usize> = self.marked.clone();
         if all.is_empty() && !self.writing {
@@ -186,6 +214,7 @@ impl Clarify {
             return Some(Reply::done());
         }
         self.chosen = self.found.iter().position(|f| *f == choice)?;
+        self.numbered = true;
         // As if it had been chosen by key: who counts what was done sees it, too.
         Some(Reply::with(Effect::Act(Action("clarify.choose"))))
     }
@@ -200,7 +229,8 @@ impl Clarify {
 
     /// Question, list, words, field.
     fn parts(&self, area: Rect) -> [Rect; 4] {
-        let fields = match (self.writing, self.free || !self.choices.is_empty()) {
+        let filters = !self.choices.is_empty() && self.filters();
+        let fields = match (self.writing, self.free || filters) {
             (true, _) => field::rows(&self.own, area.width.saturating_sub(2)).clamp(1, FIELD),
             (false, true) => 1,
             (false, false) => 0,
@@ -271,6 +301,7 @@ impl Clarify {
             (true, ..) => format!("{}: back to the list", cx.key("clarify.text")),
             (false, true, _) => format!("{}: mark several", cx.key("clarify.mark")),
             (false, false, true) => format!("{}: type an answer", cx.key("clarify.text")),
+            (false, false, false) if !self.filters() => "Press the number of an answer".into(),
             (false, false, false) => String::new(),
         };
         (text, Role::Dim)
@@ -287,10 +318,27 @@ pub(crate) fn sample() -> Clarify {
         allow_freetext: true,
         multiple: true,
         default: Some(1),
+        decides: Vec::new(),
     };
     let agent = tiller_protocol::AgentId::main();
     let ask = Ask { id: super::sample_id(), agent, call: None, body };
     Clarify::new(ask, question, choices, (true, true, Some(1)))
+}
+
+/// For the same tests: a dialog of a program in a terminal, whose first choice grants something.
+pub(crate) fn granting_sample() -> Ask {
+    let choices: Vec<String> = ["Yes, I trust this folder", "No, exit"].map(Into::into).to_vec();
+    let question = "Do you trust the files in this folder?";
+    let body = AskBody::Clarify {
+        question: question.into(),
+        choices,
+        allow_freetext: false,
+        multiple: false,
+        default: Some(1),
+        decides: vec![0],
+    };
+    let agent = tiller_protocol::AgentId::main();
+    Ask { id: super::sample_id(), agent, call: None, body }
 }
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ impl Panel for Clarify {
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         let id = action.0;
+        let numbered = std::mem::take(&mut self.numbered);
         if !id.starts_with("clarify.") && !id.starts_with("edit.") {
             return Reply::Ignored;
         }
@@ -64,7 +65,10 @@ impl Panel for Clarify {
         self.said = None;
         self.escaped = None;
         match id {
-            "clarify.choose" => return self.choose(),
+            "clarify.choose" => return self.choose(numbered),
+            // There is no filter to write into.
+            "clarify.mark" if !self.writing && !self.filters() => {}
+            id if id.starts_with("edit.") && !self.writing && !self.filters() => {}
             "clarify.down" if self.writing => {
                 self.own.vertical(true, COLUMNS, &|_| None);
             }
@@ -144,6 +148,11 @@ impl Panel for Clarify {
         if let Some(reply) = self.digit(c) {
             return reply;
         }
+        if !self.filters() {
+            self.deaf.typed(model.mono);
+            self.said = Some(crate::dialog::deaf::TYPED.into());
+            return Reply::done();
+        }
         self.filter.insert(c.encode_utf8(&mut [0; 4]));
         self.search();
         Reply::done()
@@ -199,7 +208,10 @@ impl Panel for Clarify {
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
-        let mut all = vec![Hint::of("clarify.choose")];
+        let mut all = Vec::new();
+        if !self.withheld() {
+            all.push(Hint::of("clarify.choose"));
+        }
         if self.multiple {
             all.push(Hint::of("clarify.mark"));
         }

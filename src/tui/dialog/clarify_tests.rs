@@ -13,6 +13,7 @@ fn ask(multiple: bool, free: bool, choices: &[&str]) -> Ask {
         allow_freetext: free,
         multiple,
         default: Some(1).filter(|_| choices.len() > 1),
+        decides: Vec::new(),
     };
     Ask { id: AskId::fresh(&SeqIds::default(), START), agent: AgentId::main(), call: None, body }
 }
@@ -151,4 +152,31 @@ fn an_answer_that_was_begun_is_there_again_or_in_the_history() {
         r.reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
         assert!(r.screen().contains("neither of"), "{keys}: {}", r.screen());
     }
+}
+
+#[test]
+fn what_grants_something_is_chosen_by_its_number_only() {
+    let mut a = ask(false, false, &["Yes, I trust this folder", "No, exit"]);
+    let AskBody::Clarify { default, decides, .. } = &mut a.body else { panic!("{a:?}") };
+    (*default, *decides) = (None, vec![0]);
+    let yes = choice(&["Yes, I trust this folder"]);
+    for (keys, want) in [
+        ("enter", choice(&["No, exit"])), // the list begins on what grants nothing
+        ("up; enter; space; enter", None),
+        ("type yes; enter", None),
+        ("type yes; wait 401; up; enter; wait 401; enter", None),
+        ("up; 1", yes.clone()),
+        ("type yes; 1", None), // part of the same words
+        ("type yes; wait 401; 1", yes),
+    ] {
+        let mut r = listening(80, 24, &a);
+        r.run(keys);
+        assert_eq!(replied(&r), want, "{keys}\n{}", r.screen());
+    }
+    let mut r = listening(80, 24, &a);
+    assert!(r.screen().contains("Press the number") && r.screen().contains("Enter answer"), "{}", r.screen());
+    r.run("up");
+    assert!(!r.screen().contains("Enter answer"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.screen().contains("To approve, press the number"), "{}", r.screen());
 }

@@ -1,6 +1,7 @@
 //! Help: every key and every action, what applies here first. Made from the keymap and the list of
 //! actions, so it is never out of date. Choosing a row does it.
 
+use super::palette;
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
 use crate::app::action;
@@ -43,6 +44,10 @@ pub(crate) fn open(app: &App) -> Picker {
             let anywhere = action::find(row.action.0).is_some_and(|s| s.palette);
             item.disabled = (!anywhere).then(|| format!("in: {place}"));
         }
+        // The draft is not in sight here: what sends it is pressed where it is.
+        if matches!(row.action.0, "composer.send" | "composer.queue" | "composer.now" | "composer.take") {
+            item.disabled = Some("press it in the composer".into());
+        }
         item.more = format!("{} {label} {place}", row.action.0);
         let essential = first.iter().position(|id| *id == row.action.0).map(|at| first.remove(at));
         let rank = match essential.and_then(|id| ESSENTIALS.iter().position(|e| *e == id)) {
@@ -78,6 +83,10 @@ impl Source for Help {
         self.items.clone()
     }
 
+    fn decides(&self, item: &Item) -> bool {
+        palette::ends(&format!("action {}", item.id))
+    }
+
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         action::find(&item.id).map(|s| Effect::Act(s.action)).into_iter().collect()
     }
@@ -101,7 +110,42 @@ mod tests {
             r.run("f1");
             // Those that only act in another place say which place instead.
             let essentials = r.screen().matches("essential").count();
-            assert!((8..=10).contains(&essentials), "{}", r.screen());
+            assert!((7..=10).contains(&essentials), "{}", r.screen());
         }
+    }
+
+    #[test]
+    fn choosing_a_row_sends_no_draft_and_ends_nothing_unseen() {
+        use crate::app::msg::Msg;
+        use crate::app::task::Task;
+        use crate::keymap::Chord;
+        let bad = |r: &mut Robot| {
+            let ends = |t: &Task| match t {
+                Task::Quit => true,
+                Task::Send(c) => !matches!(c.body, tiller_protocol::CommandBody::Query(_)),
+                _ => false,
+            };
+            r.app.take_tasks().iter().any(ends)
+        };
+        // As fast as a hand can be: no frame is drawn between the keys.
+        let press = |r: &mut Robot, key: &str| r.app.update(Msg::Key(Chord::parse(key).unwrap().event()));
+        let mut r = Robot::new(118, 25);
+        r.run("type half a thought");
+        assert!(!bad(&mut r));
+        for key in ["f1", "enter"] {
+            press(&mut r, key);
+            assert!(!bad(&mut r), "{key}");
+        }
+        r.run("wait 500; enter");
+        assert!(!bad(&mut r) && r.screen().contains("half a thought"), "{}", r.screen());
+        assert!(r.screen().contains("press it in the composer"), "{}", r.screen());
+        let mut r = Robot::new(118, 25);
+        for key in "f1 s a v e space a n d space q u i t enter".split(' ') {
+            press(&mut r, key);
+            assert!(!bad(&mut r), "{key}");
+        }
+        r.run("wait 500");
+        press(&mut r, "enter");
+        assert!(bad(&mut r), "once it was in sight, it is done: {}", r.screen());
     }
 }

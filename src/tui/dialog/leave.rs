@@ -9,6 +9,7 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice, NoticeKind};
 
+use super::words;
 use crate::app::App;
 use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
@@ -50,6 +51,11 @@ impl Leave {
 
     fn done(&self, focus: Option<String>) -> Reply {
         Reply::Done(vec![Effect::Pop, carry(self.from, focus), Effect::Focus(View::Composer)])
+    }
+
+    /// What was written, for the composer's history.
+    fn kept(&mut self) -> Option<Effect> {
+        self.writing.take().and_then(|edit| words::keep(edit.text()))
     }
 
     fn field(area: Rect) -> Rect {
@@ -155,7 +161,7 @@ impl Panel for Leave {
             // The person is somewhere else by now: it is too late to ask.
             EventBody::State(StateEvent::HeadMoved { .. })
             | EventBody::Turn(TurnEvent::SessionStarted { .. } | TurnEvent::TurnStarted { .. }) => {
-                Reply::with(Effect::Pop)
+                Reply::Done([Effect::Pop].into_iter().chain(self.kept()).collect())
             }
             _ => Reply::Ignored,
         }
@@ -167,10 +173,7 @@ impl Panel for Leave {
 
     fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
         match rung {
-            Rung::Popup => {
-                self.writing = None;
-                Reply::done()
-            }
+            Rung::Popup => Reply::Done(self.kept().into_iter().collect()),
             _ => Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer)]),
         }
     }

@@ -75,3 +75,22 @@ fn it_goes_when_the_person_is_somewhere_else() {
     r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch }));
     assert!(!r.screen().contains("Summarize the branch"), "{}", r.screen());
 }
+
+#[test]
+fn instructions_that_were_begun_come_back_with_up() {
+    let branch = BranchName { head: "main".into(), label: String::new() };
+    let moved = EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch });
+    for by_event in [false, true] {
+        let mut r = left(80, 24, BranchSummary::Ask);
+        r.run("left enter; type what broke");
+        if by_event {
+            r.event(moved.clone());
+        } else {
+            r.run("esc; esc");
+        }
+        assert!(!r.screen().contains("what broke"), "{}", r.screen());
+        r.run("up");
+        r.reply(tiller_protocol::event::ReplyEvent::HistoryReply { prompts: Vec::new() });
+        assert!(r.screen().contains("what broke"), "{}", r.screen());
+    }
+}

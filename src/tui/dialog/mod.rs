@@ -164,6 +164,10 @@ pub type Sample = (&'static str, fn() -> Box<dyn Panel>);
 pub const SAMPLES: &[Sample] = &[
     ("approval", || Box::new(approval::sample())),
     ("clarify", || Box::new(clarify::sample())),
+    ("program's question", || {
+        let ask = clarify::granting_sample();
+        clarify::Clarify::of(&ask).map_or_else(|| Box::new(clarify::sample()), Box::new)
+    }),
     ("first run", || Box::new(first_run::FirstRun::default())),
     ("trust", || ask::sample(0)),
     ("budget", || ask::sample(1)),

@@ -96,6 +96,7 @@ pub(super) fn ends(row: &str) -> bool {
         "action session.redo",
         "action composer.clear",
         "action composer.now",
+        "action composer.queue",
         "action agents.resume_all",
         "slash quit",
         "slash exit",
@@ -107,7 +108,7 @@ pub(super) fn ends(row: &str) -> bool {
         "slash compact",
         "slash detach",
     ];
-    ENDS.contains(&row)
+    ENDS.contains(&row) || row.strip_prefix("setting ").is_some_and(settings::guards)
 }
 
 /// Columns of a state beside a key, at most: the key is what the row is read for.

@@ -357,7 +357,7 @@ impl Panel for Picker {
         self.typed(model)
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
         if self.words.is_some() {
             return Reply::done();
         }
@@ -371,7 +371,8 @@ impl Panel for Picker {
                     return Reply::done();
                 }
                 if row == self.list.chosen {
-                    return self.choose(model);
+                    // As by key: what decides something waits until the list has been in sight.
+                    return Reply::with(Effect::Act(Action("picker.choose")));
                 }
                 self.list.chosen = row;
                 return Reply::Done(self.hover());
@@ -388,7 +389,9 @@ impl Panel for Picker {
         let id = self.chosen().map(|i| i.id.clone());
         self.load(model);
         self.keep(id);
-        Reply::Done(self.hover())
+        let mut effects = Self::asked(self.source.follow());
+        effects.extend(self.hover());
+        Reply::Done(effects)
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {

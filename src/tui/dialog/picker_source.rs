@@ -90,6 +90,11 @@ pub trait Source: Any {
         false
     }
 
+    /// Questions that follow from an answer that changed the items.
+    fn follow(&mut self) -> Vec<(CommandBody, Token)> {
+        Vec::new()
+    }
+
     /// The filter changed. For sources that search by themselves: return questions to ask.
     fn filter(&mut self, _text: &str) -> Vec<(CommandBody, Token)> {
         Vec::new()

@@ -10,7 +10,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::{Notice, NoticeKind};
 
-use super::confirm::wrap;
+use super::confirm::{self, wrap};
+use super::deaf::Deaf;
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
 use crate::app::action::{self, Action, ActionSpec};
@@ -94,12 +95,17 @@ pub struct Recorder {
     /// What the key would do, or why it cannot be taken.
     says: Result<String, String>,
     writing: bool,
+    /// Counts from the frame that shows what the key would do.
+    deaf: Deaf,
+    /// Enter was pressed, which keeps nothing.
+    enter: bool,
 }
 
 impl Recorder {
     fn new(home: &'static scope::Scope, spec: ActionSpec, map: Arc<Keymap>, file: Option<PathBuf>) -> Self {
         let says = Ok(String::new());
-        Self { home, spec, map, file, keys: Vec::new(), listening: true, says, writing: false }
+        let (keys, deaf) = (Vec::new(), Deaf::default());
+        Self { home, spec, map, file, keys, listening: true, says, writing: false, deaf, enter: false }
     }
 
     /// As in a key file: the leader by its name, so that it may be another one some day.
@@ -181,7 +187,7 @@ impl Panel for Recorder {
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
-        &[]
+        confirm::ACTIONS
     }
 
     fn raw(&self) -> bool {
@@ -192,9 +198,13 @@ impl Panel for Recorder {
         Place::Center { width: 64, height: 9 }
     }
 
-    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
         match action.0 {
-            "confirm.yes" | "confirm.press" => return self.finish(),
+            // What the key would take away is read first.
+            "confirm.yes" if !self.deaf.listens(model) => {}
+            "confirm.yes" => return self.finish(),
+            // The keys were typed without looking, perhaps; Enter is part of that.
+            "confirm.press" => self.enter = true,
             "confirm.no" => return Reply::with(Effect::Pop),
             "confirm.other" if !self.writing => {
                 self.keys.clear();
@@ -219,6 +229,8 @@ impl Panel for Recorder {
         self.listening = self.keys.len() < LONGEST && (prefix || self.keys[..] == [self.map.leader]);
         if !self.listening {
             self.says = self.look();
+            self.enter = false;
+            self.deaf.restart();
         }
         Reply::done()
     }
@@ -251,6 +263,10 @@ impl Panel for Recorder {
         all
     }
 
+    fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) {
+        self.deaf.drawn(cx);
+    }
+
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         let home = format!("{} ({}, {})", self.spec.help, self.home.title, self.spec.action.0);
@@ -268,6 +284,9 @@ impl Panel for Recorder {
                 Err(words) => (words, Role::Error),
             };
             rows.extend(wrap(words, usize::from(area.width)).into_iter().map(|l| (l, role)));
+            if self.enter && self.says.is_ok() {
+                rows.push((format!("To keep it, press {}", cx.key("confirm.yes")), Role::Waiting));
+            }
         }
         for (y, (words, role)) in rows.iter().take(usize::from(area.height)).enumerate() {
             let row = Rect { y: area.y + y as u16, height: 1, ..area };

@@ -40,6 +40,8 @@ fn a_key_is_recorded_kept_in_the_persons_file_and_then_works() {
     r.run("o; f9");
     assert!(r.screen().contains("This key is free"), "{}", r.screen());
     r.run("y");
+    assert!(!jobs(&mut r), "too early");
+    r.run("wait 401; y");
     assert!(jobs(&mut r), "{}", r.screen());
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains("f9 = \"global.redraw\"") && text.contains("# keep this"), "{text}");
@@ -59,7 +61,9 @@ fn a_sequence_with_the_leader_is_written_by_its_name() {
     assert!(r.screen().contains("Press the next key"), "{}", r.screen());
     r.run("F");
     assert!(r.screen().contains("Ctrl-X F"), "{}", r.screen());
-    r.run("enter");
+    r.run("wait 401; enter");
+    assert!(!jobs(&mut r) && r.screen().contains("To keep it, press"), "{}", r.screen());
+    r.run("y");
     assert!(jobs(&mut r), "{}", r.screen());
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"leader F\" = \"global.redraw\""));
 }
@@ -76,7 +80,7 @@ fn what_cannot_be_is_refused_and_writes_nothing() {
     r.run("n");
     // Enter for a yes to an approval.
     pick(&mut r, "Approve this call only");
-    r.run("enter; y");
+    r.run("enter; wait 401; y");
     assert!(!jobs(&mut r));
     assert!(r.screen().contains("cannot be bound to Enter"), "{}", r.screen());
     assert!(!file.exists());
@@ -92,7 +96,7 @@ fn a_file_that_is_wrong_is_left_alone() {
     let (mut r, _dir, file) = robot();
     std::fs::write(&file, "[global]\nf5 = \"no.such\"\n").unwrap();
     pick(&mut r, "Redraw the whole screen");
-    r.run("f9; y");
+    r.run("f9; wait 401; y");
     assert!(!jobs(&mut r));
     assert!(r.screen().contains("has an error"), "{}", r.screen());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "[global]\nf5 = \"no.such\"\n");

@@ -45,6 +45,8 @@ struct Search {
     page: SearchPage,
     /// An answer for the present words is here.
     heard: bool,
+    /// The index took more entries in with the last answer: the same words are asked for again.
+    again: bool,
 }
 
 /// Makes it.
@@ -58,6 +60,7 @@ pub(crate) fn open(model: &Model) -> Picker {
         session: here.map(|s| s.id),
         page: SearchPage::default(),
         heard: false,
+        again: false,
     })
 }
 
@@ -117,7 +120,11 @@ impl Source for Search {
         };
         let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
         let more = if self.page.more { format!(", the last {LIMIT}") } else { String::new() };
-        format!("Find in {place}{who}{more}")
+        let behind = match self.page.behind {
+            0 => String::new(),
+            n => format!(", {n} entries not searched yet"),
+        };
+        format!("Find in {place}{who}{more}{behind}")
     }
 
     fn scope(&self) -> &'static str {
@@ -140,9 +147,19 @@ impl Source for Search {
         if *query != self.query() {
             return false;
         }
+        // The index takes a long history in by and by, some of it with each question.
+        let before = if self.heard { self.page.behind } else { u64::MAX };
+        self.again = page.behind > 0 && page.behind < before;
         self.page = page.clone();
         self.heard = true;
         true
+    }
+
+    fn follow(&mut self) -> Vec<(CommandBody, Token)> {
+        if !std::mem::take(&mut self.again) {
+            return Vec::new();
+        }
+        vec![(CommandBody::Query(Query::Search { query: self.query() }), Token(1))]
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
@@ -206,6 +223,7 @@ impl Source for Search {
         match (self.text.trim().is_empty(), self.heard) {
             (true, _) => "Type words, \"a phrase\" or -excluded",
             (false, false) => "Loading...",
+            (false, true) if self.page.behind > 0 => "Nothing found so far; not all entries are searched yet",
             (false, true) => "Nothing found in this scope; try a wider one",
         }
     }

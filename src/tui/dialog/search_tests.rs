@@ -82,6 +82,32 @@ fn each_key_looks_again_and_late_answers_are_dropped() {
 }
 
 #[test]
+fn what_the_index_does_not_know_yet_is_said_and_asked_for_again() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x F; paste mism");
+    let answer = |r: &mut Robot, behind: u64, hits: Vec<SearchHit>| {
+        let query = asked(r).pop().expect("it asks");
+        let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Search { .. })));
+        r.clear();
+        let reply = ReplyEvent::SearchReply { query, page: SearchPage { hits, more: false, behind } };
+        r.cause(id, EventBody::Reply(Box::new(reply)));
+    };
+    answer(&mut r, 80_000, Vec::new());
+    assert!(r.screen().contains("80000 entries not searched yet"), "{}", r.screen());
+    assert!(!r.screen().contains("Nothing found in this scope"), "{}", r.screen());
+    answer(&mut r, 60_000, Vec::new());
+    answer(&mut r, 0, hits());
+    assert!(r.screen().contains("mismatched") && !r.screen().contains("not searched"), "{}", r.screen());
+    assert_eq!(asked(&r), [], "all is searched");
+    // An index that does not go on is not asked for ever.
+    r.run("x");
+    answer(&mut r, 500, Vec::new());
+    answer(&mut r, 500, Vec::new());
+    assert_eq!(asked(&r), []);
+    assert!(r.screen().contains("500 entries not searched yet"), "{}", r.screen());
+}
+
+#[test]
 fn enter_opens_the_session_of_the_hit_and_shows_it() {
     let (mut r, hits) = found(118, 25);
     r.clear();

@@ -204,3 +204,14 @@ mod models {
         assert!(sent(&r).is_empty() && r.app.layers.is_empty());
     }
 }
+
+#[test]
+fn what_takes_a_session_away_waits_until_the_list_was_in_sight() {
+    let (mut r, rows) = opened(80, 24);
+    for key in ["ctrl-x", "d"] {
+        r.msg(crate::app::msg::Msg::Key(crate::keymap::Chord::parse(key).unwrap().event()));
+    }
+    assert_eq!(sent(&r), [], "{}", r.screen());
+    r.run("wait 401; ctrl-x d");
+    assert_eq!(sent(&r), [SessionCommand::Trash { id: rows[0].id, trashed: true }]);
+}

@@ -82,6 +82,11 @@ fn next(values: &[Value], now: &Value) -> Option<Value> {
     values.get(at % values.len().max(1)).cloned()
 }
 
+/// Whether a setting protects against keys that are pressed without looking.
+pub(super) fn guards(name: &str) -> bool {
+    matches!(name, "approval_deaf" | "approval_timeout")
+}
+
 /// Rows for the palette: each setting with its value; the id is `setting NAME`.
 pub(crate) fn rows(ui: &schema::Ui) -> Vec<Item> {
     let now = serde_json::to_value(ui).unwrap_or_default();
@@ -123,6 +128,10 @@ impl Source for Settings {
                 item
             })
             .collect()
+    }
+
+    fn decides(&self, item: &Item) -> bool {
+        guards(&item.id)
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {

@@ -27,6 +27,13 @@ pub const ACTIONS: &[ActionSpec] = &[
 /// Rows of the field at most.
 const FIELD: u16 = 6;
 
+/// Words that were written and not used become the last of the composer's history. `None`: there are none.
+pub(crate) fn keep(text: &str) -> Option<Effect> {
+    let text = text.trim();
+    let message = Recall::Keep(Message::text(text));
+    (!text.is_empty()).then(|| Effect::Tell(View::Composer, Box::new(message)))
+}
+
 /// What becomes of the words; the error is a sentence, and they stay.
 pub type Then = Box<dyn Fn(&str) -> Result<Vec<Effect>, String>>;
 
@@ -107,12 +114,8 @@ impl Panel for Words {
     }
 
     fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
-        let text = self.edit.text().trim();
-        let mut all = vec![Effect::Pop];
-        if !text.is_empty() && !self.sent {
-            all.push(Effect::Tell(View::Composer, Box::new(Recall::Keep(Message::text(text)))));
-        }
-        Reply::Done(all)
+        let kept = Some(self.edit.text()).filter(|_| !self.sent).and_then(keep);
+        Reply::Done([Effect::Pop].into_iter().chain(kept).collect())
     }
 
     fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {

@@ -232,12 +232,15 @@ impl Panel for Todo {
         if self.edit.is_some() { Some(Rung::Popup) } else { self.rows.rung() }
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        match rung {
-            Rung::Search => self.rows.end_find(),
-            _ => self.edit = None,
+    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
+        if rung == Rung::Search {
+            self.rows.end_find();
+            return Reply::done();
         }
-        Reply::done()
+        let Some((id, edit)) = self.edit.take() else { return Reply::done() };
+        let same = |i: &TodoItem| Some(&i.id) == id.as_ref() && i.content.replace('\n', " ") == edit.text();
+        let kept = (!model.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
+        Reply::Done(kept.into_iter().collect())
     }
 
     fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {

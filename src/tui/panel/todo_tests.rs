@@ -138,3 +138,20 @@ fn an_item_names_its_agent_and_the_row_jumps_there_and_back() {
     r.run("alt-2");
     assert!(r.screen().contains("item one  @a4 next"), "{}", r.screen());
 }
+
+#[test]
+fn an_item_that_was_begun_comes_back_with_up() {
+    let recalled = |keys: &str| {
+        let mut r = Robot::new(118, 25);
+        plan(&mut r, 3);
+        r.run("alt-2").run(keys).run("esc; up");
+        r.reply(tiller_protocol::event::ReplyEvent::HistoryReply { prompts: Vec::new() });
+        r
+    };
+    let r = recalled("a; type mind the gap; esc");
+    assert!(r.words().contains("mind the gap"), "{}", r.screen());
+    // One that was not changed is not kept.
+    let r = recalled("e; esc");
+    let composer = r.screen().lines().rev().take(3).collect::<String>();
+    assert!(composer.contains("What should I do?"), "{}", r.screen());
+}

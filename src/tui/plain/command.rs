@@ -404,10 +404,16 @@ impl Plain {
         }
         let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
         let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. } | AskBody::Plan { .. }));
-        let risky = match ask {
+        let decides = |n: &str| match ask {
+            Some(AskBody::Clarify { decides, .. }) => {
+                n.parse::<usize>().is_ok_and(|n| decides.contains(&n.wrapping_sub(1)))
+            }
+            _ => false,
+        };
+        let risky = |n: &str| match ask {
             Some(AskBody::Permission(p)) => p.risk != Risk::Low,
             Some(AskBody::Trust { .. }) => true,
-            _ => false,
+            _ => decides(n),
         };
         let (number, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let mut reply = match numbered(number, self.choices.len()) {
@@ -423,7 +429,7 @@ impl Plain {
             AskReply::Choice { answers } if free && !rest.is_empty() => *answers = vec![text.into()],
             _ if !rest.is_empty() => return Err("type a number to answer".into()),
             AskReply::Permission { decision: Decision::Deny { .. }, .. } | AskReply::Declined => {}
-            _ if risky => {
+            _ if risky(number) => {
                 self.sure = Some(reply);
                 self.say("This is risky. Type yes to allow it; anything else leaves it open.");
                 return Ok(());

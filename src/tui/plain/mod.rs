@@ -9,6 +9,7 @@ mod flow;
 mod leave;
 mod say;
 mod setup;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -54,6 +55,8 @@ pub(crate) struct Plain {
     /// When the turn began, and when something was said last.
     started: Option<Duration>,
     said: Duration,
+    /// The person's own line that runs.
+    shell: Option<shell::Shell>,
     /// Answers by number to the question that was read out last.
     pub(crate) choices: Vec<(String, AskReply)>,
     pub(crate) asked: Option<tiller_protocol::AskId>,
@@ -134,6 +137,7 @@ impl Plain {
             sure: None,
             speaking: false,
             started: None,
+            shell: None,
             choices: Vec::new(),
             asked: None,
             deadlines: crate::app::deadline::Deadlines::default(),
@@ -163,7 +167,7 @@ impl Plain {
                 self.outbox.pop_front();
                 wait = RETRY;
             }
-            let still = self.model.running.then_some(STILL);
+            let still = (self.model.running || self.shell.is_some()).then_some(STILL);
             let retry = (!self.outbox.is_empty()).then_some(wait);
             let now = self.clock.mono();
             let limit = self.model.deadlines.values().min().map(|t| t.saturating_sub(now));
@@ -243,7 +247,8 @@ impl Plain {
     /// Says that something still runs, if nothing was said for long enough.
     pub(crate) fn still(&mut self) {
         let now = self.clock.mono();
-        if let Some(started) = self.started.filter(|_| now.saturating_sub(self.said) >= STILL) {
+        let started = self.started.or(self.shell.as_ref().map(|s| s.since));
+        if let Some(started) = started.filter(|_| now.saturating_sub(self.said) >= STILL) {
             let seconds = now.saturating_sub(started).as_secs();
             self.say(&format!("still running, {seconds} s"));
         }

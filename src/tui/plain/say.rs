@@ -6,6 +6,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
+use super::shell::Shell;
 use crate::app::ui::Exit;
 use crate::cell::plain::spoken;
 
@@ -191,12 +192,23 @@ impl Plain {
             ToolEvent::ShellStarted { line } if line.waits => {
                 self.say(&format!("Shell: {} is waiting for the previous command", line.line));
             }
-            ToolEvent::ShellStarted { .. } => {}
-            ToolEvent::ShellLine { line, output, exit, .. } => {
-                let exit = exit.map_or_else(String::new, |n| format!(" (exit {n})"));
-                self.say(&format!("Shell: {line}{exit}\n{output}"));
+            ToolEvent::ShellStarted { line } => {
+                self.say(&format!("Shell: {} is running. Ctrl-C stops it.", line.line));
+                self.shell = Some(Shell::new(&line.call_id, self.clock.mono()));
             }
-            ToolEvent::ToolProgress { .. } => {}
+            ToolEvent::ShellLine { call_id, line, output, exit, .. } => {
+                let shell = self.shell.take_if(|s| s.id == *call_id);
+                let exit = exit.map_or_else(String::new, |n| format!(" (exit {n})"));
+                // What was read out while it ran is not read out again.
+                let rest = shell.filter(|s| s.read_out).map_or_else(|| output.clone(), |s| s.partial);
+                self.say(&format!("Shell: {line}{exit}\n{rest}"));
+            }
+            ToolEvent::ToolProgress { call_id, text } => {
+                let shell = self.shell.as_mut().filter(|s| s.id == *call_id);
+                if let Some(lines) = shell.and_then(|s| s.push(text)) {
+                    self.say(&lines);
+                }
+            }
         }
     }
 

@@ -475,3 +475,36 @@ fn workflows_are_told_in_lines_and_steered_by_words() {
     };
     assert_eq!(r.plain.waiting(), [CommandBody::Agent(retry)]);
 }
+
+#[test]
+fn a_line_of_the_persons_own_is_heard_while_it_runs() {
+    use tiller_protocol::event::ToolEvent;
+    use tiller_protocol::view::ShellLineView;
+    let mut r = Reader::new();
+    let line = ShellLineView { call_id: "l1".into(), line: "npm run dev".into(), shared: true, waits: false };
+    r.event(EventBody::Tool(ToolEvent::ShellStarted { line }));
+    assert!(r.text().contains("Shell: npm run dev is running"), "{}", r.text());
+    for text in ["ready on po", "rt 3000\nwatching", " files"] {
+        r.event(EventBody::Tool(ToolEvent::ToolProgress { call_id: "l1".into(), text: text.into() }));
+    }
+    assert!(r.text().contains("ready on port 3000\n") && !r.text().contains("watching"), "{}", r.text());
+    r.clock.advance(Duration::from_secs(20));
+    r.plain.still();
+    assert!(r.text().contains("still running, 20 s"), "{}", r.text());
+    let ended = |call_id: &str, output: &str| ToolEvent::ShellLine {
+        line: "npm run dev".into(),
+        output: output.into(),
+        exit: Some(1),
+        shared: true,
+        call_id: call_id.into(),
+    };
+    r.event(EventBody::Tool(ended("l1", "ready on port 3000\nwatching files")));
+    assert!(r.text().ends_with("Shell: npm run dev (exit 1)\nwatching files\n"), "{}", r.text());
+    assert_eq!(r.text().matches("port 3000").count(), 1, "{}", r.text());
+    r.clock.advance(Duration::from_secs(20));
+    r.plain.still();
+    assert_eq!(r.text().matches("still running").count(), 1, "it has ended");
+    // One of which nothing came while it ran is read out at its end.
+    r.event(EventBody::Tool(ended("l2", "all of it")));
+    assert!(r.text().ends_with("all of it\n"), "{}", r.text());
+}

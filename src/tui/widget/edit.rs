@@ -14,6 +14,8 @@ const CHIP0: u32 = 0xF_0000;
 pub const CHIPS: u32 = 4096;
 /// Steps of undo that are kept.
 const UNDO: usize = 200;
+/// Bytes of text that the steps of undo keep together.
+const UNDO_BYTES: usize = 32 << 20;
 /// Killed texts that are kept.
 const KILLS: usize = 30;
 
@@ -52,6 +54,7 @@ pub struct Edit {
     last: Last,
     /// Edits belong to one step of undo; `true`: that step is saved already.
     group: Option<bool>,
+    wrapped: rows::Wrapped,
 }
 
 /// One visual row: its bytes, without the newline that ends it.
@@ -423,7 +426,9 @@ impl Edit {
         self.group = self.group.map(|_| true);
         if own {
             self.undo.push((self.text.clone(), self.caret));
-            if self.undo.len() > UNDO {
+            let size = |undo: &[(String, usize)]| undo.iter().map(|(text, _)| text.len()).sum::<usize>();
+            let much = |undo: &[(String, usize)]| undo.len() > UNDO || size(undo) > UNDO_BYTES;
+            while self.undo.len() > 1 && much(&self.undo) {
                 self.undo.remove(0);
             }
         }

@@ -83,7 +83,7 @@ fn undo_takes_a_typed_word_back_at_once_and_redo_brings_it_again() {
 #[test]
 fn wraps_behind_spaces_and_counts_wide_letters_as_two() {
     let rows = |t: &str, w| {
-        buffer(t).rows(w, &none).into_iter().map(|r| t.replace('|', "")[r].to_owned()).collect::<Vec<_>>()
+        buffer(t).rows(w, &none).iter().cloned().map(|r| t.replace('|', "")[r].to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(rows("hello wide world", 8), ["hello ", "wide ", "world"]);
     assert_eq!(rows("abcdefghij", 4), ["abcd", "efgh", "ij"]);
@@ -137,4 +137,58 @@ proptest! {
             prop_assert!(row < rows.len() && col <= width + widest);
         }
     }
+}
+
+/// A key in a large text wraps the lines that it changes, and the rows are as if all of it had been wrapped.
+#[test]
+fn a_key_in_a_large_text_wraps_what_it_changes() {
+    use crate::widget::edit::rows::WRAPPED;
+    let line = "a line of words that is wrapped at this width, with \u{e9} and \u{6f22}\u{5b57} in it\n";
+    let mut e = Edit::with(&line.repeat(15_000));
+    assert!(e.text().len() > 1_000_000);
+    let label = |c: char| chip_number(c).map(|n| format!("[chip {n}]"));
+    let _ = e.rows(40, &label);
+    let before = WRAPPED.get();
+    e.set_caret(line.len() * 7_000 + 10);
+    e.insert("x");
+    for _ in 0..3 {
+        let _ = e.rows(40, &label);
+    }
+    assert!(WRAPPED.get() - before < 1_000, "{}", WRAPPED.get() - before);
+    // Whatever is done, and wherever.
+    let whole = |e: &Edit| Edit::with(e.text()).rows(40, &label);
+    let act = |e: &mut Edit, n: usize| match n % 8 {
+        0 => e.insert("word "),
+        1 => e.insert("\n"),
+        2 => e.delete_back(),
+        3 => e.insert_chip(u32::try_from(n % 3).unwrap()),
+        4 => e.delete_forward(),
+        5 => e.kill_to_end(),
+        6 => e.undo(),
+        _ => e.insert("\u{6f22}\n\n\u{5b57}"),
+    };
+    let mut e = Edit::with(&line.repeat(300));
+    for n in 0..200 {
+        let len = e.text().len();
+        e.set_caret([0, len, len / 2, n * 97 % (len + 1), n * 7919 % (len + 1)][n % 5]);
+        act(&mut e, n * 31 + n / 7);
+        assert_eq!(e.rows(40, &label), whole(&e), "step {n}");
+    }
+    let wider = Edit::with(e.text()).rows(61, &label);
+    assert_eq!(e.rows(61, &label), wider, "at another width");
+    let longer = |c: char| chip_number(c).map(|n| format!("[a chip with a longer label {n}]"));
+    let relabelled = Edit::with(e.text()).rows(61, &longer);
+    assert_eq!(e.rows(61, &longer), relabelled, "with other labels");
+}
+
+#[test]
+fn undo_keeps_so_much_text_and_no_more() {
+    let mut e = Edit::with(&"0123456789".repeat(300_000));
+    for _ in 0..40 {
+        e.insert("\n\n");
+    }
+    let kept: usize = e.undo.iter().map(|(text, _)| text.len()).sum();
+    assert!(kept <= 32 << 20 && e.undo.len() > 5, "{kept} {}", e.undo.len());
+    e.undo();
+    assert!(e.text().len() < 3_000_080);
 }

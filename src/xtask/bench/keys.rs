@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place, squash};
@@ -92,6 +92,32 @@ pub(crate) fn rested(b: &Bench, out: &mut Figures) -> Result<()> {
         let p95 = if entries == 2_000 { 0.5 } else { 0.9 };
         rows(out, &format!("{entries} entries"), &keys(&mut desk, count)?, p95);
         out.note(format!("PSS with {entries} entries"), process::pss(desk.pid), Unit::Mib);
+    }
+    Ok(())
+}
+
+/// Keys in a composer with much in it: a picture of 8 MB, a megabyte of text.
+pub(crate) fn full(b: &Bench, out: &mut Figures) -> Result<()> {
+    let line = "A line of words in a long draft, as a log or a file that was put in whole.\n";
+    let text = serde_json::json!({"message": {"text": line.repeat((1 << 20) / line.len())}});
+    let picture = serde_json::json!({"message": {"text": "[image 1]", "attachments": [{
+        "kind": "image", "label": "[image 1]", "media_type": "image/png", "data": "QUJD".repeat((8 << 20) / 3),
+        "width": 4000, "height": 3000,
+    }]}});
+    for (what, draft) in [("an 8 MB picture", picture), ("1 MB of text", text)] {
+        let place = Place::new(&b.binary, &b.model)?;
+        let mut desk = place.open(&[])?.ready()?;
+        desk.term.keys("words");
+        desk.until("words")?;
+        desk.settle(Duration::from_millis(1500));
+        drop(desk);
+        // Its draft comes back at the next start.
+        let file = place.draft().context("the draft was not written")?;
+        std::fs::write(&file, draft.to_string())?;
+        let typed = keys(&mut place.open(&[])?.ready()?, b.pick(200, 60))?;
+        out.add(format!("key echo p50, with {what}"), at(&typed.echo, 0.5), Unit::Ms, 0.5);
+        out.note(format!("key echo p95, with {what}"), at(&typed.echo, 0.95), Unit::Ms);
+        out.note(format!("CPU per key, with {what}"), typed.cpu, Unit::Ms);
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `bench-echo-ID` | `DONE-ID` |
 //! | `bench-stream-N-MS-ID` | N tokens of Markdown, MS milliseconds apart, then `DONE-ID` |
+//! | `bench-output-N-ID` | a shell call that prints N lines, 50 ms apart, then `DONE-ID` |
 //! | `bench-tools-N-ID` | a shell call `true`, N times, then `DONE-ID` |
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,11 +33,11 @@ impl Model {
                 return Reply::script(Wire::Anthropic, &Script::new().text("A title"));
             };
             mine.lock().unwrap_or_else(PoisonError::into_inner).push((at, n));
-            if let Asked::Tools { count, .. } = asked
-                && calls < count
+            if let Asked::Tools { count, command, .. } = &asked
+                && calls < *count
             {
                 calls += 1;
-                let args = json!({"command": "true"});
+                let args = json!({"command": command});
                 return Reply::script(
                     Wire::Anthropic,
                     &Script::new().call(&format!("c{n}"), "terminal", args),
@@ -70,7 +71,7 @@ impl Model {
 enum Asked {
     Echo { id: String },
     Stream { tokens: usize, ms: u64, id: String },
-    Tools { count: usize, id: String },
+    Tools { count: usize, command: String, id: String },
 }
 
 impl Asked {
@@ -88,7 +89,14 @@ impl Asked {
             ["stream", n, ms, id] => {
                 Some(Self::Stream { tokens: n.parse().ok()?, ms: ms.parse().ok()?, id: id.into() })
             }
-            ["tools", n, id] => Some(Self::Tools { count: n.parse().ok()?, id: id.into() }),
+            ["tools", n, id] => {
+                Some(Self::Tools { count: n.parse().ok()?, command: "true".into(), id: id.into() })
+            }
+            ["output", n, id] => {
+                let n: usize = n.parse().ok()?;
+                let command = format!("for i in $(seq {n}); do echo output $i of {n}; sleep 0.05; done");
+                Some(Self::Tools { count: 1, command, id: id.into() })
+            }
             _ => None,
         }
     }

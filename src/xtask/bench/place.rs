@@ -77,6 +77,23 @@ impl Place {
         self.dir.path().join("home/tiller/data/tiller.db")
     }
 
+    /// Where the drafts of the composer are, once one was written.
+    pub(crate) fn draft(&self) -> Option<PathBuf> {
+        let mut folders = vec![self.dir.path().join("home/tiller")];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()) {
+                let json = path.extension().is_some_and(|e| e == "json");
+                if json && path.components().any(|c| c.as_os_str() == "drafts") {
+                    return Some(path);
+                }
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        None
+    }
+
     fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
         let mut c = Command::new(program);
         c.args(args).env_clear().envs(self.env.iter().cloned()).current_dir(self.dir.path().join("work"));
@@ -156,6 +173,23 @@ impl Desk {
             pause(Duration::from_millis(2));
         }
         Ok(Instant::now())
+    }
+
+    /// Waits for text on the screen, squashed.
+    pub(crate) fn until_squashed(&self, text: &str) -> Result<()> {
+        self.until_so(|screen| squash(screen).contains(text)).with_context(|| format!("waiting for {text:?}"))
+    }
+
+    /// Waits for a screen.
+    pub(crate) fn until_so(&self, is: impl Fn(&str) -> bool) -> Result<()> {
+        let end = Instant::now() + LIMIT;
+        while !is(&self.term.screen()) {
+            if Instant::now() > end {
+                bail!("it was never seen; the screen was:\n{}", self.term.screen());
+            }
+            pause(Duration::from_millis(2));
+        }
+        Ok(())
     }
 
     /// Waits until nothing was written for `quiet`, at most ten times as long.

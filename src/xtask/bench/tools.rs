@@ -39,6 +39,22 @@ pub(crate) fn calls(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
+/// A command that says something twenty times a second.
+pub(crate) fn outputs(b: &Bench, out: &mut Figures) -> Result<()> {
+    let place = Place::new(&b.binary, &b.model)?;
+    let mut desk = place.open(&[])?.ready()?;
+    let (id, count) = (b.id(), b.pick(400, 100));
+    desk.submit(&format!("bench-output-{count}-{id} "));
+    let from = desk.until("output 20 of")?;
+    let before = process::cpu_ms(desk.pid);
+    desk.until(&format!("output {} of", count - 10))?;
+    let (cpu, wall) =
+        (process::since(&process::cpu_ms(desk.pid), &before), from.elapsed().as_secs_f64() * 1e3);
+    out.add("20 tool outputs a second: CPU (percent of one)", 100.0 * cpu / wall, Unit::Plain, 3.0);
+    desk.until(&format!("DONE-{id}"))?;
+    Ok(())
+}
+
 /// A request as a list that may only grow at its end: tools, system prompt, blocks of messages. Cache
 /// marks move along and are left out.
 fn parts(body: &Value) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! The tools that a program of another vendor uses: as calls with their output and the files that they change.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_external::ToolUse;
@@ -10,7 +11,9 @@ use tiller_protocol::{ChangeKind, EntryBody, EventBody, Part, StopReason, ToolCa
 use super::Open;
 use crate::context::clean;
 use crate::core::Core;
+use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::crew::msg::ExternalMsg;
 
 /// Bytes of a tool's output that are kept.
 const OUTPUT: usize = 30_000;
@@ -72,8 +75,44 @@ impl Core {
     /// Output of a call: what is new of it.
     pub(super) fn outside_progress(&mut self, id: String, text: &str) {
         self.outside_show(&id);
+        if text.is_empty() {
+            return;
+        }
+        let w = Arc::clone(&self.w);
+        let Some(o) = self.outside() else { return };
+        let Some(open) = o.open.get_mut(&id) else {
+            // It has no beginning, and so no end.
+            let text = self.redact(text);
+            return self.outside_output(id, text);
+        };
+        let words = open.words.get_or_insert_with(|| clean::Stream::new(&w.redact, &w.growing));
+        let (text, rest) = (words.push(text), words.has_rest());
+        open.pieces += 1;
+        let piece = open.pieces;
+        self.outside_output(id.clone(), text);
+        if rest && let Some(turn) = self.live.as_ref().map(|l| l.no) {
+            let tx = self.tx.clone();
+            self.spawn(async move {
+                tokio::time::sleep(clean::QUIET).await;
+                // The engine may have ended.
+                let _ = tx.send(Msg::External(ExternalMsg::OutputRests { turn, call: id, piece })).await;
+            });
+        }
+    }
+
+    /// Nothing came for a moment after piece number `piece`: a prompt that waits for an answer is to be seen.
+    pub(crate) fn outside_rests(&mut self, id: String, piece: u64) {
+        let Some(open) = self.outside().and_then(|o| o.open.get_mut(&id)) else { return };
+        if open.pieces == piece
+            && let Some(text) = open.words.as_mut().map(clean::Stream::pause)
+        {
+            self.outside_output(id, text);
+        }
+    }
+
+    fn outside_output(&mut self, id: String, text: String) {
         if !text.is_empty() {
-            let (place, text) = (self.place(), self.redact(text));
+            let place = self.place();
             self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
         }
     }
@@ -109,12 +148,15 @@ impl Core {
 
     pub(super) fn outside_result(
         &mut self,
-        open: Open,
+        mut open: Open,
         outcome: ToolOutcome,
         output: String,
         display: Option<Display>,
         seconds: f64,
     ) {
+        if let Some(rest) = open.words.as_mut().map(clean::Stream::finish) {
+            self.outside_output(open.tool.id.clone(), rest);
+        }
         let tool = open.tool;
         if !open.asked {
             self.outside_unasked(&tool, outcome, seconds);

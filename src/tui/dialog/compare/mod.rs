@@ -338,7 +338,10 @@ impl Panel for Compare {
     fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
         self.stale = true;
         match rung {
-            Rung::Popup => self.typing = None,
+            Rung::Popup => {
+                let kept = self.typing.take().and_then(|edit| super::words::keep(edit.text()));
+                return Reply::Done(kept.into_iter().collect());
+            }
             Rung::Layer if matches!(self.ran, Ran::Running(_)) => {
                 return Reply::Done(vec![Self::stop(), Effect::Pop]);
             }

@@ -59,6 +59,11 @@ impl Source for Files {
         self.rows.iter().map(item).collect()
     }
 
+    /// Its agents begin to work.
+    fn decides(&self, _item: &Item) -> bool {
+        true
+    }
+
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
         let start = AgentCommand::Workflow { name: item.id.clone() };
         let mut then = vec![Effect::Send(CommandBody::Agent(start))];

@@ -9,7 +9,11 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.all", "all calls", "Unfold replies and tool calls everywhere, or fold them"),
     ActionSpec::key_only("tree.only", "filter", "Filter: checkpoints, branches with changes, errors, all"),
     ActionSpec::key_only("tree.agent", "agent", "Filter by agent: one, the next, all"),
-    ActionSpec::key_only("tree.archived", "archived", "Show or hide archived branches and sessions"),
+    ActionSpec::key_only(
+        "tree.archived",
+        "archived",
+        "Show or hide archived branches and sessions, and those of `tiller exec`",
+    ),
     ActionSpec::key_only("tree.everywhere", "all projects", "Sessions of all projects, or of this one"),
     ActionSpec::key_only("tree.preview", "preview", "Show or hide what the entry says and changed"),
     ActionSpec::key_only("tree.side_down", "preview down", "Scroll the preview down"),

@@ -275,6 +275,9 @@ impl Browser {
         if self.everywhere && !tree.nested {
             notes.push_str(&format!("  {}", brief(&tree.project)));
         }
+        if tree.exec {
+            notes.push_str("  exec");
+        }
         if tree.trashed {
             notes.push_str("  in the trash");
         } else if tree.archived {

@@ -31,6 +31,8 @@ pub(super) struct Tree {
     pub entries: u64,
     pub cost: Option<Cost>,
     pub archived: bool,
+    /// A run of `tiller exec`: shown with what is archived.
+    pub exec: bool,
     /// It was thrown away from here: the row stays until the list is read again, so that the same key takes it back.
     pub trashed: bool,
     pub open_in: bool,
@@ -130,6 +132,7 @@ impl Forest {
             let own = std::process::id().to_string();
             let elsewhere = s.open_in.as_ref().is_some_and(|pid| *pid != own);
             (tree.archived, tree.open_in, tree.trashed) = (s.archived, elsewhere, false);
+            tree.exec = s.exec;
             self.roots.push(n);
         }
     }
@@ -200,7 +203,8 @@ impl Forest {
         for n in &self.roots {
             let tree = &self.trees[*n as usize];
             let named = words.is_empty() || tree.title.to_lowercase().contains(&words);
-            if (tree.archived && !filter.archived) || !(named || tree.found > 0 || self.below(tree)) {
+            let away = tree.archived || tree.exec;
+            if (away && !filter.archived) || !(named || tree.found > 0 || self.below(tree)) {
                 continue;
             }
             self.session(*n, 0, filter, &mut rows);
@@ -283,6 +287,7 @@ fn fresh(session: SessionId) -> Tree {
         entries: 0,
         cost: None,
         archived: false,
+        exec: false,
         trashed: false,
         open_in: false,
         nested: false,

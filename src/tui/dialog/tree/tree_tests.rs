@@ -429,3 +429,20 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     serve(&mut r);
     assert!(r.screen().contains("words of entry 10"), "{}", r.screen());
 }
+
+#[test]
+fn runs_of_exec_are_shown_on_demand_and_marked() {
+    let mut r = Robot::new(118, 25);
+    r.app.model.session.summary = Some(summary(1, "retry work", 0));
+    r.run("ctrl-x T");
+    let mut hook = summary(4, "a hook ran", 1);
+    hook.exec = true;
+    let rows = vec![summary(1, "retry work", 0), hook];
+    let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
+    r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: rows })));
+    serve(&mut r);
+    assert!(!r.screen().contains("a hook ran"), "{}", r.screen());
+    r.run("A");
+    serve(&mut r);
+    assert!(r.screen().contains("a hook ran  exec"), "{}", r.screen());
+}

@@ -405,6 +405,7 @@ fn its_question_is_answered_from_here_and_the_next_one_is_a_key_away() {
             allow_freetext: false,
             multiple: false,
             default: None,
+            decides: Vec::new(),
         };
         let id = tiller_protocol::AskId::fresh(&ids, START);
         let ask = tiller_protocol::Ask { id, agent: AgentId(agent.into()), call: None, body };

@@ -52,7 +52,13 @@ impl Content {
     pub(crate) fn message(&self) -> Message {
         let mut text = String::with_capacity(self.edit.text().len());
         let mut attachments = Vec::new();
-        for c in self.edit.text().chars() {
+        let mut rest = self.edit.text();
+        // Each chip begins with this byte; text without one, which may be a megabyte, is copied at once.
+        while rest.as_bytes().contains(&0xF3)
+            && let Some(at) = rest.bytes().position(|b| b == 0xF3)
+        {
+            let Some(c) = rest[at..].chars().next() else { break };
+            text.push_str(&rest[..at]);
             match chip_number(c).and_then(|n| self.attachments.get(n as usize)) {
                 Some(a) => {
                     text.push_str(a.label());
@@ -60,11 +66,14 @@ impl Content {
                 }
                 None => text.push(c),
             }
+            rest = &rest[at + c.len_utf8()..];
         }
+        text.push_str(rest);
         for (word, path, lines) in self.mentioned() {
             attachments.push(Attachment::File { label: word, path, lines });
         }
-        Message { text: text.trim_end().to_owned(), attachments, ..Message::default() }
+        text.truncate(text.trim_end().len());
+        Message { text, attachments, ..Message::default() }
     }
 
     /// Mentions in the text: the word, the path, the line range.

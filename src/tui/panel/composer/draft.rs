@@ -345,6 +345,32 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_is_read_once_for_its_name_however_often_the_draft_is_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        let data: std::sync::Arc<str> = "A".repeat(200_000).into();
+        let picture = tiller_protocol::Attachment::Image {
+            label: "[image 1]".into(),
+            media_type: "image/png".into(),
+            data,
+            width: 1,
+            height: 1,
+        };
+        let draft = |text: &str| Draft {
+            message: Message { attachments: vec![picture.clone()], ..Message::text(text) },
+            ..Draft::default()
+        };
+        let before = pictures::HASHED.get();
+        for text in ["one", "one two", "one two three"] {
+            let draft = draft(text);
+            draft.to_file(&path).unwrap();
+            draft.sweep(&path);
+        }
+        assert_eq!(pictures::HASHED.get() - before, 1);
+        assert_eq!(pictures::stored(&path).len(), 1);
+    }
+
+    #[test]
     fn a_draft_of_an_older_program_holds_its_pictures() {
         let dir = tempfile::tempdir().unwrap();
         let data = "QUJD".repeat(10_000);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tiller_protocol::{Attachment, Message};
 
@@ -22,6 +22,8 @@ const ENDING: &str = "picture";
 /// # Errors
 /// When a file cannot be written.
 pub(super) fn store<'a>(path: &Path, messages: impl Iterator<Item = &'a mut Message>) -> io::Result<()> {
+    // Also where the draft has no picture any more: what is known of the last one keeps its memory.
+    drop(hashes());
     for data in messages.flat_map(pictures).filter(|data| data.len() > SMALL) {
         let name = name(path, data);
         let file = path.with_file_name(&name);
@@ -65,11 +67,41 @@ pub(super) fn stored(path: &Path) -> Vec<PathBuf> {
 }
 
 /// `DRAFT-LENGTH-HASH.picture`.
-fn name(path: &Path, data: &str) -> String {
-    let mut hash = DefaultHasher::new();
-    data.hash(&mut hash);
+fn name(path: &Path, data: &Arc<str>) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    format!("{stem}-{}-{:016x}.{ENDING}", data.len(), hash.finish())
+    format!("{stem}-{}-{:016x}.{ENDING}", data.len(), hash(data))
+}
+
+/// The hashes of pictures that are in use: a draft is saved after each pause in the typing, and its pictures stay the
+/// same. A place in memory is not used again as long as it has an entry here.
+static HASHES: Mutex<Vec<(Weak<str>, u64)>> = Mutex::new(Vec::new());
+
+#[cfg(test)]
+thread_local! {
+    /// How many pictures this thread has read for their hash.
+    pub(super) static HASHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+fn hash(data: &Arc<str>) -> u64 {
+    let place = Arc::downgrade(data);
+    let known = |all: &[(Weak<str>, u64)]| all.iter().find(|(p, _)| p.ptr_eq(&place)).map(|(_, hash)| *hash);
+    if let Some(hash) = known(&hashes()) {
+        return hash;
+    }
+    #[cfg(test)]
+    HASHED.set(HASHED.get() + 1);
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    let hash = hasher.finish();
+    hashes().push((place, hash));
+    hash
+}
+
+/// The table, without pictures that are gone.
+fn hashes() -> MutexGuard<'static, Vec<(Weak<str>, u64)>> {
+    let mut all = HASHES.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|(place, _)| place.strong_count() > 0);
+    all
 }
 
 /// Whether a name is that of a picture of the draft `path`, and no way out of its folder.

@@ -224,6 +224,7 @@ fn nothing_opens_over_who_types_and_stopping_asks() {
         allow_freetext: false,
         multiple: false,
         default: None,
+        decides: Vec::new(),
     };
     let id = tiller_protocol::AskId::fresh(&tiller_protocol::SeqIds::default(), crate::testing::START);
     let ask = tiller_protocol::Ask { id, agent: AgentId("main/a1".into()), call: None, body };
