@@ -86,6 +86,11 @@ impl Reply {
         self.shown
     }
 
+    /// Whether no block of it has begun.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Whether the server took the request, and so will charge for it.
     pub fn begun(&self) -> bool {
         self.begun
