@@ -175,7 +175,12 @@ impl SideCall {
             }
         };
         while let Some(chunk) = stream.next().await {
-            books.push(chunk?);
+            let chunk = chunk.inspect_err(|e| {
+                // An answer that was no reply costs nothing.
+                let refused = matches!(e, ProviderError::Rejected(_) | ProviderError::Auth(_));
+                books.refused = refused && books.parts.is_empty() && books.counted == Usage::default();
+            })?;
+            books.push(chunk);
             if books.parts.stop.is_some() {
                 break;
             }

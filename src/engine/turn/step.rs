@@ -253,12 +253,12 @@ impl Turn {
             return self.back_off(error, self.limits.attempts, discard, out);
         }
         let why = error.to_string();
-        let begun = self.reply.begun();
+        let charged = self.reply.charged(&error);
         let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         // A call of a reply that was cut is never run, so it must not stand in the history either.
         drop_calls(&mut blocks, |_| true);
         self.text = text_of(&blocks);
-        if begun {
+        if charged {
             append_reply(blocks, StopReason::Cut(why), used, out);
         }
         self.finish(TurnStatus::Failed, Some(notices::provider(&error)), out);
