@@ -189,6 +189,10 @@ impl SideCall {
         let Some(stop) = whole.stop else {
             return Err(ProviderError::Network("the reply was cut off".into()));
         };
+        // What a model says in place of an answer is none.
+        if let StopReason::Refusal(why) = &stop {
+            return Err(ProviderError::Rejected(crate::bus::notices::refusal(why).message));
+        }
         let thought =
             whole.blocks.iter().any(|b| matches!(b, Block::Thinking { .. } | Block::Redacted { .. }));
         let texts: Vec<String> = whole

@@ -188,9 +188,7 @@ impl Core {
             }
             self.prune_asks();
         }
-        // The inbox is no longer read from here on: senders must not wait for room.
-        drop(inbox);
-        self.end().await;
+        self.end(inbox).await;
     }
 
     fn message(&mut self, msg: Msg) {
