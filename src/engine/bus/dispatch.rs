@@ -127,8 +127,8 @@ impl Core {
             "this session is open read-only"
         } else if self.occupied() {
             "a turn is running: compact when it has ended"
-        } else if let Some(over) = self.budget.over(self.spent) {
-            return self.refuse(client, cause, over.notice());
+        } else if let Err(notice) = self.may_ask(&self.summariser()) {
+            return self.refuse(client, cause, notice);
         } else {
             return self.compact(None, false, 1, focus, Some((client, cause)));
         };

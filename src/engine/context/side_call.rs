@@ -19,6 +19,7 @@ use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::money::Left;
 
 /// Tokens that a model which thinks first gets for that, beside those of its answer.
 const THINKING: u64 = 16_000;
@@ -71,6 +72,8 @@ pub(crate) struct SideCall {
     /// Factor for waits; tests shorten them.
     scale: f64,
     counts: tokens::Calibration,
+    /// What limits leave for it.
+    left: Left,
 }
 
 impl Core {
@@ -87,6 +90,7 @@ impl Core {
             longest_wait: self.longest_wait(),
             scale: self.w.retry,
             counts: tokens::Calibration::of(&request::live(&self.s.path)),
+            left: self.left_beside(self.tier_of(model)),
         }
     }
 
@@ -167,6 +171,10 @@ impl SideCall {
             cache_key: format!("{}-side", self.session),
         };
         let mut books = Books::new(self, asked);
+        if let Some(why) = self.left.refuses(self.counts.read(asked), &self.info) {
+            books.refused = true;
+            return Err(ProviderError::Rejected(why));
+        }
         let mut stream = match self.provider.stream(request).await {
             Ok(stream) => stream,
             Err(e) => {

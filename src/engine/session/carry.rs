@@ -41,10 +41,8 @@ impl Core {
             Some(Notice::new(NoticeKind::User, "this session is open read-only"))
         } else if self.occupied() {
             Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
-        } else if !demo && self.budget.over(self.spent).is_some() {
-            Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
         } else {
-            None
+            self.may_ask(&model).err()
         };
         let provider = match (why, self.provider(&model)) {
             (Some(why), _) => return self.refuse(client, cause, why),
