@@ -30,6 +30,8 @@ pub(crate) enum SideMsg {
     Spent(Box<Spent>),
     /// A request waits before it is tried again; `None`: the wait is over.
     Waits(Option<Wait>),
+    /// A server refused a request of about so many tokens as too long, in these words.
+    TooLong { model: ModelRef, said: String, request: u64 },
 }
 
 /// What a request used.
@@ -107,6 +109,7 @@ impl Core {
                 let ticket = self.w.store.record_call(session, call);
                 self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
             }
+            SideMsg::TooLong { model, said, request } => self.learn_window(&model, &said, request),
             SideMsg::Waits(wait) => {
                 let event = match wait {
                     Some(Wait { attempt, of, wait, why }) => {
@@ -179,6 +182,12 @@ impl SideCall {
             Ok(stream) => stream,
             Err(e) => {
                 books.refused = true;
+                if let ProviderError::TooLong(said) = &e {
+                    let (model, said) = (self.model.clone(), said.clone());
+                    let msg = SideMsg::TooLong { model, said, request: self.counts.read(asked) };
+                    // What is not learned now is learned the next time.
+                    let _ = self.tx.try_send(Msg::Side(msg));
+                }
                 return Err(e);
             }
         };

@@ -4,12 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use tiller_protocol::ModelRef;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tiller_protocol::{ModelRef, Time};
 use tiller_store::Store;
 
 use crate::core::Core;
 
-/// The fact of the store that holds them: a JSON object from `provider/model` to tokens.
+/// The fact of the store that holds them: a JSON object from `provider/model` to what was learned.
 const KEY: &str = "windows";
 /// No model has a smaller window, and none a larger one: other numbers of a message are something else.
 const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
@@ -34,30 +36,54 @@ const BEFORE: &[&str] = &[
 /// What stands right behind it.
 const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
 
-/// In tokens, by model. Shared by all agents of the process.
+/// Milliseconds for which a window counts as known: servers are set up anew.
+const AGE: i64 = 30 * 24 * 3600 * 1000;
+
+/// What a server's refusal said of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Learned {
+    /// The window in tokens.
+    tokens: u64,
+    /// The window that was stated for the model then. Where another one is stated now, the person has corrected it.
+    stated: Option<u64>,
+    time: Time,
+}
+
+/// By model. Shared by all agents of the process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Windows(Arc<RwLock<BTreeMap<String, u64>>>);
+pub(crate) struct Windows(Arc<RwLock<BTreeMap<String, Learned>>>);
 
 impl Windows {
     /// Reads what earlier sessions learned. Reads the store: blocks. What cannot be read is learned anew.
     pub(crate) fn load(&self, store: &Store) {
-        let known = store.meta(KEY).ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known.unwrap_or_default();
+        let text = store.meta(KEY).ok().flatten().unwrap_or_default();
+        let known: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap_or_default();
+        let known = known.into_iter().filter_map(|(m, v)| Some((m, serde_json::from_value(v).ok()?)));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known.collect();
     }
 
     /// The window of a model, where one was learned that is smaller than `stated`.
-    pub(crate) fn narrowed(&self, model: &ModelRef, stated: Option<u64>) -> Option<u64> {
+    pub(crate) fn narrowed(&self, model: &ModelRef, stated: Option<u64>, now: Time) -> Option<u64> {
         let learned = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&model.0).copied();
-        match (learned, stated) {
+        let holds = |l: &Learned| l.stated == stated && now.millis().saturating_sub(l.time.millis()) < AGE;
+        match (learned.filter(holds).map(|l| l.tokens), stated) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
 
-    /// Keeps a window. False: it was known.
-    fn learn(&self, model: &ModelRef, tokens: u64) -> bool {
+    fn learn(&self, model: &ModelRef, learned: Learned) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(model.0.clone(), learned);
+    }
+
+    /// The server took a request of so many tokens. True: a smaller window was learned, and is forgotten.
+    fn took(&self, model: &ModelRef, tokens: u64) -> bool {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(model.0.clone(), tokens) != Some(tokens)
+        let wrong = known.get(&model.0).is_some_and(|l| l.tokens < tokens);
+        if wrong {
+            known.remove(&model.0);
+        }
+        wrong
     }
 
     fn as_json(&self) -> Option<String> {
@@ -66,19 +92,31 @@ impl Windows {
 }
 
 impl Core {
-    /// The server refused a request of about `request` tokens as too long, in these words.
-    pub(crate) fn learn_window(&mut self, said: &str, request: u64) {
-        let model = self.s.model.clone();
-        let stated = self.model_info(&model).window;
-        // Without a number in its words the request itself is the only measure; a known window is a better one.
-        let told = told(said).or(stated.is_none().then_some(request / 10 * 9));
-        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && stated.is_none_or(|s| *t < s)) else {
+    /// The server refused a request of about `request` tokens to `model` as too long, in these words.
+    pub(crate) fn learn_window(&mut self, model: &ModelRef, said: &str, request: u64) {
+        let known = self.model_info(model).window;
+        // Without a number in its words the request itself is the only measure; a known window is a better one, and
+        // what has too many bytes may have few tokens.
+        let guess = known.is_none() && !said.contains("(413)");
+        let told = told(said).or(guess.then_some(request / 10 * 9));
+        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
             return;
         };
-        if self.w.windows.learn(&model, tokens) {
-            // Where it cannot be kept, it is learned again.
-            drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
+        let stated = self.stated_info(model).window;
+        self.w.windows.learn(model, Learned { tokens, stated, time: self.w.clock.now() });
+        self.keep_windows();
+    }
+
+    /// The server took a request to `model` that it counted as so many tokens.
+    pub(crate) fn window_took(&mut self, model: &ModelRef, tokens: u64) {
+        if self.w.windows.took(model, tokens) {
+            self.keep_windows();
         }
+    }
+
+    fn keep_windows(&self) {
+        // Where it cannot be kept, it is learned again.
+        drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
     }
 }
 
@@ -129,12 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn a_learned_window_only_narrows() {
-        let (windows, model) = (Windows::default(), ModelRef("local/m".into()));
-        assert_eq!(windows.narrowed(&model, Some(9000)), Some(9000));
-        assert!(windows.learn(&model, 4096));
-        assert!(!windows.learn(&model, 4096));
-        assert_eq!(windows.narrowed(&model, None), Some(4096));
-        assert_eq!(windows.narrowed(&model, Some(2000)), Some(2000));
+    fn a_learned_window_narrows_until_it_is_corrected_refuted_or_old() {
+        let (windows, model, time) = (Windows::default(), ModelRef("local/m".into()), Time(1_000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
+        windows.learn(&model, Learned { tokens: 4096, stated: None, time });
+        assert_eq!(windows.narrowed(&model, None, time), Some(4096));
+        assert_eq!(windows.narrowed(&model, Some(2000), time), Some(2000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000), "the person states one now");
+        let month = Time(time.0 + AGE);
+        assert_eq!(windows.narrowed(&model, None, month), None);
+        windows.learn(&model, Learned { tokens: 4096, stated: Some(9000), time });
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(4096));
+        assert!(!windows.took(&model, 4096));
+        assert!(windows.took(&model, 5000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
     }
 }

@@ -98,9 +98,15 @@ impl Core {
         self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
     }
 
+    /// What the configuration and the built-in list state of a model.
+    pub(crate) fn stated_info(&self, model: &ModelRef) -> ModelInfo {
+        models::lookup(model.provider(), model.model(), &self.w.config())
+    }
+
+    /// The same, with what its server has said.
     pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
-        let mut info = models::lookup(model.provider(), model.model(), &self.w.config());
-        info.window = self.w.windows.narrowed(model, info.window);
+        let mut info = self.stated_info(model);
+        info.window = self.w.windows.narrowed(model, info.window, self.w.clock.now());
         info
     }
 
