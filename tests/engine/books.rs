@@ -253,6 +253,126 @@ async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     let mut rig = place.start(&fake).await;
     assert_eq!(rig.snapshot().await.agents[0].window, Some(6144), "another session");
     rig.quit().await;
+    // The person says what it is since the server was set up anew.
+    let stated = |p: &mut tiller_engine::Parts| {
+        let provider = serde_json::json!({"kind": "openai-chat", "models": {"m": {"window": 32_768}}});
+        p.config.providers.insert("fake".into(), serde_json::from_value(provider).unwrap());
+    };
+    let mut rig = place.start_with(&fake, stated).await;
+    assert_eq!(rig.snapshot().await.agents[0].window, Some(32_768));
+    rig.quit().await;
+    // The server takes more than that.
+    let fake = Fake::with(|_, _| {
+        let mut steps = words(0, "x");
+        let usage = Usage { input: 9000, output: 1, ..Usage::default() };
+        steps.extend([Step::Chunk(Chunk::Usage(usage)), stop(StopReason::EndTurn)]);
+        steps
+    });
+    let mut rig = place.start(&fake).await;
+    assert_eq!(rig.snapshot().await.agents[0].window, Some(6144));
+    rig.turn("one").await;
+    assert_eq!(rig.snapshot().await.agents[0].window, None);
+    rig.quit().await;
+    let mut rig = place.start(&fake).await;
+    assert_eq!(rig.snapshot().await.agents[0].window, None, "another session");
+    rig.quit().await;
+}
+
+/// What a model says in place of a summary or an answer is none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_summary_is_not_taken() {
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        0..3 => says(&"word ".repeat(200)),
+        _ => {
+            let mut steps = words(0, "I can't help with that.");
+            steps.push(stop(StopReason::Refusal("policy".into())));
+            steps
+        }
+    });
+    let mut rig = place.start(&fake).await;
+    for said in ["one", "two", "three"] {
+        rig.turn(said).await;
+    }
+    rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
+    let why = rig.refused().await.message;
+    assert!(why.contains("could not summarize") && why.contains("declined to answer: policy"), "{why}");
+    assert_eq!(fake.count(), 4, "asked once");
+    rig.send(CommandBody::Turn(TurnCommand::Aside { question: "why?".into() }));
+    assert!(rig.refused().await.message.contains("declined to answer"));
+    assert!(!rig.kinds().contains(&"compacted".to_owned()));
+    rig.quit().await;
+}
+
+/// Calls of a session by all agents, and how many of them are estimated.
+fn booked(place: &Place) -> (u64, u64) {
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.costs(None, CostBy::Agent).unwrap();
+    (rows.iter().map(|r| r.calls).sum(), rows.iter().map(|r| r.estimated).sum())
+}
+
+/// The end of the program stops a title and a summary; the server charges for both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p15_side_calls_under_way_at_the_end_are_booked() {
+    for titles in [true, false] {
+        let place = Place::new();
+        let taken = Arc::new(Notify::new());
+        let reached = Arc::clone(&taken);
+        let fake = Fake::with(move |_, r| match &*r.tools {
+            [] => vec![text("half of"), Step::Reached(Arc::clone(&reached)), Step::Hang],
+            _ => says(&"word ".repeat(200)),
+        });
+        let mut rig = place.start_with(&fake, |p| p.titles = titles).await;
+        if titles {
+            rig.turn("one").await;
+        } else {
+            for said in ["one", "two", "three"] {
+                rig.turn(said).await;
+            }
+            rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
+        }
+        taken.notified().await;
+        rig.quit().await;
+        assert_eq!(booked(&place), (if titles { 2 } else { 4 }, 1), "titles: {titles}");
+    }
+}
+
+/// Another process takes the session while a reply arrives: the reply is lost here, the bill is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p15_a_reply_that_came_after_the_lease_was_lost_is_booked() {
+    let place = Place::new();
+    let gate = Arc::new(Notify::new());
+    let hold = Arc::clone(&gate);
+    let fake = Fake::with(move |_, _| {
+        vec![text("all of"), Step::Gate(Arc::clone(&hold)), text(" it"), usage(), stop(StopReason::EndTurn)]
+    });
+    let mut rig = place.start(&fake).await;
+    let session = rig.session();
+    rig.submit("go");
+    let delta = |e: &EventBody| matches!(e, EventBody::Turn(TurnEvent::TextDelta { .. })).then_some(());
+    rig.until("words", delta).await;
+    let other = Store::open(&place.db(), Options::default()).unwrap();
+    let lease = other.acquire(session, "main", tiller_store::Take::Force).wait().unwrap();
+    gate.notify_one();
+    assert_eq!(rig.finished().await.0, TurnStatus::Store);
+    rig.quit().await;
+    other.release(lease).wait().unwrap();
+    assert_eq!(booked(&place), (1, 0));
+}
+
+/// A limit of messages shortens a conversation of few tokens, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_of_messages_compacts() {
+    let place = Place::new();
+    let fake = Fake::with(|_, r| if r.tools.is_empty() { says("in short") } else { says("ok") });
+    let mut rig = place.start_with(&fake, |p| p.config.context.compact_messages = Some(4)).await;
+    for said in ["one", "two", "three"] {
+        rig.turn(said).await;
+    }
+    assert!(rig.kinds().contains(&"compacted".to_owned()), "{:?}", rig.kinds());
+    let last = fake.request(fake.count() - 1);
+    assert!(last.messages.len() <= 4, "{:?}", last.messages);
+    rig.quit().await;
 }
 
 /// A model that repeats the same call is told after three rounds, and the person is asked after six.

@@ -1,9 +1,11 @@
 //! Budgets of the session and of the day, when agents spend, too. Every reply here costs 12 cents.
 
 use serde_json::{Value, json};
-use tiller_protocol::command::GoalCommand;
+use tiller_protocol::command::{ContextCommand, GoalCommand};
 use tiller_protocol::event::{StateEvent, TurnStatus};
-use tiller_protocol::{AskBody, AskReply, CommandBody, EventBody, Goal, GoalCheck, GoalState, Profile};
+use tiller_protocol::{
+    AgentState, AskBody, AskReply, CommandBody, EventBody, Goal, GoalCheck, GoalState, Profile,
+};
 
 use super::crew::{delegate, first, result};
 use super::money::priced;
@@ -67,6 +69,29 @@ async fn a_no_to_more_money_ends_the_turn_and_a_yes_is_enough_to_go_on() {
     // As much again.
     rig.answer(&ask, AskReply::Yes { value: None });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    rig.quit().await;
+}
+
+/// What agents spent counts for a summary by hand, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_by_hand_is_refused_when_agents_have_used_the_budget_up() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says(&"word ".repeat(200)));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.budget.session_hard = Some(0.40);
+        })
+        .await;
+    for said in ["one", "two", "three"] {
+        assert_eq!(rig.turn(said).await.0, TurnStatus::Done, "{said}");
+    }
+    rig.send(super::crew_person::spawn("part"));
+    super::crew::state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
+    let why = rig.refused().await.message;
+    assert!(why.contains("is used up: $0.48 of $0.40"), "{why}");
+    assert_eq!(fake.count(), 4);
     rig.quit().await;
 }
 

@@ -7,8 +7,9 @@ use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentCommand, AgentLimits, AgentState, AskBody, AskReply, CommandBody, Decision, EntryBody, EventBody,
-    Message, Profile, Receipt, SendMode,
+    Message, Profile, Receipt, SendMode, StopReason,
 };
+use tiller_provider::Chunk;
 use tokio::sync::Notify;
 
 use super::crew::{agent, delegate, first, next_state, result, row, state};
@@ -103,6 +104,68 @@ async fn rest_takes_hold_at_once_while_it_waits_for_a_model_and_ends_without_los
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "answer 1", "the request went out again");
     rig.quit().await;
+}
+
+/// A pause neither loses what a request has cost nor mixes two replies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
+    let place = Place::new();
+    place.file("a.txt", "A\n");
+    let gate = Arc::new(Notify::new());
+    let hold = Arc::clone(&gate);
+    let taken = Arc::new(Notify::new());
+    let reached = Arc::clone(&taken);
+    let fake = Fake::with(move |n, _| match n {
+        // The server has taken it, and nothing has come.
+        0 => vec![Step::Reached(Arc::clone(&reached)), Step::Hang],
+        1 => {
+            let begin =
+                Chunk::ToolBegin { index: 0, id: "r1".into(), name: "read_file".into(), vendor: None };
+            let args = |json: &str| Step::Chunk(Chunk::ToolArgs { index: 0, json: json.into() });
+            vec![
+                Step::Gate(Arc::clone(&hold)),
+                Step::Chunk(begin),
+                args(r#"{"path": "#),
+                Step::Gate(Arc::clone(&hold)),
+                args(r#""a.txt"}"#),
+                Step::Chunk(Chunk::BlockEnd { index: 0 }),
+                usage(),
+                stop(StopReason::ToolUse),
+            ]
+        }
+        _ => says("read it"),
+    });
+    let mut rig = place.start(&fake).await;
+    let pause = || to(AgentCommand::Pause { id: agent("main/a1") });
+    let resume = || to(AgentCommand::Resume { id: agent("main/a1") });
+    rig.send(spawn("look"));
+    taken.notified().await;
+    rig.send(pause());
+    state(&mut rig, "main/a1", AgentState::Paused).await;
+    rig.send(resume());
+    state(&mut rig, "main/a1", AgentState::Running).await;
+    gate.notify_one();
+    let begun = |e: &tiller_protocol::Event| {
+        matches!(&e.body, EventBody::Turn(TurnEvent::ToolCallBegun { .. })).then_some(())
+    };
+    rig.until_of("a call", begun).await;
+    rig.send(pause());
+    state(&mut rig, "main/a1", AgentState::Paused).await;
+    gate.notify_one();
+    rig.send(resume());
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "read it");
+    assert_eq!(
+        result(&fake.request(2)).as_deref().map(|r| r.contains('A')),
+        Some(true),
+        "the call was whole"
+    );
+    assert_eq!(fake.count(), 3, "a reply that has begun is not asked for again");
+    rig.quit().await;
+    let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
+    let rows = store.costs(None, tiller_protocol::command::CostBy::Agent).unwrap();
+    let row = rows.iter().find(|r| r.key == "main/a1").unwrap();
+    assert_eq!((row.calls, row.estimated), (3, 1), "{row:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
-use tiller_protocol::{CommandBody, Effort, EventBody, Message, SendMode};
+use tiller_protocol::{AgentCommand, AgentState, CommandBody, Effort, EventBody, Message, SendMode};
 
 use super::rig::*;
 use tiller_engine::Open;
@@ -86,4 +86,31 @@ async fn a_level_that_the_model_lacks_is_told_and_the_nearest_is_used() {
         (view.chosen, view.used, view.offered),
         (Effort::Max, Effort::High, vec![Effort::Low, Effort::High])
     );
+}
+
+/// An agent goes on with the effort that it began with, also when it is read again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_read_again_keeps_the_effort_of_its_kind() {
+    let place = Place::new();
+    let roles = || super::crew::kinds(&place, "thinker", "description: thinks\neffort: max");
+    let fake = Fake::with(|_, _| says("thought about"));
+    let mut rig = place.start_with(&fake, |p| p.roles = roles()).await;
+    rig.turn("hello").await;
+    let session = rig.session();
+    let role = Some("thinker".into());
+    let spawn = AgentCommand::Spawn { goal: "think".into(), role, model: None, cli: None, isolated: false };
+    rig.send(CommandBody::Agent(spawn));
+    super::crew::state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(fake.request(1).effort, Effort::Max);
+    rig.quit().await;
+    let open = |p: &mut tiller_engine::Parts| {
+        p.roles = roles();
+        p.open = tiller_engine::Open::Session(session);
+    };
+    let mut rig = place.start_with(&fake, open).await;
+    super::crew::state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.send_to("main/a1", super::crew_person::say("once more"));
+    fake.requested(3).await;
+    assert_eq!(fake.request(2).effort, Effort::Max);
+    rig.quit().await;
 }

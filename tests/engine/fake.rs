@@ -24,6 +24,8 @@ pub(crate) enum Step {
     Chunk(Chunk),
     /// Goes on when it is notified.
     Gate(Arc<Notify>),
+    /// Notifies when all before it has been taken.
+    Reached(Arc<Notify>),
     Fail(ProviderError),
     /// The request itself is refused; must be the first.
     Refuse(ProviderError),
@@ -107,6 +109,7 @@ impl Provider for Fake {
                 match steps.pop_front()? {
                     Step::Chunk(c) => return Some((Ok(c), steps)),
                     Step::Gate(gate) => gate.notified().await,
+                    Step::Reached(reached) => reached.notify_one(),
                     Step::Fail(e) | Step::Refuse(e) => return Some((Err(e), VecDeque::new())),
                     Step::Hang => std::future::pending().await,
                     Step::Panic => panic!("a provider that panics"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tiller_protocol::command::{CostBy, SessionCommand, TurnCommand};
+use tiller_protocol::command::{ContextCommand, CostBy, SessionCommand, TurnCommand};
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, AskBody, AskReply, CommandBody, Cost, EventBody, ManualClock, ModelRef, SessionId, Time, Usage,
@@ -300,6 +300,43 @@ async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
         let want = if named { "Mine" } else { "make the retry logic honour the header" };
         assert_eq!(store.session(session).unwrap().summary.title, want);
     }
+}
+
+/// Requests beside the conversation never break a limit, as those of turns do not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_side_call_whose_input_does_not_fit_is_not_sent() {
+    let place = Place::new();
+    // 10 cents for each request.
+    let fake = Fake::with(|_, _| {
+        let mut steps = words(0, &"word ".repeat(20_000));
+        let usage = Usage { input: 100_000, output: 20, ..Usage::default() };
+        steps.extend([
+            Step::Chunk(tiller_provider::Chunk::Usage(usage)),
+            stop(tiller_protocol::StopReason::EndTurn),
+        ]);
+        steps
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced_at(p, 1.0, 0.0);
+            for provider in p.config.providers.values_mut() {
+                provider.models.values_mut().for_each(|m| m.window = Some(1_000_000));
+            }
+            p.max_cost = Some(Cost::from_usd(0.301));
+        })
+        .await;
+    for said in ["one", "two", "three"] {
+        assert_eq!(rig.turn(said).await.0, TurnStatus::Done, "{said}");
+    }
+    let fits_not = |why: &str| why.contains("its input alone costs about") && why.contains("is left");
+    rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
+    let why = rig.refused().await.message;
+    assert!(fits_not(&why), "{why}");
+    rig.send(CommandBody::Turn(TurnCommand::Aside { question: "why?".into() }));
+    let why = rig.refused().await.message;
+    assert!(fits_not(&why), "{why}");
+    assert_eq!(fake.count(), 3);
+    rig.quit().await;
 }
 
 /// 2026-11-21T22:00:00Z.

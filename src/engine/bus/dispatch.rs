@@ -27,10 +27,7 @@ impl Core {
                 TurnCommand::Submit { message, mode } => self.submit(client, id, message, mode),
                 TurnCommand::Interrupt { hard } => self.interrupt(hard),
                 TurnCommand::Continue => self.go_on(client, id),
-                TurnCommand::SkipWait => {
-                    self.side_skip.notify_waiters();
-                    self.feed(Input::SkipWait);
-                }
+                TurnCommand::SkipWait => self.skip_wait(),
                 TurnCommand::Shell { line, share } => self.shell_line(client, id, line, share),
                 TurnCommand::Aside { question } => self.aside(client, id, &question),
                 TurnCommand::StopTool { id: tool } => self.stop_tool(client, id, tool),
@@ -130,8 +127,8 @@ impl Core {
             "this session is open read-only"
         } else if self.occupied() {
             "a turn is running: compact when it has ended"
-        } else if let Some(over) = self.budget.over(self.spent) {
-            return self.refuse(client, cause, over.notice());
+        } else if let Err(notice) = self.may_ask(&self.summariser()) {
+            return self.refuse(client, cause, notice);
         } else {
             return self.compact(None, false, 1, focus, Some((client, cause)));
         };

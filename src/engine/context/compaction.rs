@@ -51,7 +51,10 @@ impl Core {
         let nothing = compact::nothing_to_do(&self.s.path);
         let model = self.summariser();
         let demo = self.is_demo(&model);
-        let provider = self.provider(&model);
+        // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
+        let provider = self
+            .may_ask(&model)
+            .and_then(|()| self.provider(&model).map_err(|e| crate::bus::notices::provider(&e)));
         let (facts, settings) = (self.facts(), self.w.config().context.clone());
         let tx = self.tx.clone();
         let side = provider.map(|p| self.side_call(p, &model));
@@ -63,7 +66,7 @@ impl Core {
                 None => Err(Notice::new(NoticeKind::User, nothing)),
                 Some(plan) if demo => Ok(compact::extract(&plan.goes)),
                 Some(plan) => match side {
-                    Err(e) => Err(crate::bus::notices::provider(&e)),
+                    Err(notice) => Err(notice),
                     Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
                 },
             };
@@ -93,7 +96,7 @@ impl Core {
     /// The fast tier's model; the session's where there is none, or none that may be paid.
     pub(crate) fn summariser(&self) -> ModelRef {
         let fast = self.w.config().tiers.fast.clone().map(ModelRef);
-        fast.filter(|f| self.provider(f).is_ok() && self.may_pay(f, "fast"))
+        fast.filter(|f| self.provider(f).is_ok() && self.may_ask(f).is_ok())
             .unwrap_or_else(|| self.s.model.clone())
     }
 

@@ -43,6 +43,8 @@ pub(crate) enum SideMsg {
     Spent(Box<Spent>),
     /// A request waits before it is tried again; `None`: the wait is over.
     Waits(Option<Wait>),
+    /// A server refused a request of about so many tokens as too long, in these words.
+    TooLong { model: ModelRef, said: String, request: u64 },
 }
 
 /// What a request used.

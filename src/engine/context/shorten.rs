@@ -35,7 +35,7 @@ impl Core {
     pub(crate) fn fast(&self) -> Option<Fast> {
         let model = ModelRef(self.w.config().tiers.fast.clone()?);
         let provider =
-            self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_pay(&model, "fast"))?;
+            self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_ask(&model).is_ok())?;
         let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place());
         Some(Fast { w, bus, place, side: self.side_call(provider, &model) })
     }

@@ -19,6 +19,7 @@ use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
+use crate::money::Left;
 
 /// Tokens that a model which thinks first gets for that, beside those of its answer.
 const THINKING: u64 = 16_000;
@@ -47,6 +48,8 @@ pub(crate) struct SideCall {
     /// Factor for waits; tests shorten them.
     scale: f64,
     counts: tokens::Calibration,
+    /// What limits leave for it.
+    left: Left,
 }
 
 impl Core {
@@ -63,6 +66,7 @@ impl Core {
             longest_wait: self.longest_wait(),
             scale: self.w.retry,
             counts: tokens::Calibration::of(&request::live(&self.s.path)),
+            left: self.left_beside(self.tier_of(model)),
         }
     }
 
@@ -79,6 +83,7 @@ impl Core {
                 let ticket = self.w.store.record_call(session, call);
                 self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
             }
+            SideMsg::TooLong { model, said, request } => self.learn_window(&model, &said, request),
             SideMsg::Waits(wait) => {
                 let event = match wait {
                     Some(Wait { attempt, of, wait, why }) => {
@@ -143,15 +148,30 @@ impl SideCall {
             cache_key: format!("{}-side", self.session),
         };
         let mut books = Books::new(self, asked);
+        if let Some(why) = self.left.refuses(self.counts.read(asked), &self.info) {
+            books.refused = true;
+            return Err(ProviderError::Rejected(why));
+        }
         let mut stream = match self.provider.stream(request).await {
             Ok(stream) => stream,
             Err(e) => {
                 books.refused = true;
+                if let ProviderError::TooLong(said) = &e {
+                    let (model, said) = (self.model.clone(), said.clone());
+                    let msg = SideMsg::TooLong { model, said, request: self.counts.read(asked) };
+                    // What is not learned now is learned the next time.
+                    let _ = self.tx.try_send(Msg::Context(ContextMsg::SideCall(msg)));
+                }
                 return Err(e);
             }
         };
         while let Some(chunk) = stream.next().await {
-            books.push(chunk?);
+            let chunk = chunk.inspect_err(|e| {
+                // An answer that was no reply costs nothing.
+                let refused = matches!(e, ProviderError::Rejected(_) | ProviderError::Auth(_));
+                books.refused = refused && books.parts.is_empty() && books.counted == Usage::default();
+            })?;
+            books.push(chunk);
             if books.parts.stop.is_some() {
                 break;
             }
@@ -160,6 +180,10 @@ impl SideCall {
         let Some(stop) = whole.stop else {
             return Err(ProviderError::Network("the reply was cut off".into()));
         };
+        // What a model says in place of an answer is none.
+        if let StopReason::Refusal(why) = &stop {
+            return Err(ProviderError::Rejected(crate::bus::notices::refusal(why).message));
+        }
         let thought =
             whole.blocks.iter().any(|b| matches!(b, Block::Thinking { .. } | Block::Redacted { .. }));
         let texts: Vec<String> = whole

@@ -1,23 +1,37 @@
 //! Windows of models, learned from servers that refused a request as too long. Kept in the store, so that the next
 //! session does not run into the same refusal.
 
-use crate::context::learned_windows::{BEFORE, BEHIND, KEY, PLAUSIBLE};
+use tiller_protocol::ModelRef;
+
+use crate::context::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
 use crate::core::Core;
 
 impl Core {
-    /// The server refused a request of about `request` tokens as too long, in these words.
-    pub(crate) fn learn_window(&mut self, said: &str, request: u64) {
-        let model = self.s.model.clone();
-        let stated = self.model_info(&model).window;
-        // Without a number in its words the request itself is the only measure; a known window is a better one.
-        let told = told(said).or(stated.is_none().then_some(request / 10 * 9));
-        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && stated.is_none_or(|s| *t < s)) else {
+    /// The server refused a request of about `request` tokens to `model` as too long, in these words.
+    pub(crate) fn learn_window(&mut self, model: &ModelRef, said: &str, request: u64) {
+        let known = self.model_info(model).window;
+        // Without a number in its words the request itself is the only measure; a known window is a better one, and
+        // what has too many bytes may have few tokens.
+        let guess = known.is_none() && !said.contains("(413)");
+        let told = told(said).or(guess.then_some(request / 10 * 9));
+        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
             return;
         };
-        if self.w.windows.learn(&model, tokens) {
-            // Where it cannot be kept, it is learned again.
-            drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
+        let stated = self.stated_info(model).window;
+        self.w.windows.learn(model, Learned { tokens, stated, time: self.w.clock.now() });
+        self.keep_windows();
+    }
+
+    /// The server took a request to `model` that it counted as so many tokens.
+    pub(crate) fn window_took(&mut self, model: &ModelRef, tokens: u64) {
+        if self.w.windows.took(model, tokens) {
+            self.keep_windows();
         }
+    }
+
+    fn keep_windows(&self) {
+        // Where it cannot be kept, it is learned again.
+        drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
     }
 }
 
@@ -43,10 +57,10 @@ fn told(said: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::ModelRef;
+    use tiller_protocol::{ModelRef, Time};
 
     use super::*;
-    use crate::context::learned_windows::Windows;
+    use crate::context::learned_windows::{AGE, Windows};
 
     #[test]
     fn the_window_is_read_from_the_words_of_vendors_and_local_servers() {
@@ -71,12 +85,19 @@ mod tests {
     }
 
     #[test]
-    fn a_learned_window_only_narrows() {
-        let (windows, model) = (Windows::default(), ModelRef("local/m".into()));
-        assert_eq!(windows.narrowed(&model, Some(9000)), Some(9000));
-        assert!(windows.learn(&model, 4096));
-        assert!(!windows.learn(&model, 4096));
-        assert_eq!(windows.narrowed(&model, None), Some(4096));
-        assert_eq!(windows.narrowed(&model, Some(2000)), Some(2000));
+    fn a_learned_window_narrows_until_it_is_corrected_refuted_or_old() {
+        let (windows, model, time) = (Windows::default(), ModelRef("local/m".into()), Time(1_000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
+        windows.learn(&model, Learned { tokens: 4096, stated: None, time });
+        assert_eq!(windows.narrowed(&model, None, time), Some(4096));
+        assert_eq!(windows.narrowed(&model, Some(2000), time), Some(2000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000), "the person states one now");
+        let month = Time(time.0 + AGE);
+        assert_eq!(windows.narrowed(&model, None, month), None);
+        windows.learn(&model, Learned { tokens: 4096, stated: Some(9000), time });
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(4096));
+        assert!(!windows.took(&model, 4096));
+        assert!(windows.took(&model, 5000));
+        assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
     }
 }

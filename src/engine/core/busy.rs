@@ -11,6 +11,9 @@ use crate::core::Core;
 use crate::core::doing::{Busy, Doing};
 use crate::core::services::Human;
 
+/// The number of what was stopped: nothing comes back under it.
+const STOPPED: u64 = 0;
+
 impl Core {
     /// The number of what begins now.
     pub(crate) fn next_job(&mut self) -> u64 {
@@ -19,7 +22,7 @@ impl Core {
     }
 
     pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
-        self.busy = Some(Busy { no, doing, _task: AbortOnDropHandle::new(task) });
+        self.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
     }
 
     /// What is done leads to a turn.
@@ -83,9 +86,11 @@ impl Core {
 
     /// At the end: a message that was being made ready waits in the queue until the next start.
     pub(crate) fn keep_job(&mut self) {
-        let Some(Busy { doing: Doing::Message { client: Some(_), message }, .. }) = self.busy.take() else {
-            return;
-        };
+        let Some(busy) = &mut self.busy else { return };
+        // What comes back is dropped. The task itself is ended with all others, and what it used is booked.
+        busy.no = STOPPED;
+        let Doing::Message { client: Some(_), message } = &busy.doing else { return };
+        let message = message.clone();
         if self.w.human == Human::Absent {
             return;
         }

@@ -10,7 +10,7 @@ use crate::bus::ClientId;
 pub(crate) struct Busy {
     pub(crate) no: u64,
     pub(crate) doing: Doing,
-    pub(crate) _task: AbortOnDropHandle<()>,
+    pub(crate) task: AbortOnDropHandle<()>,
 }
 
 /// What it is, and who hears of its end.
@@ -38,5 +38,11 @@ impl Doing {
     /// A turn comes of it.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
+    }
+}
+
+impl Busy {
+    pub(crate) fn into_task(self) -> AbortOnDropHandle<()> {
+        self.task
     }
 }

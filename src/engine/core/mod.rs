@@ -191,9 +191,7 @@ impl Core {
             }
             self.prune_asks();
         }
-        // The inbox is no longer read from here on: senders must not wait for room.
-        drop(inbox);
-        self.end().await;
+        self.end(inbox).await;
     }
 
     pub(crate) fn is_live(&self, turn: u64) -> bool {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use tiller_protocol::CommandId;
+use tokio::sync::mpsc;
 
+use crate::context::msg::{ContextMsg, SideMsg};
+use crate::core::doing::Busy;
 use crate::core::msg::Msg;
 use crate::core::{Core, RunningCall};
 use crate::lock::lock;
@@ -13,6 +16,8 @@ use crate::turn::Input;
 const PATIENCE: Duration = Duration::from_millis(600);
 /// Until the last writes must have been answered.
 const WRITES: Duration = Duration::from_millis(1000);
+/// Until the tasks that wait for models must have ended.
+const TASKS: Duration = Duration::from_millis(600);
 /// Until children must be gone.
 const CHILDREN: Duration = Duration::from_millis(800);
 
@@ -76,11 +81,49 @@ impl Core {
         self.stop = true;
     }
 
+    /// Ends what waits for models, and books what it has used: a request is charged though nobody reads its reply.
+    /// From then on the inbox is not read: senders must not wait for room.
+    async fn end_tasks(&mut self, mut inbox: mpsc::Receiver<Msg>) {
+        let compaction = self.live.take().and_then(|l| l.compaction);
+        let busy = self.busy.take().map(Busy::into_task);
+        let mut tasks = std::mem::take(&mut self.tasks);
+        let all = async move {
+            for task in compaction.into_iter().chain(busy) {
+                task.abort();
+                // It was cancelled, or had ended.
+                let _ = task.await;
+            }
+            tasks.shutdown().await;
+        };
+        let mut ended = std::pin::pin!(tokio::time::timeout(TASKS, all));
+        loop {
+            tokio::select! {
+                biased;
+                Some(msg) = inbox.recv() => self.last_msg(msg),
+                ended = &mut ended => {
+                    if ended.is_err() {
+                        tracing::error!("tasks did not end in time");
+                    }
+                    break;
+                }
+            }
+        }
+        while let Ok(msg) = inbox.try_recv() {
+            self.last_msg(msg);
+        }
+    }
+
+    /// Of what still comes at the end only the money counts.
+    fn last_msg(&mut self, msg: Msg) {
+        if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::Spent(_))) = msg {
+            self.side_msg(msg);
+        }
+    }
+
     /// After the loop: everything that was handed over is written, everything that was started is ended.
-    pub(crate) async fn end(mut self) {
-        self.live = None;
-        self.busy = None;
+    pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
         self.titles_at_the_end();
+        self.end_tasks(inbox).await;
         self.end_crew().await;
         self.tasks.shutdown().await;
         self.end_keeping().await;
@@ -101,7 +144,10 @@ impl Core {
                 let saved = self.saves.next().await;
                 match saved.result {
                     Ok(()) => saved.after.events.iter().for_each(|(p, b)| self.bus.publish(p, b.clone())),
-                    Err(error) => tracing::error!(%error, "not saved at the end"),
+                    Err(error) => {
+                        tracing::error!(%error, "not saved at the end");
+                        self.book_unsaved(&error, saved.calls);
+                    }
                 }
             }
         });

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{CommandId, EventBody, QueueId};
-use tiller_store::{Lease, StoreError, Ticket};
+use tiller_store::{Call, Lease, StoreError, Ticket};
 use tokio::sync::watch;
 
 use crate::bus::{ClientId, Place};
@@ -69,6 +69,8 @@ pub(crate) enum Then {
 pub(crate) struct Saved {
     pub(crate) result: Result<(), StoreError>,
     pub(crate) after: After,
+    /// Calls of models that were booked with it.
+    pub(crate) calls: Vec<Call>,
 }
 
 /// Writes that wait for their answers.
@@ -96,10 +98,15 @@ impl Saves {
     }
 
     pub(crate) fn push<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After) {
+        self.push_paid(ticket, after, Vec::new());
+    }
+
+    /// As [`Self::push`], of a write that books these calls, too.
+    pub(crate) fn push_paid<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After, calls: Vec<Call>) {
         self.submitted += 1;
         self.waiting.push_back(Box::pin(async move {
             let result = ticket.await.map(drop);
-            Saved { result, after }
+            Saved { result, after, calls }
         }));
     }
 
@@ -111,7 +118,11 @@ impl Saves {
     /// Does this when everything handed over before it is on disk and shown.
     pub(crate) fn push_after(&mut self, after: After) {
         self.submitted += 1;
-        self.waiting.push_back(Box::pin(std::future::ready(Saved { result: Ok(()), after })));
+        self.waiting.push_back(Box::pin(std::future::ready(Saved {
+            result: Ok(()),
+            after,
+            calls: Vec::new(),
+        })));
     }
 
     /// As [`Self::push`], for the lease of a fresh session.
@@ -122,7 +133,7 @@ impl Saves {
                 Ok(lease) => (Ok(()), Then::Leased(lease)),
                 Err(error) => (Err(error), Then::Nothing),
             };
-            Saved { result, after: After { events: Vec::new(), then } }
+            Saved { result, after: After { events: Vec::new(), then }, calls: Vec::new() }
         }));
     }
 

@@ -2,7 +2,7 @@
 
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
-use tiller_store::{Append, Health, StoreError};
+use tiller_store::{Append, Call, Health, StoreError};
 
 use crate::bus::Place;
 use crate::core::Core;
@@ -21,7 +21,9 @@ impl Core {
     /// Hands a write over. Its events are shown when it is on disk.
     pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
         if self.s.read_only {
-            // Nothing can be written any more (the lease was lost), but a turn's end is reported all the same.
+            // Nothing can be written any more (the lease was lost), but what was charged is booked, and a turn's end
+            // is reported, all the same.
+            self.book_only(append.calls);
             if let Then::TurnOver { turn, status } = then {
                 events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
                 self.turn_over(turn, status);
@@ -36,13 +38,31 @@ impl Core {
             let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
             append.announced = Some(tiller_store::Announced { root, agents, workflows });
         }
+        let calls = append.calls.clone();
         let ticket = self.w.store.append(append);
-        self.saves.push(ticket, After { events, then });
+        self.saves.push_paid(ticket, After { events, then }, calls);
+    }
+
+    /// The conversation does not have the replies of these calls, because another process writes it now; the server
+    /// has charged for them all the same.
+    pub(crate) fn book_unsaved(&mut self, error: &StoreError, calls: Vec<Call>) {
+        if let StoreError::Held { .. } | StoreError::Conflict(_) = error {
+            self.book_only(calls);
+        }
+    }
+
+    /// Books calls without the entries that came of them. This needs no lease.
+    fn book_only(&mut self, calls: Vec<Call>) {
+        for call in calls {
+            let ticket = self.w.store.record_call(self.s.id, call);
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
     }
 
     pub(crate) fn saved(&mut self, saved: Saved) {
-        let Saved { result, after } = saved;
+        let Saved { result, after, calls } = saved;
         if let Err(error) = result {
+            self.book_unsaved(&error, calls);
             self.save_failed(&error, &after.then);
             return;
         }

@@ -4,17 +4,14 @@ use tiller_protocol::event::TurnStatus;
 
 use super::purse::Answer;
 use crate::core::Core;
-use crate::crew::state::Resting;
-use crate::crew::state::limit;
+use crate::crew::state::{Resting, limit};
+use crate::turn::{Input, Phase};
 
 impl Core {
     pub(crate) fn pause(&mut self, paused: bool) {
         let mono = self.w.clock.mono();
-        let unanswered = self
-            .live
-            .as_ref()
-            .filter(|l| l.turn.streaming() && l.turn.partial().is_empty())
-            .map(|l| l.turn.n());
+        // A reply that has begun comes to its end first: it is paid, and half a call is of no use.
+        let unanswered = self.live.as_ref().is_some_and(|l| l.turn.unanswered());
         let Some(child) = &mut self.me.child else { return };
         if child.paused == paused {
             return;
@@ -23,14 +20,13 @@ impl Core {
         if paused {
             child.worked = child.worked(mono);
             child.working = None;
-            if let Some(n) = unanswered {
-                child.resting = Some(Resting::Request { n });
+            if unanswered {
+                child.resting = Some(Resting::Request);
                 // Nobody is to wait for what it has taken out and does not use.
                 child.purse.release(&self.me.id);
-                self.with_live(|l| l.stream = None);
-                // A program of another vendor needs no process while it rests: what it said stands in the talk, and
-                // it goes on from there.
-                self.outside_close(tiller_protocol::StopReason::Interrupted);
+                // This ends a program of another vendor, too: what it said stands in the talk, and it goes on from
+                // there.
+                self.feed(Input::Rest);
             }
             self.tell_work();
             return self.agent_changed();
@@ -60,7 +56,7 @@ impl Core {
             }
         }
         match resting {
-            Resting::Request { n } => self.request(n),
+            Resting::Request => self.feed(Input::Resume),
             Resting::Try { turn, n } => self.wait_over(turn, n),
             Resting::Prepare { .. } => {}
         }
@@ -80,8 +76,20 @@ impl Core {
 
     pub(crate) fn wait_over(&mut self, turn: u64, n: u32) {
         if self.is_live(turn) && !self.rests(Resting::Try { turn, n }) {
-            self.feed(crate::turn::Input::WaitOver { n });
+            self.feed(Input::WaitOver { n });
         }
+    }
+
+    /// The person does not want to wait for another try. A paused agent tries again when it is resumed.
+    pub(crate) fn skip_wait(&mut self) {
+        self.side_skip.notify_waiters();
+        let waits = self.live.as_ref().filter(|l| l.turn.phase() == Phase::Waiting);
+        if let Some((turn, n)) = waits.map(|l| (l.no, l.turn.n()))
+            && self.rests(Resting::Try { turn, n })
+        {
+            return;
+        }
+        self.feed(Input::SkipWait);
     }
 
     /// Ends this child's turn, as the main agent asked. A paused child is resumed first: its end must not wait.

@@ -10,6 +10,7 @@ use tiller_protocol::{AgentId, AgentLimits, Cost};
 use tokio::sync::Notify;
 
 use crate::lock::lock;
+use crate::money::Left;
 use crate::money::budget::Spent;
 
 /// What an agent hears that wants to make a call.
@@ -193,6 +194,26 @@ impl Purse {
     /// The limit that is reached for an agent, in words.
     pub(crate) fn over(&self, id: &AgentId) -> Option<String> {
         lock(&self.inner).over(id)
+    }
+
+    /// What its own limits and those of the tree leave for an agent.
+    pub(crate) fn left_for(&self, id: &AgentId) -> Left {
+        if id.is_main() {
+            return Left::default();
+        }
+        let inner = lock(&self.inner);
+        let mine = inner.sheets.get(id).copied().unwrap_or_default();
+        let tokens =
+            |most: Option<u64>, used: u64| Left { tokens: most.map(|m| m.saturating_sub(used)), cost: None };
+        let cost = |most: Option<Cost>, used: u64| Left {
+            tokens: None,
+            cost: most.map(|m| Cost(m.0.saturating_sub(used))),
+        };
+        tokens(mine.limits.tokens, mine.tokens)
+            .and(cost(mine.limits.cost, mine.cost))
+            .and(tokens(inner.tree.tokens, inner.tokens))
+            .and(cost(inner.tree.cost, inner.cost))
+            .and(cost(inner.left, inner.cost))
     }
 
     /// A child has used this. What was taken out for it is given back by [`Self::release`].

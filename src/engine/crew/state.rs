@@ -16,7 +16,7 @@ pub(crate) enum Resting {
     /// The next request is to be made ready.
     Prepare { may_compact: bool },
     /// The request had not been answered yet; it goes out again.
-    Request { n: u32 },
+    Request,
     /// The wait before another try is over.
     Try { turn: u64, n: u32 },
 }

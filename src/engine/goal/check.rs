@@ -30,11 +30,7 @@ impl Core {
                 Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
             return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));
         }
-        if !self.may_pay(&model, self.tier_of(&model)) {
-            return Err(
-                Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget")
-            );
-        }
+        self.may_ask(&model)?;
         let provider = self.provider(&model).map_err(|e| crate::bus::notices::provider(&e))?;
         Ok((model, provider))
     }

@@ -47,14 +47,49 @@ impl Unpriced {
     }
 }
 
+/// What limits leave for a request beside the conversation; `None`: any amount.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) tokens: Option<u64>,
+    pub(crate) cost: Option<Cost>,
+}
+
+impl Left {
+    /// The smaller of each.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let tokens = self.tokens.into_iter().chain(other.tokens).min();
+        Self { tokens, cost: self.cost.into_iter().chain(other.cost).min() }
+    }
+
+    /// Why a request is not made whose input has so many tokens; `None`: it fits.
+    pub(crate) fn refuses(self, input: u64, info: &ModelInfo) -> Option<String> {
+        if let Some(left) = self.tokens.filter(|left| input > *left) {
+            return Some(format!(
+                "the request was not sent: its input has about {input} tokens, and {left} are left of the limit"
+            ));
+        }
+        let cost = models::cost(&Usage { input, ..Usage::default() }, info).unwrap_or_default();
+        let left = self.cost.filter(|left| cost > *left)?;
+        Some(format!(
+            "the request was not sent: its input alone costs about {cost}, and {left} is left of the budget"
+        ))
+    }
+}
+
 impl Core {
     pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
         self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
     }
 
+    /// What the configuration and the built-in list state of a model.
+    pub(crate) fn stated_info(&self, model: &ModelRef) -> ModelInfo {
+        models::lookup(model.provider(), model.model(), &self.w.config())
+    }
+
+    /// The same, with what its server has said.
     pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
-        let mut info = models::lookup(model.provider(), model.model(), &self.w.config());
-        info.window = self.w.windows.narrowed(model, info.window);
+        let mut info = self.stated_info(model);
+        info.window = self.w.windows.narrowed(model, info.window, self.w.clock.now());
         info
     }
 
@@ -102,11 +137,41 @@ impl Core {
         })
     }
 
-    /// Whether something on the side (a title, a shortened file) may be paid for: it never breaks a limit.
-    pub(crate) fn may_pay(&self, model: &ModelRef, tier: &str) -> bool {
-        self.budget.over(self.spent_by_all()).is_none()
-            && self.tier_over(tier).is_none()
-            && self.unpriced(model, tier).is_none_or(|u| self.s.unpriced_allowed.contains(&u.model))
+    /// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
+    /// limit, and nobody is asked. Whether its input fits is looked at when it goes out: [`Self::left_beside`].
+    pub(crate) fn may_ask(&self, model: &ModelRef) -> Result<(), Notice> {
+        if self.is_demo(model) {
+            return Ok(());
+        }
+        let tier = self.tier_of(model);
+        if let Some(why) = self.purse().over(&self.me.id) {
+            return Err(crate::crew::limit(why));
+        }
+        if let Some(over) = self.budget.over(self.spent_by_all()) {
+            return Err(over.notice());
+        }
+        if let Some(limit) = self.tier_over(tier) {
+            let why = format!("today's budget for the tier {tier} is used up: {limit}");
+            return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
+        }
+        if let Some(unpriced) =
+            self.unpriced(model, tier).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+        {
+            return Err(unpriced.notice());
+        }
+        if tier == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
+            let why = "the expensive model is not yet approved in this session";
+            return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
+        }
+        Ok(())
+    }
+
+    /// What is left for a request beside the conversation that counts for `tier`.
+    pub(crate) fn left_beside(&self, tier: &str) -> Left {
+        let spent = self.purse().tiers().spent.get(tier).copied().unwrap_or_default();
+        let of_tier = self.tier_limit(tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
+        let left = Left { tokens: None, cost: self.budget.left(self.spent_by_all()) };
+        left.and(Left { tokens: None, cost: of_tier }).and(self.purse().left_for(&self.me.id))
     }
 
     /// Counts a call of a model against session, day and tier.

@@ -26,23 +26,11 @@ impl Core {
         let model = self.s.model.clone();
         let why = if question.is_empty() {
             Some(Notice::new(NoticeKind::User, "the question is empty"))
-        } else if self.budget.over(self.spent_by_all()).is_some() {
-            Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
-        } else if let Some(limit) = self.tier_over(self.tier()) {
-            let why = format!("today's budget for the tier {} is used up: {limit}", self.tier());
-            Some(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"))
-        } else if let Some(unpriced) =
-            self.unpriced(&model, self.tier()).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
-        {
-            Some(unpriced.notice())
-        } else if self.tier() == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
-            let why = "the expensive model is not yet approved in this session";
-            Some(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"))
         } else if self.is_demo(&model) {
             let why = "the demo model follows a script and cannot answer questions";
             Some(Notice::new(NoticeKind::User, why).hint("choose a model with /model"))
         } else {
-            None
+            self.may_ask(&model).err()
         };
         let provider = match (why, self.provider(&model)) {
             (Some(why), _) => return self.refuse(client, cause, why),

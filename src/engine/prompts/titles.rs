@@ -25,9 +25,7 @@ impl Core {
         let fast = self.w.config().tiers.fast.clone().map(ModelRef);
         let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
         let provider = match self.provider(&model) {
-            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_pay(&model, self.tier_of(&model)) => {
-                p
-            }
+            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_ask(&model).is_ok() => p,
             _ => return self.title_found(self.s.id, &made),
         };
         let (tx, session) = (self.tx.clone(), self.s.id);

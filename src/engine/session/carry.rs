@@ -32,10 +32,8 @@ impl Core {
             Some(Notice::new(NoticeKind::User, "this session is open read-only"))
         } else if self.occupied() {
             Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
-        } else if !demo && self.budget.over(self.spent).is_some() {
-            Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
         } else {
-            None
+            self.may_ask(&model).err()
         };
         let provider = match (why, self.provider(&model)) {
             (Some(why), _) => return self.refuse(client, cause, why),
@@ -92,11 +90,12 @@ impl Core {
         let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
         let node = self.s.grow(&self.w, body);
         let place = self.place_of(Some(c.cause));
-        let events = vec![(place.clone(), Self::entry_event(&node))];
+        let events = vec![(place, Self::entry_event(&node))];
         let append = self.append().entries(vec![node]);
-        self.save(append, events, Then::Nothing);
+        // The client receives the reply when the entry is on disk: it may read the session at once.
         let said = "The summary of that branch was added.".to_owned();
-        self.bus.reply(c.client, &place, ReplyEvent::DoneReply { said });
+        let reply = Box::new(ReplyEvent::DoneReply { said });
+        self.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
         self.next_queued(tiller_protocol::event::TurnStatus::Done);
     }
 }

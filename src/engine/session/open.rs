@@ -158,7 +158,7 @@ impl Core {
         let made = self.w.store.create_session(new);
         self.saves.unmade = None;
         self.saves.push(made, After { events: Vec::new(), then: Then::Made });
-        if self.me.child.is_none() && self.s.effort != self.w.config().effort {
+        if self.s.effort != self.w.config().effort {
             drop(self.keep_effort());
         }
         // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is

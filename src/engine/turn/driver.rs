@@ -78,7 +78,8 @@ impl Core {
                 if let Some(said) =
                     self.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
                 {
-                    self.learn_window(&said, self.context_tokens().0);
+                    let model = self.s.model.clone();
+                    self.learn_window(&model, &said, self.context_tokens().0);
                 }
                 let turn = self.live.as_ref().map(|l| l.no);
                 self.compact(turn, overflow, round, None, None);
@@ -226,6 +227,9 @@ impl Core {
         let output = tokens::Calibration::of(&path).written(used.arrived);
         let request = tokens::next_request(&path);
         let usage = tokens::completed(used.usage, used.whole, request, output);
+        if used.whole && !usage.estimated {
+            self.window_took(&model, usage.context());
+        }
         let call = self.book(&model, tier, usage);
         self.purse().release(&self.me.id);
         if let Some(live) = &mut self.live {

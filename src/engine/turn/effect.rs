@@ -29,6 +29,9 @@ pub enum Input {
     },
     /// The person does not want to wait for it.
     SkipWait,
+    /// The agent is paused: a request of whose reply nothing has arrived is given up until [`Input::Resume`].
+    Rest,
+    Resume,
     ToolDone {
         call_id: String,
         result: CallResult,

@@ -43,6 +43,8 @@ enum Move {
     Prepared(u8),
     WaitOver(bool),
     SkipWait,
+    Rest,
+    Resume,
     ToolDone(prop::sample::Index, bool),
     Steer(bool),
     Steered,
@@ -65,6 +67,8 @@ fn moves() -> impl Strategy<Value = Move> {
         6 => (0..12u8).prop_map(Move::Prepared),
         2 => any::<bool>().prop_map(Move::WaitOver),
         1 => Just(Move::SkipWait),
+        1 => Just(Move::Rest),
+        2 => Just(Move::Resume),
         6 => (any::<prop::sample::Index>(), prop::bool::weighted(0.9)).prop_map(|(i, known)| Move::ToolDone(i, known)),
         1 => any::<bool>().prop_map(Move::Steer),
         1 => Just(Move::Steered),
@@ -144,6 +148,8 @@ impl World {
             Move::Prepared(_) => Input::Prepared(Prepared::Go),
             Move::WaitOver(now) => Input::WaitOver { n: if now { self.n } else { self.n + 1 } },
             Move::SkipWait => Input::SkipWait,
+            Move::Rest => Input::Rest,
+            Move::Resume => Input::Resume,
             Move::ToolDone(i, known) => {
                 let mut ids: Vec<&String> = self.running.iter().collect();
                 ids.sort();

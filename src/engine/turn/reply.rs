@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tiller_protocol::{Block, StopReason, ToolCall, Usage};
 use tiller_provider::codec::assemble::unsign_last;
-use tiller_provider::{Assembler, Chunk};
+use tiller_provider::{Assembler, Chunk, ProviderError};
 
 use crate::context::tokens;
 
@@ -86,9 +86,21 @@ impl Reply {
         self.shown
     }
 
+    /// Whether no block of it has begun.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Whether the server took the request, and so will charge for it.
     pub fn begun(&self) -> bool {
         self.begun
+    }
+
+    /// Whether the server charges for it, which ended with `error`. An answer that was no reply (a login page, an
+    /// error under the status of a success) costs nothing.
+    pub fn charged(&self, error: &ProviderError) -> bool {
+        let refused = matches!(error, ProviderError::Rejected(_) | ProviderError::Auth(_));
+        self.begun && !(refused && self.is_empty() && self.parts.usage == Usage::default())
     }
 
     /// What it used so far.

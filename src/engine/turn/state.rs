@@ -111,6 +111,8 @@ pub enum Phase {
     Streaming,
     /// Waits to try again.
     Waiting,
+    /// The agent is paused, and its request goes out when it is resumed.
+    Resting,
     /// Calls are running.
     Tools,
     Steering,
@@ -199,6 +201,7 @@ impl Turn {
             .collect();
         self
     }
+
     /// The number of the last request.
     pub fn n(&self) -> u32 {
         self.n
@@ -212,6 +215,11 @@ impl Turn {
     /// Whether a reply is awaited, or coming.
     pub fn streaming(&self) -> bool {
         self.phase == Phase::Streaming
+    }
+
+    /// Whether a reply is awaited of which no block has begun.
+    pub fn unanswered(&self) -> bool {
+        self.streaming() && self.reply.is_empty()
     }
 
     pub fn phase(&self) -> Phase {

@@ -37,6 +37,8 @@ impl Turn {
             },
             (Input::WaitOver { n }, Phase::Waiting) if n == self.n => self.again(out),
             (Input::SkipWait, Phase::Waiting) => self.again(out),
+            (Input::Rest, Phase::Streaming) if self.reply.is_empty() => self.rest(out),
+            (Input::Resume, Phase::Resting) => self.request(out),
             (Input::ToolDone { call_id, result }, Phase::Tools) => self.tool_done(&call_id, result, out),
             (Input::StopTool { call_id }, Phase::Tools) if self.is_running(&call_id) => {
                 out.push(Effect::CancelTool { call_id, hard: false });
@@ -252,12 +254,12 @@ impl Turn {
             return self.back_off(error, self.limits.attempts, discard, out);
         }
         let why = error.to_string();
-        let begun = self.reply.begun();
+        let charged = self.reply.charged(&error);
         let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         // A call of a reply that was cut is never run, so it must not stand in the history either.
         drop_calls(&mut blocks, |_| true);
         self.text = text_of(&blocks);
-        if begun {
+        if charged {
             append_reply(blocks, StopReason::Cut(why), used, out);
         }
         self.finish(TurnStatus::Failed, Some(notices::provider(&error)), out);
@@ -268,6 +270,16 @@ impl Turn {
         self.phase = Phase::Waiting;
         self.reply = Reply::default();
         out.push(Effect::Backoff { n: self.n, attempt: self.attempt, of, error, discard });
+    }
+
+    /// Gives up a request of whose reply nothing has arrived. The server charges for it when it took it.
+    fn rest(&mut self, out: &mut Vec<Effect>) {
+        out.push(Effect::CancelStream);
+        if self.reply.begun() {
+            out.push(Effect::Spent { used: self.reply.used() });
+        }
+        self.reply = Reply::default();
+        self.phase = Phase::Resting;
     }
 
     fn again(&mut self, out: &mut Vec<Effect>) {
@@ -315,7 +327,12 @@ impl Turn {
                 }
                 return self.go_on(out);
             }
-            Phase::New | Phase::Preparing | Phase::Steering | Phase::Asking | Phase::Finished(_) => {}
+            Phase::New
+            | Phase::Preparing
+            | Phase::Resting
+            | Phase::Steering
+            | Phase::Asking
+            | Phase::Finished(_) => {}
         }
         self.finish(TurnStatus::Interrupted, None, out);
     }

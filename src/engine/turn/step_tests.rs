@@ -265,6 +265,43 @@ fn p1_retries_wait_and_are_bounded() {
 }
 
 #[test]
+fn p15_a_request_that_rests_is_booked_and_made_anew() {
+    // Not taken by the server: free.
+    let mut t = streaming();
+    assert_eq!(words(&t.step(Input::Rest)), ["cancel-stream"]);
+    assert!(t.step(Input::SkipWait).is_empty() && t.step(Input::WaitOver { n: 1 }).is_empty());
+    assert_eq!(words(&t.step(Input::Resume)), ["request 2"]);
+    // Taken.
+    chunk(&mut t, Chunk::Ping);
+    let effects = t.step(Input::Rest);
+    assert!(matches!(effects[..], [Effect::CancelStream, Effect::Spent { .. }]), "{effects:?}");
+    assert_eq!(words(&t.step(Input::Resume)), ["request 3"]);
+    // What the first stream had still sent is nothing of the new reply.
+    t.step(Input::Chunk { n: 2, chunk: Chunk::Text { index: 0, text: "old".into() } });
+    assert!(t.unanswered());
+    // A call has begun: it comes to its end.
+    chunk(&mut t, Chunk::ToolBegin { index: 0, id: "c".into(), name: "read_file".into(), vendor: None });
+    assert!(t.step(Input::Rest).is_empty() && t.streaming());
+    // One that rests can be stopped.
+    let mut t = streaming();
+    t.step(Input::Rest);
+    assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["finish Interrupted"]);
+}
+
+/// A login page, or an error under the status of a success, is no reply that anybody charges for.
+#[test]
+fn p15_an_answer_that_is_no_reply_is_not_booked() {
+    let refused = || Err(ProviderError::Rejected("a web page".into()));
+    let mut t = streaming();
+    chunk(&mut t, Chunk::Ping);
+    assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: refused() })), ["finish Failed"]);
+    // What has begun is.
+    let mut t = streaming();
+    chunk(&mut t, Chunk::Usage(Usage { input: 9, ..Usage::default() }));
+    assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: refused() })), ["spent", "finish Failed"]);
+}
+
+#[test]
 fn p1_a_wait_can_be_cancelled() {
     let mut t = streaming();
     t.step(Input::StreamEnded { n: 1, result: Err(ProviderError::Network("refused".into())) });

@@ -341,6 +341,32 @@ async fn p14_a_json_answer_to_a_streaming_request_is_a_reply() {
     }
 }
 
+/// A document is whole: each call of its list is one, and it needs no word for its end.
+#[tokio::test]
+async fn p14_a_json_answer_is_whole_without_identifiers_and_reasons() {
+    let body = json!({"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": null,
+        "tool_calls": [
+            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"a\"}"}},
+            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"b\"}"}}]},
+        "finish_reason": null}]});
+    let server = ScriptServer::start([Reply::status(200).json(&body)]);
+    let out = ask(&provider(Wire::OpenaiChat, &server.url()), hello()).await;
+    assert_eq!((out.error, out.reply.stop.clone()), (None, Some(StopReason::ToolUse)));
+    let paths: Vec<&Value> = out.reply.calls().map(|c| &c.arguments["path"]).collect();
+    assert_eq!(paths, ["a", "b"]);
+    for (wire, body) in [
+        (Wire::OpenaiChat, json!({"choices": [{"message": {"content": "whole"}}]})),
+        (
+            Wire::Anthropic,
+            json!({"type": "message", "content": [{"type": "text", "text": "whole"}], "stop_reason": null}),
+        ),
+    ] {
+        let server = ScriptServer::start([Reply::status(200).json(&body)]);
+        let out = ask(&provider(wire, &server.url()), hello()).await;
+        assert_eq!((out.error.clone(), out.text().as_str()), (None, "whole"), "{wire:?}");
+    }
+}
+
 #[tokio::test]
 async fn p14_what_is_no_reply_is_named_and_not_tried_again() {
     let page = "<!DOCTYPE html>\n<html><head><title>Sign in to\n Example</title></head><body>x</body></html>";
@@ -387,32 +413,6 @@ async fn p14_what_is_no_reply_is_named_and_not_tried_again() {
         let server = ScriptServer::start([reply]);
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(&out.error, Some(ProviderError::Network(_))), "{wire:?} {:?}", out.error);
-    }
-}
-
-/// A document is whole: each call of its list is one, and it needs no word for its end.
-#[tokio::test]
-async fn p14_a_json_answer_is_whole_without_identifiers_and_reasons() {
-    let body = json!({"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": null,
-        "tool_calls": [
-            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"a\"}"}},
-            {"type": "function", "function": {"name": "read_file", "arguments": "{\"path\":\"b\"}"}}]},
-        "finish_reason": null}]});
-    let server = ScriptServer::start([Reply::status(200).json(&body)]);
-    let out = ask(&provider(Wire::OpenaiChat, &server.url()), hello()).await;
-    assert_eq!((out.error, out.reply.stop.clone()), (None, Some(StopReason::ToolUse)));
-    let paths: Vec<&Value> = out.reply.calls().map(|c| &c.arguments["path"]).collect();
-    assert_eq!(paths, ["a", "b"]);
-    for (wire, body) in [
-        (Wire::OpenaiChat, json!({"choices": [{"message": {"content": "whole"}}]})),
-        (
-            Wire::Anthropic,
-            json!({"type": "message", "content": [{"type": "text", "text": "whole"}], "stop_reason": null}),
-        ),
-    ] {
-        let server = ScriptServer::start([Reply::status(200).json(&body)]);
-        let out = ask(&provider(wire, &server.url()), hello()).await;
-        assert_eq!((out.error.clone(), out.text().as_str()), (None, "whole"), "{wire:?}");
     }
 }
 
