@@ -236,10 +236,10 @@ fn settle(
 
 pub(crate) fn read_only(profile: Profile) -> Need {
     let reason = if profile == Profile::Plan {
-        "a plan is being made: only reading inside the workspace and planning are possible; hand the plan in with \
-         write_plan, and work when the person approves it"
+        "plan mode is on: only reading inside the workspace and planning are allowed; submit the plan with \
+         write_plan, and start work when the user approves it"
     } else {
-        "the profile is read-only: only reading inside the workspace and planning are possible"
+        "the profile is read-only: only reading inside the workspace and planning are allowed"
     };
     Need::No { rule: format!("profile {}", profile.name()), reason: reason.into() }
 }
@@ -266,7 +266,7 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
     if !crate::rules::names::is_ours(request.tool)
         && let Some(rule) = below(policy, request.agent, path)
     {
-        return Need::No { reason: format!("the rule {rule} denies reading something in there"), rule };
+        return Need::No { reason: format!("the rule {rule} denies reading something in this folder"), rule };
     }
     // The tool said so, and it is so.
     let inside = inside && policy.roots.inside(path);
