@@ -345,7 +345,7 @@ fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
         if let Err(e) = one.undo() {
             let (leaf, temp) = (one.slot.leaf.display(), one.temp.display());
             torn.push(format!(
-                "{leaf} could not be put back ({}); its old content is in {temp}",
+                "{leaf} could not be put back ({}); its previous content is in {temp}",
                 std::io::Error::from(e)
             ));
             // Keep it: it is the only copy.

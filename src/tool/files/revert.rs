@@ -28,7 +28,7 @@ fn plan(path: &str, hunk: &str, cx: &ToolCx) -> Result<Edit, ToolError> {
     let place = to_write(path, cx)?;
     declare(cx, &[&place]);
     let patch = diffy::Patch::from_str(hunk)
-        .map_err(|e| ToolError::Tell(format!("{path}: not a difference: {e}")))?;
+        .map_err(|e| ToolError::Tell(format!("{path}: not a valid diff: {e}")))?;
     let none = |name: Option<&str>| name == Some("/dev/null");
     let (was_added, was_deleted) = (none(patch.original()), none(patch.modified()));
     let back = patch.reverse();
