@@ -82,7 +82,7 @@ async fn what_a_left_branch_brought_is_carried_over() {
     let (before, after) = (fake.request(0), fake.request(3));
     assert_eq!((before.system, before.tools), (after.system.clone(), after.tools.clone()));
     let told = message_text(&after, 2);
-    assert!(told.contains("## Tried\nA retry.") && told.contains("Another way was tried"), "{told}");
+    assert!(told.contains("## Tried\nA retry.") && told.contains("Another approach was tried"), "{told}");
     // Nothing of the own path is carried over, and nothing of nowhere.
     rig.send(carry(now.entries[2].id));
     assert!(rig.refused().await.message.contains("that branch has no messages"));

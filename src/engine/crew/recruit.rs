@@ -14,7 +14,7 @@ use crate::core::Core;
 /// Hint for agents that have no permission to delegate.
 const YOURSELF: &str = "do the work yourself";
 /// Names may be taken already.
-pub(super) const READING: &str = "the agents of this session are still being read: try again";
+pub(super) const READING: &str = "the agents of this session are still being loaded: try again";
 /// Characters of a label.
 const LABEL: usize = 40;
 
@@ -41,7 +41,7 @@ impl Core {
         }
         if by.depth() >= caps.depth {
             let depth = caps.depth;
-            return Err(format!("agents may be {depth} deep at most (agents.depth): {YOURSELF}"));
+            return Err(format!("agents can be nested at most {depth} deep (agents.depth): {YOURSELF}"));
         }
         if self.crew.members.len() >= caps.total {
             let total = caps.total;
