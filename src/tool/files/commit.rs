@@ -51,7 +51,7 @@ pub(crate) enum Change {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// Somebody else wrote, made or removed the file meanwhile; theirs stands. Holds the index of the change.
-    #[error("changed outside in the meantime")]
+    #[error("changed by someone else in the meantime")]
     Conflict(usize),
     #[error("{1}")]
     Io(usize, std::io::Error),

@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
         assert_eq!(b.ports.wrote.lock().unwrap().len(), told, "not the agent's write");
         let said = b.say(&EditFile, json!({"path": "a", "old": "2", "new": "zwei"})).await;
-        assert!(said.contains("changed outside") && said.contains("+two"), "{said}");
+        assert!(said.contains("changed by someone else") && said.contains("+two"), "{said}");
         // A second time it does not fit, and nothing happens.
         assert!(revert("a", &diff, &b.cx).await.unwrap_err().to_string().contains("has changed since then"));
     }
