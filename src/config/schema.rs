@@ -125,10 +125,13 @@ pub struct ModelInfo {
     pub window: Option<u64>,
     /// Maximum output tokens per reply.
     pub max_output: Option<u64>,
-    /// Dollars per million tokens.
+    /// Price of input, in US dollars per million tokens.
     pub input: Option<f64>,
+    /// Price of output, in US dollars per million tokens.
     pub output: Option<f64>,
+    /// Price of input read from the cache, in US dollars per million tokens.
     pub cache_read: Option<f64>,
+    /// Price of input written to the cache, in US dollars per million tokens.
     pub cache_write: Option<f64>,
     /// Prices for longer prompts.
     pub long: Vec<LongPrompt>,
@@ -148,11 +151,14 @@ pub struct ModelInfo {
 pub struct LongPrompt {
     /// Tokens of the prompt, including cached ones.
     pub over: u64,
-    /// Dollars per million tokens.
+    /// Price of input, in US dollars per million tokens.
     pub input: f64,
+    /// Price of output, in US dollars per million tokens.
     pub output: f64,
+    /// Price of input read from the cache, in US dollars per million tokens.
     #[serde(default)]
     pub cache_read: Option<f64>,
+    /// Price of input written to the cache, in US dollars per million tokens.
     #[serde(default)]
     pub cache_write: Option<f64>,
 }
@@ -169,7 +175,7 @@ pub struct Budget {
     pub day_soft: Option<f64>,
     /// Hard limit of a day.
     pub day_hard: Option<f64>,
-    /// Per day, by tier name.
+    /// Hard limit of a day for a tier, by the tier's name.
     pub tiers: BTreeMap<String, f64>,
 }
 
@@ -197,7 +203,7 @@ pub struct Limits {
     pub command_max: u64,
     /// Maximum processes of a command at the same time, including those that it starts; at least 16. Linux only.
     pub command_processes: u64,
-    /// Maximum share of the machine's memory that these processes may use together, in percent. Linux only.
+    /// Maximum share of the machine's memory that a command's processes may use together, in percent. Linux only.
     pub command_memory: u64,
     /// As `command_processes`, for an external agent program.
     pub program_processes: u64,
@@ -377,7 +383,8 @@ impl Default for Ui {
     }
 }
 
-/// Snapshots of the workspace's files, stored outside the workspace, for restore and undo. Takes effect at the next start.
+/// Snapshots of the workspace's files, stored outside the workspace, for restore and undo. Changes take effect at the
+/// next start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Snapshots {
@@ -484,3 +491,7 @@ impl Default for Watch {
         Self { enabled: true, debounce: 200, ignore: Vec::new(), comments: false, poll: false }
     }
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
