@@ -262,7 +262,7 @@ impl Walk {
 /// Why the name of a program is not what it seems.
 fn odd_name(name: &str) -> Option<&'static str> {
     if name.starts_with("/proc/") || name.starts_with("/dev/") {
-        return Some("the command is named through /proc or /dev");
+        return Some("the command is named through /proc/ or /dev/");
     }
     // `сat` with a Cyrillic letter is another program than `cat`.
     (!name.is_ascii() && !name.contains(HOLE)).then_some("the name of a command contains look-alike letters")
