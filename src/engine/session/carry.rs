@@ -102,11 +102,11 @@ impl Core {
         let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
         let node = self.s.grow(&self.w, body);
         let place = self.place_of(Some(c.cause));
-        let events = vec![(place.clone(), Self::entry_event(&node))];
+        let events = vec![(place, Self::entry_event(&node))];
         let append = self.append().entries(vec![node]);
-        self.save(append, events, Then::Nothing);
         let said = "The summary of that branch was added.".to_owned();
-        self.bus.reply(c.client, &place, ReplyEvent::DoneReply { said });
+        let reply = Box::new(ReplyEvent::DoneReply { said });
+        self.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
         self.next_queued(tiller_protocol::event::TurnStatus::Done);
     }
 }
