@@ -4,6 +4,7 @@ mod bench;
 mod deny;
 mod house;
 mod order;
+mod texts;
 mod tidy;
 mod words;
 
