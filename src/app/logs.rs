@@ -27,7 +27,8 @@ pub(super) struct Logs(#[expect(dead_code, reason = "dropping it is its use")] W
 /// # Errors
 /// When it cannot be written, in words. Everything else works without it.
 pub(super) fn start(folder: &Path, filter: Option<&str>, redact: Redact) -> Result<Logs, String> {
-    let file = Rotating::open(folder).map_err(|e| format!("no log in {}: {e}", folder.display()))?;
+    let file = Rotating::open(folder)
+        .map_err(|e| format!("the log in {} cannot be written: {e}", folder.display()))?;
     // Its place is taken at once; the usual 128,000 lines are four megabytes.
     let (writer, guard) =
         NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(Masked { file, redact });

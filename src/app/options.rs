@@ -29,9 +29,9 @@ pub enum ProfileArg {
     ReadOnly,
     /// No edits or commands until a plan is approved
     Plan,
-    /// Reads inside the folder run, everything else asks
+    /// Reads inside the folder run; everything else needs approval
     Ask,
-    /// Edits inside the folder run, commands ask
+    /// Edits inside the folder run; commands need approval
     AutoEdit,
     /// Everything runs except denied, protected and dangerous actions
     Full,
@@ -54,12 +54,15 @@ impl From<ProfileArg> for Profile {
 pub enum EffortArg {
     /// No thinking, if the model allows it
     Off,
+    /// Fast and cheap
     Low,
+    /// Balanced
     Medium,
+    /// For hard problems
     High,
-    /// The maximum of the model
+    /// The model's maximum; slow and expensive
     Max,
-    /// The default of the provider
+    /// The provider's default
     Default,
 }
 

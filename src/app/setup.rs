@@ -50,7 +50,7 @@ impl Setup {
         let places = Places::from_env(&|name| env(name)).ok_or_else(|| {
             Notice::new(
                 NoticeKind::Config,
-                "The home folder is unknown, so settings and sessions have no place.",
+                "The home folder is unknown, so there is no place for settings and sessions.",
             )
             .hint("Set HOME, or set TILLER_HOME to a folder for Tiller.")
         })?;

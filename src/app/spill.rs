@@ -29,9 +29,9 @@ pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
         let changed = entry.metadata().ok().filter(std::fs::Metadata::is_dir).and_then(|m| m.modified().ok());
         let old = changed.is_some_and(|at| now.duration_since(at).is_ok_and(|age| age > FRESH));
         if old && matches!(store.session(id), Err(StoreError::NoSession(_))) {
-            tracing::info!(session = %id, "full outputs of a session that is gone are removed");
+            tracing::info!(session = %id, "removing full outputs of a session that no longer exists");
             if let Err(error) = std::fs::remove_dir_all(&path) {
-                tracing::warn!(%error, path = %path.display(), "they stay");
+                tracing::warn!(%error, path = %path.display(), "the full outputs could not be removed");
             }
         }
     }

@@ -242,7 +242,7 @@ impl Running {
             match kept.discard_ephemeral().wait() {
                 Ok(gone) => gone.iter().for_each(|id| crate::app::spill::discard(&folders, *id)),
                 Err(error) => {
-                    tracing::warn!(%error, "sessions of killed runs that were to keep none are still there")
+                    tracing::warn!(%error, "sessions of killed ephemeral runs could not be removed")
                 }
             }
             for folder in folders {

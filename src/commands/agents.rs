@@ -117,7 +117,7 @@ fn row(it: &Definition) -> String {
 /// In words: sets where they are whole, else names.
 fn tools(tools: &Tools) -> String {
     let Tools::Only(names) = tools else {
-        return if *tools == Tools::All { "all tools".into() } else { "tools of its depth".into() };
+        return if *tools == Tools::All { "all tools".into() } else { "all tools at its depth".into() };
     };
     let whole = |set: &[&str]| set.iter().all(|t| names.contains(*t));
     let mut words: Vec<&str> = SETS.iter().filter(|(_, of)| whole(of)).map(|(set, _)| *set).collect();

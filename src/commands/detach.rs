@@ -155,20 +155,20 @@ pub(super) fn news(state: &Path, project: &Path) -> Vec<Notice> {
     let mut all = Vec::new();
     for e in connection::ended(&folder, project) {
         let how = match e.status {
-            Some(TurnStatus::Done) | None => "is done",
+            Some(TurnStatus::Done) | None => "finished",
             Some(TurnStatus::Failed | TurnStatus::Store) => "failed",
             Some(TurnStatus::Interrupted) => "was interrupted",
             Some(TurnStatus::Refused) => "needed an answer",
             Some(TurnStatus::Limit) => "reached a budget or limit",
         };
         let title = if e.title.is_empty() { "A session" } else { &e.title };
-        let text = format!("{}, detached, {how} at {}.", clean::plain(title), minute(&e.time));
+        let text = format!("{} (detached) {how} at {}.", clean::plain(title), minute(&e.time));
         let hint = format!("`tiller --session {}` opens it, or use the session list.", e.session);
         all.push(Notice::new(NoticeKind::Info, text).hint(hint));
     }
     for f in connection::all(&folder, Some(project)) {
         if f.about.screen.is_none() && f.about.pid != std::process::id() {
-            let text = format!("{} is still running here, detached.", clean::plain(&f.about.title));
+            let text = format!("{} is still running here (detached).", clean::plain(&f.about.title));
             all.push(Notice::new(NoticeKind::Info, text).hint("`tiller attach` in a shell opens it."));
         }
     }
@@ -212,7 +212,7 @@ mod tests {
         assert!(row(&about("a turn", true)).contains("  running: a turn; left; process"));
         let over = row(&about("nothing", false));
         assert!(over.contains("its work is done and it is ending; left") && !over.contains("running:"));
-        let unknown = About { busy: true, ..about("not known", false) };
-        assert!(row(&unknown).contains("running: not known"), "what does not answer may work");
+        let unknown = About { busy: true, ..about("unknown", false) };
+        assert!(row(&unknown).contains("running: unknown"), "what does not answer may work");
     }
 }

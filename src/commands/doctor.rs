@@ -181,7 +181,7 @@ const CHECKS: &[Named] = &[
             Ok(names) => match settings::doubled(s).into_iter().next() {
                 Some(both) => (Health::Warn, both.message, both.hints.into_iter().next()),
                 None if names.is_empty() => (Health::Ok, "no keys are stored".into(), None),
-                None => (Health::Ok, format!("{path} holds keys of {}", names.join(", ")), None),
+                None => (Health::Ok, format!("{path} contains keys for {}", names.join(", ")), None),
             },
         }
     }),
@@ -250,9 +250,9 @@ const CHECKS: &[Named] = &[
         (
             Health::Ok,
             if n == 0 {
-                "has no settings or rules of its own".into()
+                "this folder has no settings or rules of its own".into()
             } else {
-                format!("contains {n} setting(s) or rule(s); see `tiller trust`")
+                format!("this folder contains {n} setting(s) or rule(s); see `tiller trust`")
             },
             None,
         )
@@ -264,10 +264,10 @@ const CHECKS: &[Named] = &[
         match limit {
             Some(n) if n < 8192 => (
                 Health::Warn,
-                format!("{n} watches allowed"),
+                format!("{n} file watches allowed"),
                 Some("Large projects are polled instead. Raise fs.inotify.max_user_watches.".into()),
             ),
-            Some(n) => (Health::Ok, format!("{n} watches allowed"), None),
+            Some(n) => (Health::Ok, format!("{n} file watches allowed"), None),
             None => (Health::Ok, "system default".into(), None),
         }
     }),

@@ -161,9 +161,9 @@ pub(super) fn run(
     if for_programs.too_much || for_programs.found.iter().any(|f| f.bytes.is_none()) {
         return Err(Notice::new(
             NoticeKind::User,
-            "A link, a file above 256 KiB or too many files are among the program settings; nothing was trusted.",
+            "The program settings include a link, a file larger than 256 KiB or too many files; nothing was trusted.",
         )
-        .hint("Replace them by plain files, then try again."));
+        .hint("Replace them with regular files, then try again."));
     }
     if !matches!(status, Status::Nothing | Status::Trusted) {
         let items = setup.brings.items();

@@ -7,25 +7,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tiller_protocol::{Effort, Profile};
 
-/// Everything that can be set.
+/// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// `provider/model`.
+    /// Model for new sessions, as `provider/model`.
     pub model: Option<String>,
     /// Permission profile at the start of a session.
     pub profile: Profile,
-    /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default`, as the vendor has it.
+    /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default` (the provider's default).
     pub effort: Effort,
+    /// Models by role.
     pub tiers: Tiers,
+    /// Model providers, by name.
     pub providers: BTreeMap<String, Provider>,
+    /// Budgets.
     pub budget: Budget,
+    /// Limits on turns, tool calls and commands.
     pub limits: Limits,
+    /// The model's context.
     pub context: Context,
+    /// The screen.
     pub ui: Ui,
+    /// The file watcher.
     pub watch: Watch,
+    /// Snapshots for restore and undo.
     pub snapshots: Snapshots,
+    /// Limits of agents.
     pub agents: Agents,
+    /// Detaching from running work.
     pub detach: Detach,
 }
 
@@ -33,16 +43,17 @@ pub struct Config {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tiers {
-    /// Titles and summaries. Without it the main model does them.
+    /// Model for titles and summaries; the main model by default.
     pub fast: Option<String>,
+    /// Model for the conversation; `model` by default.
     pub main: Option<String>,
-    /// Never used without the person's yes.
+    /// Expensive model for hard tasks; used only after you approve it.
     pub deep: Option<String>,
-    /// Standing yes for the deep tier.
+    /// Use the deep tier without asking.
     pub deep_allowed: bool,
 }
 
-/// Wire formats.
+/// API format of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
@@ -58,41 +69,45 @@ pub enum ProviderKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
+    /// API format.
     pub kind: ProviderKind,
+    /// Base URL of the server; by default that of the provider.
     #[serde(default)]
     pub base_url: Option<String>,
-    /// Name of the variable that holds the key.
+    /// Name of the environment variable that contains the key.
     #[serde(default)]
     pub api_key_env: Option<String>,
-    /// Command whose first output line is the key.
+    /// Command that prints the key on its first output line.
     #[serde(default)]
     pub api_key_command: Option<String>,
+    /// Additional HTTP headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Timeouts in seconds.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// Replay: the recording. Others: write a recording here.
+    /// `replay`: the recording to play back; any other kind: write a recording to this file.
     #[serde(default)]
     pub recording: Option<String>,
-    /// Demo: milliseconds between two pieces of text; 0 is at once.
+    /// `demo`: milliseconds between two pieces of text; 0 for no delay.
     #[serde(default)]
     pub speed: Option<u64>,
-    /// Prices and windows of models that the built-in table does not know, by id pattern.
+    /// Prices and context windows of models that the built-in table does not list, by ID pattern.
     #[serde(default)]
     pub models: BTreeMap<String, ModelInfo>,
 }
 
-/// Seconds.
+/// Timeouts in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// Until connected.
+    /// Until the connection is established.
     pub connect: f64,
     /// Until the first byte of the reply.
     pub first_byte: f64,
-    /// Between two bytes.
+    /// Between two bytes of the reply.
     pub idle: f64,
-    /// Of nothing but pings.
+    /// While the server sends only keep-alive signals.
     pub pings_only: f64,
 }
 
@@ -102,88 +117,104 @@ impl Default for Timeouts {
     }
 }
 
-/// What is known of a model.
+/// Properties of a model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelInfo {
-    /// Tokens.
+    /// Context window in tokens.
     pub window: Option<u64>,
+    /// Maximum output tokens per reply.
     pub max_output: Option<u64>,
-    /// Dollars per million tokens.
+    /// Price of input, in US dollars per million tokens.
     pub input: Option<f64>,
+    /// Price of output, in US dollars per million tokens.
     pub output: Option<f64>,
+    /// Price of input read from the cache, in US dollars per million tokens.
     pub cache_read: Option<f64>,
+    /// Price of input written to the cache, in US dollars per million tokens.
     pub cache_write: Option<f64>,
-    /// What longer prompts cost.
+    /// Prices for longer prompts.
     pub long: Vec<LongPrompt>,
+    /// The model accepts images.
     pub images: Option<bool>,
+    /// The model supports thinking.
     pub thinking: Option<bool>,
-    /// Levels of thinking effort in the vendor's words: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
+    /// Levels of thinking effort by the provider's names: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
     pub effort: Vec<String>,
+    /// The model supports tool calls.
     pub tools: Option<bool>,
 }
 
-/// Prices of a whole request, answer included, whose prompt is longer than `over`.
+/// Prices of a whole request, including the reply, whose prompt is longer than `over`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LongPrompt {
-    /// Tokens of the prompt, cached ones included.
+    /// Tokens of the prompt, including cached ones.
     pub over: u64,
-    /// Dollars per million tokens.
+    /// Price of input, in US dollars per million tokens.
     pub input: f64,
+    /// Price of output, in US dollars per million tokens.
     pub output: f64,
+    /// Price of input read from the cache, in US dollars per million tokens.
     #[serde(default)]
     pub cache_read: Option<f64>,
+    /// Price of input written to the cache, in US dollars per million tokens.
     #[serde(default)]
     pub cache_write: Option<f64>,
 }
 
-/// Dollars. Soft warns, hard stops and asks.
+/// Budgets in US dollars. A soft limit warns; a hard limit stops and asks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
+    /// Warning limit of a session.
     pub session_soft: Option<f64>,
+    /// Hard limit of a session.
     pub session_hard: Option<f64>,
+    /// Warning limit of a day.
     pub day_soft: Option<f64>,
+    /// Hard limit of a day.
     pub day_hard: Option<f64>,
-    /// Per day, by tier name.
+    /// Hard limit of a day for a tier, by the tier's name.
     pub tiers: BTreeMap<String, f64>,
 }
 
-/// Counts that end loops.
+/// Limits on turns, tool calls and commands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Requests to a model in one turn.
+    /// Maximum model requests per turn.
     pub turns: u32,
-    /// Tries of one request.
+    /// Maximum attempts per request.
     pub attempts: u32,
-    /// Seconds; the longest wait that a server may ask for before another try, where no person can skip it
-    /// (`tiller exec` and the like). 0: any.
+    /// Longest wait in seconds that a server may request before a retry when no one can skip the wait
+    /// (`tiller exec`, for example); 0 for no limit.
     pub longest_wait: u64,
-    /// Rounds of the same calls with the same results after which you are asked whether the agent goes on; where
-    /// nobody can answer, the turn ends. 0: never.
+    /// Rounds of identical calls with identical results after which Tiller asks whether the agent should continue; if
+    /// no one can answer, the turn ends. 0 turns this off.
     pub repeats: u32,
-    /// Calls of read-only tools at once.
+    /// Maximum read-only tool calls at the same time.
     pub parallel: usize,
-    /// Tool calls taken from one reply; the rest get an error result.
+    /// Maximum tool calls per reply; further calls get an error result.
     pub calls_per_reply: usize,
-    /// Seconds; default and longest time of a command.
+    /// Default timeout of a command, in seconds.
     pub command: u64,
+    /// Maximum timeout of a command, in seconds.
     pub command_max: u64,
-    /// Processes that a command may have at once, with all that it starts; at least 16. Holds on Linux.
+    /// Maximum processes of a command at the same time, including those that it starts; at least 16. Linux only.
     pub command_processes: u64,
-    /// Percent of the machine's memory that they may hold together. Holds on Linux.
+    /// Maximum share of the machine's memory that a command's processes may use together, in percent. Linux only.
     pub command_memory: u64,
-    /// The same of another vendor's program that works as an agent.
+    /// As `command_processes`, for an external agent program.
     pub program_processes: u64,
+    /// As `command_memory`, for an external agent program.
     pub program_memory: u64,
-    /// Bytes of a tool result that the model sees.
+    /// Maximum size in bytes of a tool result that is sent to the model.
     pub output_bytes: usize,
-    /// May `web_fetch` reach private addresses?
+    /// Allow `web_fetch` to reach private addresses.
     pub fetch_private: bool,
-    /// Names of variables that commands see besides the usual harmless ones, even if they hold keys. Holds from
-    /// the next start on.
+    /// Additional environment variables to pass to commands, even if they contain keys. Takes effect
+    /// at the next start.
     pub env: Vec<String>,
 }
 
@@ -209,13 +240,13 @@ impl Default for Limits {
     }
 }
 
-/// What the model sees, in tokens.
+/// The model's context, in tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Context {
-    /// Compact when the request has more tokens; `None`: at 80 % of the model's window.
+    /// Compact when a request has more tokens; by default at 80 % of the model's context window.
     pub compact_tokens: Option<u64>,
-    /// Compact when the path has more messages.
+    /// Compact when the conversation has more messages.
     pub compact_messages: Option<u64>,
     /// Budget of each layer by its name (`prompt`, `project`, `user`, `session`, `runtime`, ...).
     pub layers: BTreeMap<String, u64>,
@@ -238,7 +269,7 @@ pub enum EnterWhileRunning {
     Queue,
 }
 
-/// Whether a branch that is left is summed up on the one that is gone to.
+/// Whether to summarize a branch when you switch to another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BranchSummary {
@@ -248,24 +279,24 @@ pub enum BranchSummary {
     Always,
 }
 
-/// What becomes of the work when the terminal is lost.
+/// What happens to running work when the terminal is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnHangup {
-    /// It goes on while something works, and then ends.
+    /// Running work continues; Tiller ends when it is done.
     #[default]
     Work,
-    /// It is stopped and saved.
+    /// Running work is stopped and saved.
     End,
 }
 
-/// Leaving the screen while the work goes on.
+/// Detaching from running work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Detach {
-    /// The workbench can be left at work, and come back to.
+    /// Allow detaching and reattaching.
     pub enabled: bool,
-    /// When the window is closed or the line breaks: `work` goes on while something works, `end` stops it.
+    /// When the window is closed or the connection is lost: `work` continues running work, `end` stops and saves it.
     pub on_hangup: OnHangup,
 }
 
@@ -279,40 +310,48 @@ impl Default for Detach {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ui {
-    /// Theme name, or `auto` for the pair below.
+    /// Theme name, or `auto` to use `theme_dark` or `theme_light`.
     pub theme: String,
+    /// Theme for a dark terminal background.
     pub theme_dark: String,
+    /// Theme for a light terminal background.
     pub theme_light: String,
     /// Keymap preset: default, vim, emacs.
     pub keymap: String,
+    /// What Enter does while a turn is running: `steer` or `queue`.
     pub enter_while_running: EnterWhileRunning,
-    /// A summary of what was done on a branch, when it is left: `ask`, `never`, `always`.
+    /// Summarize a branch when you leave it: `ask`, `never`, `always`.
     pub branch_summary: BranchSummary,
     /// Linear text without redraws.
     pub plain: bool,
+    /// Reduce motion.
     pub reduced_motion: bool,
-    /// ASCII marks and borders.
+    /// Draw signs and borders in plain ASCII.
     pub ascii: bool,
-    /// Width of ambiguous characters is 2.
+    /// Treat characters of ambiguous width as two columns wide.
     pub ambiguous_wide: bool,
+    /// Scroll with the mouse wheel.
     pub mouse_wheel: bool,
+    /// Select with a mouse click.
     pub mouse_click: bool,
+    /// Select text by dragging.
     pub mouse_motion: bool,
-    /// Milliseconds until the which-key box.
+    /// Milliseconds until the key box is shown.
     pub which_key_delay: u64,
-    /// Milliseconds in which a new approval dialog is deaf.
+    /// Milliseconds for which a new question ignores keys.
     pub approval_deaf: u64,
-    /// Seconds after which an approval that nobody answered is a no; 0: it waits for ever.
+    /// Seconds after which an unanswered approval is denied; 0 for never.
     pub approval_timeout: u64,
-    /// Command whose first output line stands in the header's right corner. It gets the state as JSON on
-    /// its standard input, and 300 milliseconds.
+    /// Command whose first output line is shown at the right of the header. It gets the state as JSON on
+    /// standard input and must end within 300 milliseconds.
     pub statusline: Option<String>,
+    /// Notify when the window is not in front.
     pub notifications: bool,
     /// Copy when a drag ends.
     pub copy_on_select: bool,
     /// Leave the last exchange in the scrollback at exit.
     pub leave_last: bool,
-    /// Columns of text at most.
+    /// Maximum text width in columns.
     pub measure: u16,
 }
 
@@ -344,30 +383,32 @@ impl Default for Ui {
     }
 }
 
-/// What the workspace's files were, kept outside of it, so that they can be restored. Holds from the next start on.
+/// Snapshots of the workspace's files, stored outside the workspace, for restore and undo. Changes take effect at the
+/// next start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Snapshots {
+    /// Take snapshots.
     pub enabled: bool,
-    /// MiB; a larger file is not covered.
+    /// Maximum file size in MiB; larger files are not covered.
     pub file_mb: u64,
-    /// MiB that the snapshots of one folder may take; the oldest go first.
+    /// Maximum size in MiB of the snapshots of one folder; the oldest are removed first.
     pub quota_mb: u64,
-    /// With more files than this, only files that an agent edits are covered.
+    /// In a folder with more files than this, only files that an agent edits are covered.
     pub files: usize,
-    /// What is done with a call when the files before it could not be kept (a full disk, say), so that what it changes
-    /// cannot be undone.
+    /// What to do with a tool call when the file states before it cannot be saved (on a full disk, for example) and its
+    /// changes could not be undone.
     pub on_failure: OnSnapshotFailure,
 }
 
-/// What is done with a call when the files before it could not be kept.
+/// What to do with a tool call when the file states before it cannot be saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnSnapshotFailure {
-    /// Asks the person, in every profile; where no one can answer, the call is refused.
+    /// Ask, in every profile; if no one can answer, refuse the call.
     #[default]
     Ask,
-    /// It runs, and a notice says that it cannot be undone.
+    /// Run the call and show a notice that it cannot be undone.
     Run,
 }
 
@@ -383,29 +424,31 @@ impl Default for Snapshots {
     }
 }
 
-/// Agents that work for the main one. Their limits hold for each that is started from then on.
+/// Limits of agents. A change applies to agents that are started afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Agents {
-    /// How many may stand below each other; 0: there are none.
+    /// Maximum nesting depth of agents; 0 for no agents.
     pub depth: u32,
-    /// At work at once; more wait.
+    /// Maximum agents running at the same time; others are queued.
     pub running: usize,
-    /// In one session.
+    /// Maximum agents in a session.
     pub total: usize,
-    /// Requests of one agent.
+    /// Maximum model requests of one agent.
     pub turns: u32,
-    /// Seconds at work of one agent.
+    /// Maximum running time of one agent, in seconds.
     pub seconds: u64,
-    /// Tokens of one agent, and of all together.
+    /// Maximum tokens of one agent.
     pub tokens: Option<u64>,
+    /// Maximum tokens of all agents together.
     pub tree_tokens: Option<u64>,
-    /// Dollars of one agent, and of all together.
+    /// Maximum cost of one agent, in US dollars.
     pub cost: Option<f64>,
+    /// Maximum cost of all agents together, in US dollars.
     pub tree_cost: Option<f64>,
-    /// The main agent has all tools for agents, not only the usual ones.
+    /// Give the main agent all tools for working with agents, not only the common ones.
     pub all_tools: bool,
-    /// Seconds after the person's last key in a program's terminal in which nothing is typed into it for them.
+    /// Seconds after your last key in a program's terminal before Tiller types a queued message into it.
     pub typing_pause: u64,
 }
 
@@ -431,14 +474,15 @@ impl Default for Agents {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Watch {
+    /// Watch the files of the folder.
     pub enabled: bool,
-    /// Milliseconds of quiet before a change is reported.
+    /// Milliseconds without further changes before a change is reported.
     pub debounce: u64,
-    /// Patterns (gitignore style) besides .gitignore.
+    /// Patterns to ignore in addition to .gitignore, in its syntax.
     pub ignore: Vec<String>,
     /// Start a turn at a comment that ends in `tiller!`.
     pub comments: bool,
-    /// Poll instead of using the system's events.
+    /// Poll for changes instead of using file system events.
     pub poll: bool,
 }
 
@@ -447,3 +491,7 @@ impl Default for Watch {
         Self { enabled: true, debounce: 200, ignore: Vec::new(), comments: false, poll: false }
     }
 }
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -70,7 +70,7 @@ pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
             _ => About {
                 pid: super::folder::process(&name)?,
                 title: "(does not answer)".into(),
-                work: "not known".into(),
+                work: "unknown".into(),
                 busy: true,
                 ..About::default()
             },

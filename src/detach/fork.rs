@@ -22,12 +22,12 @@ pub(crate) enum Fork {
 /// `reports`: the folder for what is to be told of a host that broke.
 pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
     if !alone() {
-        return Fork::Alone("more than one thread runs already".into());
+        return Fork::Alone("more than one thread is already running".into());
     }
     // Both ends close on exec: what the host starts must not keep the line.
     let (mine, theirs) = match UnixStream::pair() {
         Ok(pair) => pair,
-        Err(e) => return Fork::Alone(format!("no line between two processes: {e}")),
+        Err(e) => return Fork::Alone(format!("two processes cannot be connected: {e}")),
     };
     let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
     let last = Last::new(reports.to_owned());
@@ -39,7 +39,7 @@ pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
             last.keep();
             // A session of its own: the shell's signals and the end of the terminal are the client's.
             if let Err(e) = rustix::process::setsid() {
-                tracing::debug!(error = %e, "no session of its own");
+                tracing::debug!(error = %e, "a new session could not be created");
             }
             Fork::Host(theirs)
         }
@@ -47,7 +47,7 @@ pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
             drop(theirs);
             Fork::Client(Client::of(mine, Pid::from_raw(pid), inline, before, last).run())
         }
-        Err(e) => Fork::Alone(format!("no second process: {e}")),
+        Err(e) => Fork::Alone(format!("a second process cannot be started: {e}")),
     }
 }
 

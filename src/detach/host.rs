@@ -169,7 +169,7 @@ impl Host {
                 continue;
             }
             if let Err(e) = self.visited(visitor, to) {
-                tracing::debug!(error = %e, "a visitor could not be served");
+                tracing::debug!(error = %e, "a client could not be served");
             }
         }
     }
@@ -206,7 +206,7 @@ impl Host {
                 codec::send(&line, &FromHost::Done { text: about.work })?;
                 let mut state = self.state();
                 if let Some(seat) = &state.seat {
-                    seat.abandon("the end was asked for");
+                    seat.abandon("it was asked to end");
                 }
                 state.waiting.push(line);
                 drop(state);
@@ -337,7 +337,7 @@ impl Host {
             "status": facts.ended,
         });
         if let Err(e) = folder.write(&self.file(".ended"), note.to_string().as_bytes()) {
-            tracing::debug!(error = %e, "the end of the work is not told at the next start");
+            tracing::debug!(error = %e, "the end of the work could not be recorded for the next start");
         }
     }
 

@@ -56,7 +56,7 @@ impl Conn {
                 Ok(Some(FromClient::Look { columns, rows })) => Said::Look(columns, rows),
                 Ok(Some(FromClient::Follow)) => Said::Follow,
                 Ok(Some(FromClient::Signal { n })) => {
-                    self.abandon("the end was asked for");
+                    self.abandon("it was asked to end");
                     Said::Signal(n)
                 }
                 Ok(Some(FromClient::Ran { code, error })) => {

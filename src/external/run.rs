@@ -94,7 +94,7 @@ fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     });
     let refused = |e: std::io::Error| StartError::System {
         program: job.adapter.title.clone(),
-        why: format!("the file that makes it ask could not be written: {e}"),
+        why: format!("the settings file that makes it ask could not be written: {e}"),
     };
     let file = written.map_err(refused)?;
     job.adapter = std::sync::Arc::new((*job.adapter).clone().with_file(&path.display().to_string()));

@@ -37,7 +37,7 @@ impl AgentState {
             Self::Idle => "idle",
             Self::Queued => "queued",
             Self::Running => "running",
-            Self::Waiting => "waiting for the person",
+            Self::Waiting => "waiting for the user",
             Self::Paused => "paused",
             Self::Done => "done",
             Self::Failed => "failed",

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
-    /// What the vendor does by itself.
+    /// The provider's default.
     #[default]
     Default,
     Off,
     Low,
     Medium,
     High,
-    /// The most that the model can.
+    /// The model's maximum.
     Max,
 }
 

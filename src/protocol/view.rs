@@ -43,16 +43,16 @@ impl std::fmt::Display for ModelRef {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// Nothing is written, nothing runs.
+    /// No edits, no commands.
     ReadOnly,
-    /// As read-only, until the person approves the plan that the agent hands in.
+    /// No edits or commands until a plan is approved.
     Plan,
-    /// Reads are free; the rest asks.
+    /// Reads run; everything else needs approval.
     #[default]
     Ask,
-    /// Edits inside the workspace are free; commands ask.
+    /// Edits inside the workspace run; commands need approval.
     AutoEdit,
-    /// Everything runs, but for denied and protected things.
+    /// Everything runs except denied, protected and dangerous actions.
     Full,
 }
 

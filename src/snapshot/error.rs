@@ -23,7 +23,7 @@ pub enum SnapshotError {
     #[error("too many changes are waiting to be kept in {}", path.display())]
     Behind { path: PathBuf },
     /// A newer Tiller made the store.
-    #[error("{} was made by a newer tiller (format {found}, this one knows {known})", path.display())]
+    #[error("{} was created by a newer version of Tiller (format {found}; this version supports {known})", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// The folder is something else, or keeps the snapshots of another workspace.
     #[error("{} is not a snapshot store of this workspace: {detail}", path.display())]
@@ -32,7 +32,7 @@ pub enum SnapshotError {
     #[error("{} is inside the workspace", path.display())]
     Inside { path: PathBuf },
     /// There is no such snapshot, or no such object of one; it may have been collected.
-    #[error("no snapshot object {0}")]
+    #[error("snapshot object {0} is missing")]
     Missing(Id),
     /// What was read is not what was written.
     #[error("snapshot data in {} is damaged: {detail}", path.display())]
@@ -64,7 +64,7 @@ impl SnapshotError {
             Self::Io { .. } => "Check the disk and the permissions of this folder.",
             Self::Busy { .. } => "Wait until it is done, or end it, then retry.",
             Self::Behind { .. } => "Wait a moment, then retry.",
-            Self::Newer { .. } => "Use the newer tiller, or choose another data folder.",
+            Self::Newer { .. } => "Use the newer version of Tiller, or choose another data folder.",
             Self::NotOurs { .. } | Self::Inside { .. } => "Choose another data folder (TILLER_HOME).",
             Self::Missing(_) => "It can no longer be restored. Newer snapshots still can.",
             Self::Damaged { .. } => "Other snapshots still work. `tiller doctor` lists what is damaged.",

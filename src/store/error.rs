@@ -33,25 +33,25 @@ pub enum StoreError {
     #[error("{} is on {kind}, which is not safe for the database", path.display())]
     Network { path: PathBuf, kind: String },
     /// A newer Tiller made the file.
-    #[error("{} was made by a newer tiller (schema {found}, this one knows {known})", path.display())]
+    #[error("{} was created by a newer version of Tiller (schema {found}; this version supports {known})", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// The file is a database, but not one of ours.
-    #[error("{} is not a tiller database", path.display())]
+    #[error("{} is not a Tiller database", path.display())]
     NotOurs { path: PathBuf },
     /// The file is damaged.
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
     /// The SQLite that was linked is older than the oldest that is safe with several writers.
-    #[error("sqlite {found} is too old, {floor} is needed")]
+    #[error("SQLite {found} is too old; {floor} or later is required")]
     OldSqlite { found: String, floor: String },
     /// No such session.
-    #[error("no session {0}")]
+    #[error("there is no session {0}")]
     NoSession(SessionId),
     /// No such entry.
-    #[error("no entry {0}")]
+    #[error("there is no entry {0}")]
     NoEntry(EntryId),
     /// No such head, operation, ...
-    #[error("no {0}")]
+    #[error("there is no {0}")]
     NotFound(String),
     /// What was to be added is there already, or the head is not where the caller thought.
     #[error("conflict: {0}")]
@@ -167,7 +167,9 @@ impl StoreError {
             Self::Network { .. } => {
                 plain(NoticeKind::Store).hint("set TILLER_HOME to a folder on a local disk")
             }
-            Self::Newer { .. } => plain(NoticeKind::Store).hint("use the newer Tiller, or open it read-only"),
+            Self::Newer { .. } => {
+                plain(NoticeKind::Store).hint("use the newer version of Tiller, or open it read-only")
+            }
             Self::Corrupt { .. } => plain(NoticeKind::Store)
                 .hint("restart Tiller: the damaged file is kept and everything readable is recovered"),
             Self::NotOurs { .. } => plain(NoticeKind::Store).hint("set TILLER_HOME to another folder"),

@@ -13,8 +13,8 @@ use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
 /// Said once below a result with masks in it.
-const MASKED: &str = "[What is masked as [redacted ...] is kept in its file: write_file, edit_file and patch put the real \
-                      value back where a mask comes back unchanged (not in files above 4 MiB).]";
+const MASKED: &str = "[Values masked as [redacted ...] are kept in the file: write_file, edit_file and patch restore the real \
+                      value wherever a mask is unchanged (not in files above 4 MiB).]";
 
 /// Runs a tool; a panic in it becomes an error for the model, and no control character of a hostile name or
 /// file gets through to the model, whatever the tool forgot.
@@ -68,9 +68,9 @@ pub(crate) fn no_masks(words: &str) -> Result<(), ToolError> {
     match masks(words).next() {
         None => Ok(()),
         Some(at) => Err(ToolError::Tell(format!(
-            "nothing was run: {} is a mask that stands for a value you are not shown, and a program would take it for \
-             the value itself. Let the program read the value from where it is, change the file with edit_file, which \
-             keeps masked values, or ask the person.",
+            "nothing was run: {} is a mask for a value that you are not shown, and a program would take it for \
+             the value itself. Let the program read the value from its source, change the file with edit_file, which \
+             keeps masked values, or ask the user.",
             &words[at]
         ))),
     }

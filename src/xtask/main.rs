@@ -3,6 +3,7 @@
 mod bench;
 mod deny;
 mod house;
+mod texts;
 mod tidy;
 mod words;
 

@@ -52,7 +52,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         }
     }
     problems.extend(crate::house::check(root)?);
-    crate::words::readme(root, &mut problems)?;
+    crate::words::data(root, &mut problems)?;
     let stories = std::fs::read_to_string(root.join("tests/it/main.rs")).unwrap_or_default();
     for path in files(&root.join("tests/it"), "rs")? {
         let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
 }
 
 /// Files below `dir` with this ending, sorted.
-fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let (mut found, mut todo) = (Vec::new(), vec![dir.to_path_buf()]);
     while let Some(d) = todo.pop() {
         for e in std::fs::read_dir(&d)? {

@@ -1,18 +1,20 @@
-//! Words that once stood on the screen and were replaced: they must not come back. The words of a message are a matter
-//! for its reader; this keeps only what was decided.
+//! Words that once stood on the screen and were replaced: they must not come back, in any text that a person or a model
+//! reads. The words of a message are a matter for its reader; this keeps only what was decided.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-/// What may not stand in a text, and what says it better.
+use crate::texts::{self, Text};
+
+/// What may not stand in a text, and what says it better. A quote is the beginning or the end of a string.
 const OLD: &[(&str, &str)] = &[
     ("wants to shell", "wants to run"),
     ("no rule can say exactly", "No rule can cover exactly this command"),
     ("this takes an answer", "Answer first, or press Esc to decide later"),
     ("none matches", "no rule matches"),
     ("Denied by the person", "The user denied this call"),
-    ("Ask for something", "What should I do?"),
+    ("Ask for something.", "What should I do?"),
     (", but for denied", "except denied and protected actions"),
     ("\"again to quit", "Press Ctrl-C again to quit"),
     ("throw away", "delete"),
@@ -30,40 +32,124 @@ const OLD: &[(&str, &str)] = &[
     ("It lies in", "It is stored in"),
     ("holds at once", "takes effect immediately"),
     ("gives a step up", "abandons a step"),
+    ("the person", "the user"),
+    ("last words", "last message"),
+    ("goes on;", "continues;"),
+    ("go on from", "continue from"),
+    ("it is cut\"", "it is truncated"),
+    ("what was written\"", "does not match its checksum"),
+    ("stand on each other", "refer to each other"),
+    ("hold what they hold", "are unaffected"),
+    ("hand in a plan", "submit a plan"),
+    ("mend it", "fix it"),
+    ("mended", "fixed"),
+    ("is deaf", "ignores keys"),
+    ("standing yes", "without asking"),
 ];
 
-/// The problems of one source file.
+/// Takes the texts out of a file's content.
+type Read = fn(&str) -> Vec<Text>;
+
+/// Folders of texts that are no Rust source, the ending of their files, and how a file is read.
+const FOLDERS: &[(&str, &str, Read)] = &[
+    ("src/tool", "md", texts::paragraphs),
+    ("assets", "md", texts::paragraphs),
+    ("assets", "toml", texts::values),
+    ("skills", "md", texts::paragraphs),
+    ("keymaps", "toml", texts::paragraphs),
+];
+
+/// The problems of one source file: its string literals, and the doc comments that are printed.
 pub(crate) fn check(name: &str, code: &str, problems: &mut Vec<String>) {
-    for (at, line) in code.lines().enumerate().filter(|(_, l)| !l.trim_start().starts_with("//")) {
-        let Some(quote) = line.find('"') else { continue };
-        for (old, new) in OLD.iter().filter(|(old, _)| line[quote..].contains(old)) {
-            problems.push(format!("{name}:{}: says {old:?}; better: {new:?}", at + 1));
+    report(name, &texts::literals(code), problems);
+    report(name, &texts::printed_docs(code), problems);
+}
+
+/// The problems of the README and of the texts in data files.
+///
+/// # Errors
+/// When one cannot be read.
+pub(crate) fn data(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    report("README.md", &texts::paragraphs(&std::fs::read_to_string(root.join("README.md"))?), problems);
+    for (folder, ending, read) in FOLDERS {
+        for path in crate::tidy::files(&root.join(folder), ending)? {
+            let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
+            report(&name, &read(&std::fs::read_to_string(&path)?), problems);
+        }
+    }
+    Ok(())
+}
+
+fn report(name: &str, texts: &[Text], problems: &mut Vec<String>) {
+    for (line, text) in texts {
+        let text = text.to_lowercase();
+        for (old, new) in OLD.iter().filter(|(old, _)| says(&text, &old.to_lowercase())) {
+            problems.push(format!("{name}:{line}: says {old:?}; better: {new:?}"));
         }
     }
 }
 
-/// The problems of the README.
-///
-/// # Errors
-/// When it cannot be read.
-pub(crate) fn readme(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    for (at, line) in std::fs::read_to_string(root.join("README.md"))?.lines().enumerate() {
-        for (old, new) in OLD.iter().filter(|(old, _)| line.contains(old)) {
-            problems.push(format!("README.md:{}: says {old:?}; better: {new:?}", at + 1));
-        }
-    }
-    Ok(())
+/// Whether a text contains the words as whole words.
+fn says(text: &str, words: &str) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    text.match_indices(words).any(|(at, found)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + found.len()..].chars().next());
+        let begins = letter(found.chars().next()) && letter(before);
+        let ends = letter(found.chars().next_back()) && letter(after);
+        !begins && !ends
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn problems(code: &str) -> Vec<String> {
+        let mut problems = Vec::new();
+        check("x.rs", code, &mut problems);
+        problems
+    }
+
     #[test]
     fn old_words_are_found_in_texts_and_not_in_comments() {
         let code = "let a = \"fine\";\n// \"throw away\"\nlet b = \"you throw away it\";\n";
+        assert_eq!(problems(code), ["x.rs:3: says \"throw away\"; better: \"delete\""]);
+    }
+
+    #[test]
+    fn old_words_are_found_in_continued_lines_and_in_help() {
+        let continued = "let a = \"what the \\\n    person decides\";\n";
+        assert_eq!(problems(continued), ["x.rs:1: says \"the person\"; better: \"the user\""]);
+        let help = "#[derive(Args)]\npub struct A {\n    /// Throw away the\n    /// session\n    pub all: bool,\n}\n";
+        assert_eq!(problems(help), ["x.rs:3: says \"throw away\"; better: \"delete\""]);
+        assert_eq!(problems("/// Not printed: throw away.\nfn f() {}\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn words_are_whole_and_a_quote_is_the_end_of_a_string() {
+        assert_eq!(problems("let a = \"recommended\";"), Vec::<String>::new());
+        assert_eq!(problems("let a = \"it is cut off\";"), Vec::<String>::new());
+        assert_eq!(problems("let a = \"it is cut\";").len(), 1);
+    }
+
+    #[test]
+    fn old_words_are_found_in_data_files() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (folder, ending, _) in FOLDERS {
+            put(&format!("{folder}/none.{ending}"), "");
+        }
+        put("README.md", "Fine.\n\nYou throw\naway it.\n");
+        put("src/tool/files/write.md", "Throw away a file.\n");
+        put("assets/demo/tour.toml", "# throw away\ntext = \"throw away\"\n");
         let mut problems = Vec::new();
-        check("x.rs", code, &mut problems);
-        assert_eq!(problems, ["x.rs:3: says \"throw away\"; better: \"delete\""]);
+        data(root.path(), &mut problems).unwrap();
+        let said = |place: &str| format!("{place}: says \"throw away\"; better: \"delete\"");
+        let places = ["README.md:3", "src/tool/files/write.md:1", "assets/demo/tour.toml:2"];
+        assert_eq!(problems, places.map(said));
     }
 }

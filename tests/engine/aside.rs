@@ -17,7 +17,7 @@ fn aside(question: &str) -> CommandBody {
 async fn a_side_question_is_answered_and_leaves_no_trace() {
     let place = Place::new();
     let fake = Fake::with(|_, r| {
-        if r.system.starts_with("A person works") { says("Because of the header.") } else { says("ok") }
+        if r.system.starts_with("A user works") { says("Because of the header.") } else { says("ok") }
     });
     let mut rig = place.start(&fake).await;
     assert_eq!(rig.turn("make the retry logic honour the header").await.0, TurnStatus::Done);
@@ -54,7 +54,7 @@ async fn a_side_question_without_words_is_refused() {
 async fn a_side_question_can_be_stopped() {
     let place = Place::new();
     let fake =
-        Fake::with(|_, r| if r.system.starts_with("A person works") { vec![Step::Hang] } else { says("ok") });
+        Fake::with(|_, r| if r.system.starts_with("A user works") { vec![Step::Hang] } else { says("ok") });
     let mut rig = place.start(&fake).await;
     rig.send(aside("why?"));
     fake.requested(1).await;

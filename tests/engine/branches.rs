@@ -145,7 +145,7 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     session(&mut rig, label(&b, "try b"));
     changed(&mut rig).await;
     for (command, why) in [
-        (label("main", "try b"), "another branch is called try b"),
+        (label("main", "try b"), "another branch is already named try b"),
         (label("main", " \n "), "at least one letter"),
         (label("main", &"x".repeat(61)), "61 columns"),
         (label("gone", "x"), "no branch gone"),
@@ -174,7 +174,7 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     session(&mut rig, tag("good", Some(entries[1].id)));
     changed(&mut rig).await;
     session(&mut rig, tag("good", Some(entries[2].id)));
-    assert!(rig.refused().await.message.contains("another message is called good"));
+    assert!(rig.refused().await.message.contains("another entry already has the tag good"));
     let (rows, tags) = branches(&mut rig).await;
     let shown: Vec<_> = rows.iter().map(|r| (r.name.word().to_owned(), r.archived)).collect();
     assert_eq!(shown, [("try b".to_owned(), false), ("main".to_owned(), true)]);

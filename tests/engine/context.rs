@@ -82,7 +82,7 @@ async fn compaction_by_hand_keeps_the_old_path_and_tells_the_todo_list_once() {
     rig.until("compaction", |e| matches!(e, EventBody::Turn(TurnEvent::Compacted { .. })).then_some(()))
         .await;
     let asked = fake.request(fake.count() - 1);
-    assert!(message_text(&asked, 0).contains("keep above all: the tests"));
+    assert!(message_text(&asked, 0).contains("must keep, as the user asked: the tests"));
     fake.push(says("After."));
     rig.turn("go on").await;
     let last = fake.request(fake.count() - 1);

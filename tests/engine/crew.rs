@@ -118,7 +118,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     assert!(all[0]["tokens"].as_u64().unwrap() >= 240 && all[0]["tool_calls"] == 2, "{:?}", all[0]);
     // A fresh context: its own task, its own name in the prompt, nothing of the talk.
     let child = requests.iter().find(|r| first(r).starts_with("read")).unwrap();
-    assert!(first(child).contains("Look at these files first: a.txt"), "{}", first(child));
+    assert!(first(child).contains("Read these files first: a.txt"), "{}", first(child));
     assert_eq!(child.messages.len(), 1);
     assert!(child.system.contains("You are the agent a1 \"reader\""), "{}", child.system);
     let names: Vec<&str> = child.tools.iter().map(|t| t.name.as_str()).collect();

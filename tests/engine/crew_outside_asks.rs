@@ -142,7 +142,7 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
     rig.send(profile(Profile::ReadOnly));
     let ended = state(&mut rig, "main/a1", AgentState::Interrupted).await;
     let said = ended.child.unwrap().result;
-    assert!(said.contains("started to work without asking"), "{said}");
+    assert!(said.contains("started without approval prompts"), "{said}");
     rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
     let refused = state(&mut rig, "main/a1", AgentState::Failed).await;
     let said = refused.child.unwrap().result;
@@ -247,7 +247,7 @@ async fn x18_never_is_asked_once_and_says_how_to_change_it() {
     rig.send(spawn("toy:headless", "do it"));
     let failed = state(&mut rig, "main/a2", AgentState::Failed).await;
     let said = failed.child.unwrap().result;
-    assert!(said.contains("your choice was never") && said.contains("tiller trust"), "{said}");
+    assert!(said.contains("you chose never") && said.contains("tiller trust"), "{said}");
     assert!(!place.work.join("started").exists());
     rig.quit().await;
 }

@@ -80,7 +80,7 @@ async fn a_level_that_the_model_lacks_is_told_and_the_nearest_is_used() {
         })
         .await;
     rig.send(set(Effort::Max));
-    rig.notice("m has no effort max; high is used").await;
+    rig.notice("m does not support effort max; high is used").await;
     let view = *rig.snapshot().await.effort;
     assert_eq!(
         (view.chosen, view.used, view.offered),

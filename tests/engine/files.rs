@@ -358,7 +358,7 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
     else {
         panic!()
     };
-    assert_eq!(preview.notes, ["before it, changed by you or another program: by-hand.txt"]);
+    assert_eq!(preview.notes, ["changed by you or another program before it: by-hand.txt"]);
     rig.quit().await;
 }
 

@@ -69,7 +69,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     rig.submit("edit");
     let (id, output) = rig.tool_finished().await;
     assert_eq!(id, "c2");
-    assert!(output.contains("changed outside") && output.contains("+and theirs"), "{output}");
+    assert!(output.contains("changed by someone else") && output.contains("+and theirs"), "{output}");
     let (id, output) = rig.tool_finished().await;
     assert_eq!(id, "c3");
     assert!(output.contains("a.txt"), "{output}");
@@ -79,7 +79,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     // What changes while the question is open is seen all the same.
     place.file("a.txt", "one\ntwo\nand more\n");
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
-    assert!(rig.tool_finished().await.1.contains("changed outside"));
+    assert!(rig.tool_finished().await.1.contains("changed by someone else"));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(place.read("a.txt"), "one\ntwo\nand more\n");
 }

@@ -35,7 +35,7 @@ async fn nothing_is_written_before_the_yes_and_the_profile_from_before_comes_bac
     let AskBody::Plan { file, plan } = &ask.body else { panic!("{ask:?}") };
     assert!(plan.contains("1. Write a"), "{plan}");
     assert!(!place.work.join("early.txt").exists());
-    assert!(message_text(&fake.request(1), 2).contains("hand the plan in with write_plan"));
+    assert!(message_text(&fake.request(1), 2).contains("submit the plan with write_plan"));
     assert_eq!(rig.snapshot().await.profile, Profile::Plan);
     // The person changes it in the file before they say yes.
     std::fs::write(file, "- Only a\n").unwrap();
@@ -66,7 +66,7 @@ async fn changes_keep_planning_and_dropping_ends_it() {
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     let snap = rig.snapshot().await;
     assert_eq!((snap.profile, snap.todo.len()), (Profile::AutoEdit, 0));
-    assert!(message_text(&fake.request(2), 4).contains("the user dropped the plan"));
+    assert!(message_text(&fake.request(2), 4).contains("the user discarded the plan"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use serde_json::json;
 use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AskBody, AskReply, CommandBody, EventBody, Message, ModelRef, Profile, SendMode, SessionId,
+    AskBody, AskReply, CommandBody, EntryBody, EventBody, Message, ModelRef, Profile, SendMode, SessionId,
 };
 use tiller_store::Store;
 use tiller_tool::Workspace;
@@ -67,6 +67,14 @@ async fn what_a_left_branch_brought_is_carried_over() {
     };
     rig.send(carry(tip));
     assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+    // The answer comes when the summary is saved, which its entry shows.
+    let added = rig.seen.iter().any(|e| match &e.body {
+        EventBody::Turn(TurnEvent::EntryAdded { node }) => {
+            matches!(node.body, EntryBody::BranchSummary { .. })
+        }
+        _ => false,
+    });
+    assert!(added, "{:?}", rig.kinds());
     // The summariser saw that branch alone, and what the person wants of it.
     let asked = message_text(&fake.request(2), 0);
     assert!(
@@ -82,7 +90,7 @@ async fn what_a_left_branch_brought_is_carried_over() {
     let (before, after) = (fake.request(0), fake.request(3));
     assert_eq!((before.system, before.tools), (after.system.clone(), after.tools.clone()));
     let told = message_text(&after, 2);
-    assert!(told.contains("## Tried\nA retry.") && told.contains("Another way was tried"), "{told}");
+    assert!(told.contains("## Tried\nA retry.") && told.contains("Another approach was tried"), "{told}");
     // Nothing of the own path is carried over, and nothing of nowhere.
     rig.send(carry(now.entries[2].id));
     assert!(rig.refused().await.message.contains("that branch has no messages"));

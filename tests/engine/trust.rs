@@ -61,7 +61,7 @@ async fn a_yes_brings_the_projects_rules_in_also_for_later_sessions() {
     rig.answer(&other, AskReply::Permission { decision: deny, hash: p.hash.clone() });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     rig.answer(&ask, AskReply::Yes { value: None });
-    assert!(rig.notice("trusted").await.message.contains("its rule holds"));
+    assert!(rig.notice("trusted").await.message.contains("its rule applies"));
     rig.send(tiller_protocol::CommandBody::Session(tiller_protocol::command::SessionCommand::New));
     rig.snapshot().await;
     let asked_before = asks(&rig);

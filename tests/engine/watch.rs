@@ -163,7 +163,7 @@ async fn what_the_person_changes_is_told_at_the_end_of_the_next_message_and_noth
     let Some(Part::Text { text }) = content.last() else { panic!() };
     assert_eq!(
         text,
-        "<news>\nthe git branch is now other\nread.txt was changed outside: 2 lines\n\
+        "<news>\nthe git branch is now other\nread.txt was changed by someone else: 2 lines\n\
          changed while `true` ran: made.txt (2 lines)\n</news>"
     );
     // Told once.

@@ -107,7 +107,7 @@ fn keys(cols: u16, rows: u16) {
     term.keys("k");
     term.wait_text("Press the key again to end a2");
     term.keys("k");
-    term.wait_text("is ended; press again to end what it started too");
+    term.wait_text("was ended; press again to also end what it started");
     term.keys("k");
     term.wait("its end", |s| row(s, "a2 ").contains("- "));
     term.wait("the first continues", |s| row(s, "a1 ").contains("~ "));

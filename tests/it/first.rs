@@ -126,7 +126,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
         let list = place.run(&["sessions", "search", "something", "--json"]);
         list.stdout.contains("tell me something")
     });
-    term.wait_text("For anything else choose a real model.");
+    term.wait_text("For anything else, choose a real model.");
     leave(&mut term);
     // It was a choice: the next start asks nothing, and begins with it.
     let mut term = place.term(&[], 100, 30);

@@ -118,7 +118,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
         ("sessions", "archive") => |s| s.contains("archived"),
         ("sessions", "archived" | "hide archived") => {
-            |s| s.contains("archived too") || s.contains("Sessions of")
+            |s| s.contains("including archived") || s.contains("Sessions of")
         }
         ("todo", "tick") => |s| s.contains("[ ] Run the tests"),
         ("todo", "start") => |s| s.contains("[>] Run the tests"),
@@ -133,7 +133,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
             |s| s.contains("+op_") || s.contains("+ op_") || (s.contains("op_") && opened(s, "lib/ops.sh"))
         }
         ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
-        ("watch", "mute") => |s| s.contains("lib/ops.sh is not shown any more"),
+        ("watch", "mute") => |s| s.contains("lib/ops.sh is no longer shown"),
         ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "resume"),
         ("tree", "all sessions") => |s| opened(s, "Tree of this project"),
         ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),

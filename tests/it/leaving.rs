@@ -137,11 +137,11 @@ fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     // What was typed is of this folder, and there in the next window.
     let term = place.term(&[], 118, 25);
     term.wait_text("half a draft");
-    term.wait_text("detached, is done at");
+    term.wait_text("(detached) finished at");
     end(term, &place);
     let mut term = place.term(&["-c"], 100, 30);
     let screen = term.wait_text("All is done now.");
-    assert!(!screen.contains("is done since"), "told once: {screen}");
+    assert!(!screen.contains("(detached) finished"), "told once: {screen}");
     idle(&term);
     assert_eq!(crate::screen::quit(&mut term), 0);
 }

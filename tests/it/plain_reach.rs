@@ -61,7 +61,7 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     term.wait_text("is running");
     term.keys("/tell a1 it is brown\r");
     term.keys("/agents stop a7\r");
-    term.wait_text("Failed: the name of an agent is needed: a1.");
+    term.wait_text("Failed: name an agent: a1.");
     place.file("go", "");
     wait("the message with it", || {
         model.asked().iter().any(|r| r["messages"].to_string().contains("it is brown"))

@@ -75,7 +75,7 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     assert!(screen.lines().next().unwrap().contains("ASK"), "{screen}");
     let asked = model.asked();
     assert!(asked[1].to_string().contains("one step is enough"));
-    assert!(asked[2].to_string().contains("the user dropped the plan"));
+    assert!(asked[2].to_string().contains("the user discarded the plan"));
     assert_eq!(crate::screen::quit(&mut term), 0);
 }
 

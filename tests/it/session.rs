@@ -120,7 +120,7 @@ fn news(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     let asked = model.asked();
     let last = list(asked.last().unwrap()).last().unwrap().to_string();
     assert!(
-        last.contains("what changed?") && last.contains("src/lib.rs was changed outside: 1 line\\n"),
+        last.contains("what changed?") && last.contains("src/lib.rs was changed by someone else: 1 line\\n"),
         "{last}"
     );
     assert!(!last.contains("later.txt"), "only what it has read: {last}");

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         let said = told(&wrong).unwrap().message;
         assert!(
-            said.starts_with(".tiller/agents/wrong.md:3:23: 'terminal(rm' needs a closing bracket"),
+            said.starts_with(".tiller/agents/wrong.md:3:23: 'terminal(rm' needs a closing parenthesis"),
             "{said}"
         );
     }

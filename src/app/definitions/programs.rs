@@ -74,7 +74,7 @@ fn unenforced(adapter: &Adapter, rules: &[String]) -> Vec<TrustItem> {
     let item = |rule: &String| TrustItem {
         kind: UNENFORCED_RULE.to_owned(),
         path: format!("{rule} ({})", adapter.title),
-        detail: format!("{} reads files without asking and cannot be given this rule.", adapter.title),
+        detail: format!("{} reads files without asking and cannot enforce this rule.", adapter.title),
         hash: adapter.name.clone(),
     };
     rules.iter().map(item).collect()
@@ -126,7 +126,7 @@ fn untrusted(
                 return Err("it contains too many files to check".into());
             }
             if yes && !fixed {
-                return Err("a link or a file above 256 KiB is among them; replace it first".into());
+                return Err("they include a link or a file larger than 256 KiB; replace it first".into());
             }
             let kept = match yes {
                 true => agree(&store, &place, &before, &shown),

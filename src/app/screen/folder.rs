@@ -56,7 +56,7 @@ fn one(
     };
     // Changes that belong together are reported once: the screen's part is remembered until then.
     Folder::watch(folder, heard, move || tell(Changed { screen: screen.swap(false, Ordering::SeqCst) }))
-        .inspect_err(|why| tracing::warn!(why, "changes of the settings cannot be detected"))
+        .inspect_err(|why| tracing::warn!(why, "changes to the settings cannot be detected"))
         .ok()
 }
 

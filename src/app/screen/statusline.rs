@@ -56,7 +56,7 @@ fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) 
     {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
-    let status = child.wait().map_err(|e| format!("it was lost: {e}"))?;
+    let status = child.wait().map_err(|e| format!("its exit status could not be read: {e}"))?;
     match text {
         Ok(text) if text.trim().is_empty() && !status.success() => Err(format!("it ended with {status}")),
         other => other,

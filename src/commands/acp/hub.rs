@@ -190,7 +190,7 @@ impl Hub {
 
     async fn request(&mut self, id: &Value, method: &str, value: Value) -> Result<Option<Value>, Error> {
         if self.client.is_none() && method != "initialize" && method.starts_with("session/") {
-            return Err(Error::invalid("initialize comes first"));
+            return Err(Error::invalid("initialize must be the first request"));
         }
         let id = id.clone();
         match method {

@@ -101,8 +101,8 @@ fn about(p: Profile) -> &'static str {
     match p {
         Profile::ReadOnly => "No edits, no commands",
         Profile::Plan => "No edits or commands until you approve a plan",
-        Profile::Ask => "Reads run, everything else asks",
-        Profile::AutoEdit => "Edits in the folder run, commands ask",
+        Profile::Ask => "Reads run; everything else needs approval",
+        Profile::AutoEdit => "Edits in the folder run; commands need approval",
         Profile::Full => "Everything runs except denied, protected or dangerous actions",
     }
 }

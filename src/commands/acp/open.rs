@@ -144,7 +144,7 @@ impl Drop for Kept {
         if let Some(engine) = self.0.take() {
             let made = thread::Builder::new().name("end".into()).spawn(move || engine.stop());
             if let Err(e) = made {
-                tracing::error!(%e, "an engine could not be ended in order");
+                tracing::error!(%e, "an engine could not be stopped cleanly");
             }
         }
     }

@@ -72,7 +72,7 @@ fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
                 Error::params(format!("{} is neither text nor an image that models accept", plain(&uri)))
             })?;
         }
-        Block::Resource { .. } => return Err(Error::params("a resource has text or a blob")),
+        Block::Resource { .. } => return Err(Error::params("a resource must have text or a blob")),
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn image(message: &mut Message, data: String) -> Result<(), Error> {
     let bytes =
         STANDARD.decode(data.as_bytes()).map_err(|_| Error::params("the image data is not base64"))?;
     if bytes.len() > IMAGE {
-        return Err(Error::params("an image can have at most 8 MB"));
+        return Err(Error::params("an image can be at most 8 MB"));
     }
     let (media_type, width, height) = tiller_tool::image_info(&bytes)
         .ok_or_else(|| Error::params("an image must be PNG, JPEG, GIF or WebP"))?;

@@ -88,7 +88,7 @@ impl Error {
     }
 
     pub(super) fn too_long(limit: usize) -> Self {
-        Self::new(PARSE, format!("a message can have at most {} MB", limit >> 20))
+        Self::new(PARSE, format!("a message can be at most {} MB", limit >> 20))
     }
 
     pub(super) fn no_method(name: &str) -> Self {

@@ -211,7 +211,7 @@ impl Session {
         let id = self.next();
         if let Err(e) = self.handle.send(Command::new(id, body)) {
             // An engine that ended is noticed by its events.
-            tracing::warn!(%e, "a command was not taken");
+            tracing::warn!(%e, "a command was not accepted");
         }
         id
     }

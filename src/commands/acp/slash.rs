@@ -7,8 +7,8 @@ use tiller_protocol::command::{ContextCommand, SessionCommand};
 /// Name, what it does, and what may stand behind it.
 const ALL: &[(&str, &str, Option<&str>)] = &[
     ("checkpoint", "Create a checkpoint of conversation and files", Some("name")),
-    ("compact", "Compact the conversation so far", Some("what to keep above all")),
-    ("redo", "Redo what was undone last", None),
+    ("compact", "Compact the conversation so far", Some("what the summary must keep")),
+    ("redo", "Redo the last undone operation", None),
     ("undo", "Undo the last operation: a restore, a branch, a compaction, a name", None),
 ];
 

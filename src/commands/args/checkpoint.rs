@@ -23,7 +23,7 @@ pub struct RestorePart {
     /// Restore the files (the default)
     #[arg(long, group = "part")]
     files: bool,
-    /// Restore the conversation on a new branch; the current branch stays
+    /// Restore the conversation on a new branch; the current branch is kept
     #[arg(long, group = "part", conflicts_with_all = ["path", "force"])]
     talk: bool,
     /// Restore files and conversation
@@ -64,7 +64,7 @@ pub enum CheckpointWhat {
         /// Restore only these files and folders
         #[arg(long, value_name = "PATH")]
         path: Vec<PathBuf>,
-        /// Also restore files that you or another program changed since
+        /// Also restore files that you or another program changed since the checkpoint
         #[arg(long)]
         force: bool,
         #[command(flatten)]
@@ -72,7 +72,7 @@ pub enum CheckpointWhat {
     },
     /// Undo the last restore
     Undo {
-        /// Redo instead
+        /// Redo the restore that was undone last
         #[arg(long)]
         redo: bool,
     },

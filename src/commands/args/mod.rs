@@ -53,7 +53,7 @@ pub struct Open {
     /// Print linear text without redraws, for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
-    /// Draw in the normal screen instead of the alternate one
+    /// Draw on the normal screen instead of the alternate screen
     #[arg(long)]
     pub inline: bool,
     /// Leave the mouse to the terminal
@@ -120,7 +120,7 @@ pub enum Sub {
     },
     /// Show tokens and cost by model, agent or day
     Costs {
-        /// How to group the rows
+        /// Group the rows by this
         #[arg(long, value_enum, default_value = "model")]
         by: By,
         /// Print one JSON object per line
@@ -190,7 +190,7 @@ pub enum Sub {
     Attach {
         /// Session ID or its beginning, if several run; `tiller ps` lists them
         session: Option<String>,
-        /// Take over from the terminal that is attached
+        /// Take over from the attached terminal
         #[arg(long)]
         take: bool,
         /// Watch without control while another terminal is attached; q quits
@@ -265,7 +265,7 @@ pub struct Exec {
     /// Exit when the turn ends, even if background agents are still running
     #[arg(long)]
     pub no_wait: bool,
-    /// Keep no session of this run; its cost is still recorded
+    /// Do not keep a session of this run; its cost is still recorded
     #[arg(long, conflicts_with_all = ["session", "cont"])]
     pub ephemeral: bool,
     #[command(flatten)]
@@ -289,3 +289,7 @@ fn dollars(text: &str) -> Result<f64, String> {
     usd.filter(|usd| usd.is_finite() && *usd >= 0.0)
         .ok_or_else(|| "expected an amount in dollars of at least 0, for example 0.50".to_owned())
 }
+
+#[cfg(test)]
+#[path = "args_tests.rs"]
+mod tests;

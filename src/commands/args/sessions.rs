@@ -49,7 +49,7 @@ pub enum Sessions {
         #[arg(long)]
         undo: bool,
     },
-    /// Delete for good what was deleted more than 30 days ago, and pack the stored file states
+    /// Remove sessions deleted more than 30 days ago permanently, and pack the stored file states
     Gc,
 }
 
@@ -80,16 +80,16 @@ pub struct Search {
     /// Search only this session (ID or its beginning, or last)
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Search only entries of these roles: user, assistant, tool, summary, note
+    /// Search only entries with these roles: user, assistant, tool, summary, note
     #[arg(long, value_delimiter = ',', value_name = "ROLE")]
     pub role: Vec<String>,
-    /// Search only the branch of this name
+    /// Search only the branch with this name
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
-    /// Search only entries of this agent
+    /// Search only entries by this agent
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// Only entries since this time: 2026-11-20, an RFC 3339 time, or 3d or 12h ago
+    /// Only entries since this time: a date (2026-11-20), an RFC 3339 time, or an age (3d, 12h)
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Only entries before this time

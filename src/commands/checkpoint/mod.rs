@@ -192,8 +192,8 @@ impl Here<'_> {
     fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
         let (entry, title) = self.moment(text)?;
         let point = back::point(&self.store, self.session, entry.id).map_err(|e| e.notice())?;
-        let point =
-            point.ok_or_else(|| Notice::new(NoticeKind::User, "The files of that moment were not kept."))?;
+        let point = point
+            .ok_or_else(|| Notice::new(NoticeKind::User, "The file states at that point were not kept."))?;
         Ok((Goal::back(point.snapshot, point.steps), entry.id, title))
     }
 
@@ -212,7 +212,7 @@ impl Here<'_> {
         let mut text = String::new();
         for f in &preview.files {
             let why =
-                f.conflict.as_deref().map(|c| format!("  ({c}: stays, unless --force)")).unwrap_or_default();
+                f.conflict.as_deref().map(|c| format!("  ({c}: kept unless --force)")).unwrap_or_default();
             text.push_str(&format!("{:?} {}  +{} -{}{why}\n", f.kind, one_line(&f.path), f.added, f.removed));
             text.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
             if !text.ends_with('\n') {
@@ -230,7 +230,7 @@ impl Here<'_> {
         self.store
             .acquire(self.session, &self.head, Take::IfFree)
             .wait()
-            .map_err(|e| e.notice().hint("Do it there: Esc Esc, or /checkpoint and /undo."))
+            .map_err(|e| e.notice().hint("Use that window: Esc Esc, or /checkpoint and /undo."))
     }
 
     fn create(&mut self, name: &str, json: bool) -> Result<Exit, Notice> {
@@ -343,7 +343,7 @@ impl Here<'_> {
         let Some(step) = recovered.step() else { return Ok(()) };
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
         let lease = self.lease()?;
-        self.log(&lease, "restore files, finished at the start", step, files, None)?;
+        self.log(&lease, "restore files, completed at startup", step, files, None)?;
         self.store.release(lease).wait().map_err(|e| e.notice())
     }
 

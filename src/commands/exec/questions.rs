@@ -22,7 +22,7 @@ pub(crate) fn put(body: &AskBody, agent: &AgentId) {
             for l in p.shown.lines().chain(p.diff.iter().flat_map(|d| d.lines())) {
                 line(&format!("    {}", plain(l)));
             }
-            line("  yes, once: y    no: n    no, with a comment: write it");
+            line("  yes, once: y    no: n    no, with a comment: type it");
         }
         AskBody::Clarify { question, choices, allow_freetext, default, .. } => {
             line(&format!("? {}", plain(question)));
@@ -31,14 +31,14 @@ pub(crate) fn put(body: &AskBody, agent: &AgentId) {
                 line(&format!("  {}. {}{usual}", i + 1, plain(c)));
             }
             if *allow_freetext {
-                line("  or write your answer");
+                line("  or type your answer");
             }
         }
         AskBody::Plan { file, plan } => {
             line(&format!("? {agent} has a plan:"));
             plan.lines().for_each(|l| line(&format!("    {}", plain(l))));
             line(&format!("  The plan is in {}; you can edit it there first.", plain(file)));
-            line("  approve: y    no: n    change it: write what to change");
+            line("  approve: y    no: n    change it: type what to change");
         }
         other => {
             line(&format!("? {}", describe(other)));
@@ -89,7 +89,7 @@ pub(crate) fn describe(body: &AskBody) -> String {
         ),
         AskBody::Budget { what, spent, limit, next } => {
             let state = budget_words(spent, limit, next.as_deref());
-            format!("{what}: {state}. Continue with the same amount again?")
+            format!("{what}: {state}. Raise the limit by the same amount and continue?")
         }
         AskBody::DeepTier { model, why } => {
             format!("Use the expensive model {}? {}", one_line(model), one_line(why))

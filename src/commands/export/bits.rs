@@ -87,7 +87,7 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
             let (who, class) = match origin {
                 Origin::Prompt | Origin::Steer if book.by_agent(entry) => ("To the agent", "you"),
                 Origin::Prompt => ("You", "you"),
-                Origin::Steer => ("You, in the middle of a turn", "you"),
+                Origin::Steer => ("You, during the turn", "you"),
                 Origin::Shell => ("You ran", "you"),
                 Origin::Engine => ("Tiller, to the model", "note"),
             };

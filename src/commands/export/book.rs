@@ -218,7 +218,7 @@ impl Book {
     /// How many agents there were, and what they took.
     pub(super) fn agents_in_short(&self) -> String {
         let (usage, cost) = self.totals(true);
-        let money = cost.map_or("cost not known".into(), |c| format!("${:.4}", c.usd()));
+        let money = cost.map_or("cost unknown".into(), |c| format!("${:.4}", c.usd()));
         let entries = self.entries.iter().filter(|e| self.by_agent(e)).count();
         let n = self.agents.len();
         format!("{n} ({entries} entries, {} tokens in, {} out, {money})", usage.context(), usage.output)

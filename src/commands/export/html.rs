@@ -79,7 +79,7 @@ impl Page<'_> {
         fact(&mut self.out, "Time", &format!("{} to {} UTC", minute(s.created), minute(s.used)));
         fact(&mut self.out, "Entries", &book.own().count().to_string());
         fact(&mut self.out, "Tokens", &format!("{} in, {} out", usage.context(), usage.output));
-        fact(&mut self.out, "Cost", &cost.map_or("not known".into(), |c| format!("${:.4}", c.usd())));
+        fact(&mut self.out, "Cost", &cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd())));
         let branches: Vec<String> = book.branches.iter().map(|b| self.branch(b)).collect();
         fact(&mut self.out, "Branches", &branches.join(", "));
         if !book.tags.is_empty() {

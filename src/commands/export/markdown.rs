@@ -47,7 +47,7 @@ pub(super) fn write(book: &Book, all: bool) -> String {
     let loose = order.loose(|n| all || book.agents[n].row.spawned_by.is_none());
     folded(book, loose, &mut out);
     if left > 0 {
-        let _ = write!(out, "\n---\n\n{left} more branch(es) are not shown; `--all` writes them too.\n");
+        let _ = write!(out, "\n---\n\n{left} more branch(es) are not shown; `--all` includes them.\n");
     }
     out
 }
@@ -79,7 +79,7 @@ fn head(book: &Book, out: &mut String) {
     let _ = writeln!(out, "- session `{}`", s.id);
     let _ = writeln!(out, "- folder {}", code(&one_line(&s.project)));
     let _ = writeln!(out, "- from {} to {} UTC", minute(s.created), minute(s.used));
-    let money = cost.map_or("cost not known".into(), |c| format!("${:.4}", c.usd()));
+    let money = cost.map_or("cost unknown".into(), |c| format!("${:.4}", c.usd()));
     let _ = writeln!(
         out,
         "- {} entries, {} tokens in, {} out, {money}",

@@ -21,9 +21,9 @@ use crate::commands::{Exit, json_line, say};
 /// What an export is written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// JSON lines: all of it, for `sessions import`
+    /// JSON lines: the whole session, for `sessions import`
     Jsonl,
-    /// For reading: one branch, or all
+    /// For reading: one branch or all branches
     Markdown,
     /// One page with the whole tree, for a browser
     Html,
@@ -44,18 +44,18 @@ impl Format {
 /// What to write, and where.
 #[derive(Debug, clap::Args)]
 pub struct Export {
-    /// A part of the id is enough; `last` is the newest of this folder
+    /// Session ID or its beginning, or last
     id: String,
-    /// File; standard output without it
+    /// Output file; standard output by default
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// By the ending of the file's name where it is left out: .md, .html; else jsonl
+    /// Format; by default from the file name (.md, .html), otherwise jsonl
     #[arg(short, long)]
     format: Option<Format>,
-    /// Only this branch, by its name (Markdown and HTML)
+    /// Export only the branch with this name (Markdown and HTML)
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     branch: Option<String>,
-    /// All branches (Markdown; HTML and JSON lines hold all in any case)
+    /// Export all branches (Markdown; HTML and JSON lines always contain all)
     #[arg(long)]
     all: bool,
 }
@@ -67,7 +67,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
     let bytes = match format {
         Format::Jsonl => {
             if what.branch.is_some() {
-                return Err(Notice::new(NoticeKind::User, "JSON lines always hold the whole session.")
+                return Err(Notice::new(NoticeKind::User, "JSON lines always contain the whole session.")
                     .hint("Omit --branch, or use --format markdown or html."));
             }
             let mut bytes = Vec::new();

@@ -52,10 +52,10 @@ const DEEP: usize = 16;
 /// What to read.
 #[derive(Debug, clap::Args)]
 pub struct Import {
-    /// A file of `sessions export`, or a transcript of Claude Code, Codex or Pi; a folder of them; - for standard input
+    /// File from `sessions export`, transcript of Claude Code, Codex or Pi, folder of these, or - for standard input
     #[arg(value_name = "FILE|FOLDER")]
     file: PathBuf,
-    /// As another session, also when it is here already
+    /// Import as a separate session even if it already exists
     #[arg(long)]
     copy: bool,
 }

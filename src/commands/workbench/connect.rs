@@ -99,8 +99,7 @@ impl Connector {
     }
 
     fn done(&self, name: &str, ids: Vec<String>) -> Connected {
-        let said =
-            format!("{name} is ready, also for later sessions: it is stored in {}.", self.file.display());
+        let said = format!("{name} is ready and stored in {} for later sessions.", self.file.display());
         Connected { said, models: ids.into_iter().map(|id| ModelRef(format!("{name}/{id}"))).collect() }
     }
 

@@ -9,7 +9,7 @@ fn rule(text: &str) -> Result<(), String> {
     if text.contains('(') == text.ends_with(')') {
         Ok(())
     } else {
-        Err(format!("'{text}' needs a closing bracket"))
+        Err(format!("'{text}' needs a closing parenthesis"))
     }
 }
 
@@ -125,7 +125,7 @@ fn each_mistake_has_its_place_and_the_nearest_right_word() {
         ),
         (
             "permissions:\n  deny:\n    - terminal(rm",
-            "x.md:5:7: 'terminal(rm' needs a closing bracket (a rule is tool(argument), for example terminal(git push*))",
+            "x.md:5:7: 'terminal(rm' needs a closing parenthesis (a rule is tool(argument), for example terminal(git push*))",
         ),
         ("limits: { turn: 3 }", "x.md:3:11: unknown key `limits.turn` (did you mean `turns`?)"),
         (

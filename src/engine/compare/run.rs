@@ -90,7 +90,7 @@ impl Core {
                 tool: LINE.into(),
                 what: cut(&(w.redact)(&line), WHAT),
                 decision: "allow".into(),
-                by: "the person's own line".into(),
+                by: "the user's own command".into(),
                 seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
                 outcome: if result.is_ok() { "ok" } else { "error" }.into(),
             };

@@ -234,7 +234,7 @@ pub fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usize) -> S
     }
     let mut out = cut(&out, most);
     if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
-        let _ = write!(out, "\n\nThe user asks the summary to keep above all: {focus}");
+        let _ = write!(out, "\n\nThe summary must keep, as the user asked: {focus}");
     }
     out
 }

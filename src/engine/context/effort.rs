@@ -47,9 +47,9 @@ impl Core {
                 NoticeKind::Info,
                 match view.used {
                     Effort::Default => {
-                        format!("{model} has no thinking, so the effort {word} has no effect")
+                        format!("{model} does not support thinking, so the effort {word} has no effect")
                     }
-                    used => format!("{model} has no effort {word}; {} is used", used.word()),
+                    used => format!("{model} does not support effort {word}; {} is used", used.word()),
                 },
             ));
         }

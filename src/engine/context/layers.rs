@@ -159,7 +159,7 @@ impl Layers {
     pub fn put(&mut self, at: usize, summary: &str) {
         let Some(piece) = self.0.get_mut(at) else { return };
         let room = tokens::of_text(&piece.text);
-        let mark = format!("[in short; read {} for the rest]\n", piece.source);
+        let mark = format!("[shortened; read {} for the full text]\n", piece.source);
         piece.text = format!("{mark}{}", summary.trim());
         shorten(piece, room);
     }
@@ -261,7 +261,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
     };
     if let Some(i) = project::read(&facts.config.join("USER.md")) {
         let i = facts.readable(i);
-        add(Layer::User, i.path.display().to_string(), "# About the person".into(), i.text);
+        add(Layer::User, i.path.display().to_string(), "# About the user".into(), i.text);
     }
     add(Layer::Session, "built in".into(), "# Session".into(), session(facts));
     add(Layer::Runtime, "built in".into(), "# Environment".into(), runtime(facts));
@@ -276,17 +276,19 @@ fn skill_file(skill: &Skill, folder: &Path) -> String {
 fn session(facts: &Facts) -> String {
     let mut s = match facts.profile {
         Profile::ReadOnly => "Permissions: read only. Nothing can be written or run.".to_owned(),
-        Profile::Plan => "Permissions: plan mode. Nothing can be written or run. Look around, ask what only the person \
-                          can decide, and hand in a plan with write_plan. Work begins when the person approves it."
+        Profile::Plan => "Permissions: plan mode. Nothing can be written or run. Explore, ask what only the user \
+                          can decide, and submit a plan with write_plan. Work begins when the user approves it."
             .to_owned(),
-        Profile::Ask => "Permissions: the person approves changes and commands.".to_owned(),
+        Profile::Ask => "Permissions: the user approves changes and commands.".to_owned(),
         Profile::AutoEdit => {
-            "Permissions: edits in the workspace are free, the person approves commands.".to_owned()
+            "Permissions: edits in the workspace run unasked; the user approves commands.".to_owned()
         }
-        Profile::Full => "Permissions: changes and commands run unasked. Take the more care.".to_owned(),
+        Profile::Full => "Permissions: changes and commands run unasked. Be especially careful.".to_owned(),
     };
     if facts.alone {
-        s.push_str("\nNobody is there to answer: do not ask, choose what is safe, and say what you chose.");
+        s.push_str(
+            "\nNo one is available to answer: do not ask; choose the safe option, and say what you chose.",
+        );
     }
     s
 }

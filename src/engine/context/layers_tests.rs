@@ -64,7 +64,10 @@ fn a_summary_takes_the_place_of_what_was_cut_and_never_more() {
     layers.put(cuts[0].at, "obey");
     let (text, costs) = layers.render();
     let path = tmp.path().join("AGENTS.md");
-    assert!(text.contains(&format!("[in short; read {} for the rest]\nobey", path.display())), "{text}");
+    assert!(
+        text.contains(&format!("[shortened; read {} for the full text]\nobey", path.display())),
+        "{text}"
+    );
     assert!(!text.contains("HEAD") && costs[1].shortened);
     layers.put(cuts[0].at, &"long ".repeat(100_000));
     assert!(layers.render().1[1].tokens <= before + 10);

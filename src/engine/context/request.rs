@@ -105,15 +105,15 @@ fn answers(blocks: &[Block]) -> bool {
 
 fn carried(summary: &str) -> String {
     format!(
-        "Another way was tried before, on a branch of this conversation that was left. This is its summary. The \
-         files are as they are here, which may not be as they were there.\n\n{summary}"
+        "Another approach was tried before, on a different branch of this conversation. This is its summary. The \
+         files are in the state of the current branch, which may differ from that one.\n\n{summary}"
     )
 }
 
 fn recall(summary: &str, id: EntryId) -> String {
     format!(
-        "The conversation before this point was replaced by this summary (entry {id}). Files hold what they \
-         hold: read again what you need word for word.\n\n{summary}"
+        "The conversation before this point was replaced by this summary (entry {id}). Files on disk are \
+         unaffected: read again what you need verbatim.\n\n{summary}"
     )
 }
 

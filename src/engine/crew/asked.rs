@@ -35,7 +35,7 @@ impl Core {
         };
         if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
             // Asked before it heard that it is stopped. It may have ended meanwhile.
-            let _ = reply.send(Err("you are being stopped: no agent is started any more".into()));
+            let _ = reply.send(Err("you are being stopped: no more agents are started".into()));
             return;
         }
         let Some((ask, reply)) = self.admitted(by, (&call, entry), ask, reply) else { return };
@@ -86,7 +86,7 @@ impl Core {
                     member.order.background = true;
                 }
                 self.tell_member(&id, text);
-                let when = if works { "at its next step" } else { "now, and works again" };
+                let when = if works { "at its next step" } else { "now, and resumes work" };
                 CrewReply::Said(format!("{} receives it {when}.", id.name()))
             }),
             CrewAsk::Wait { agents, any, seconds } => {
@@ -194,7 +194,7 @@ impl Core {
         let roles = roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
         let caps = &self.w.config().agents;
         let more = caps.total.saturating_sub(self.crew.members.len());
-        let mut left = format!("Left: {more} agents, {} at a time", caps.running);
+        let mut left = format!("Remaining: {more} agents, {} at a time", caps.running);
         let money = self.crew.purse.left();
         if !money.is_empty() {
             left.push_str(", ");
@@ -217,7 +217,7 @@ impl Core {
         let limits = serde_json::to_string(&m.order.limits).unwrap_or_default();
         let act = if m.view.act.is_empty() { "nothing" } else { &m.view.act };
         Ok(CrewReply::Said(format!(
-            "{} \"{}\": {}\nmodel {}, does: {act}\nused {tokens} tokens, ${:.4}; limits {limits} (cost in millionths)\nlast words: {}",
+            "{} \"{}\": {}\nmodel {}, doing: {act}\nused {tokens} tokens, ${:.4}; limits {limits} (cost in millionths)\nlast message: {}",
             id.name(),
             m.order.label,
             m.state().word(),
@@ -241,12 +241,12 @@ impl Core {
         key: Option<String>,
     ) -> Result<CrewReply, String> {
         let board = self.crew.members.get(by).and_then(|m| m.order.brief.board.clone());
-        let Some(board) = board else { return Err("you share no board with another agent".into()) };
+        let Some(board) = board else { return Err("you do not share a board with any agent".into()) };
         let notes = self.crew.boards.entry(board).or_default();
         if let Some((key, value, version)) = put {
             if value.len() > NOTE || key.len() > 200 {
                 return Err(format!(
-                    "a note has at most {NOTE} bytes; write a file and put its name into the note"
+                    "a note can have at most {NOTE} bytes; write a file and put its name into the note"
                 ));
             }
             if notes.len() >= NOTES && !notes.contains_key(&key) {

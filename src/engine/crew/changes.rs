@@ -68,7 +68,7 @@ async fn words(parts: Vec<Part>, keeper: Option<Keeper>) -> String {
     let mut out: Vec<String> = Vec::new();
     for part in parts {
         if out.iter().map(String::len).sum::<usize>() > SHOWN {
-            out.push("# there is more; its conversation has all of it\n".into());
+            out.push("# shortened; its conversation has the full diff\n".into());
             break;
         }
         out.push(match part {

@@ -427,7 +427,7 @@ impl Core {
         let profile = self.s.profile;
         if self.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
             let text =
-                format!("it was started to work without asking, and the profile is now {}", profile.name());
+                format!("it was started without approval prompts, and the profile is now {}", profile.name());
             let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");
             self.halt(TurnStatus::Interrupted, notice);
         }
@@ -484,14 +484,14 @@ fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
         offer.items.iter().filter(kind).map(|i| i.path.as_str()).collect()
     };
     let (files, rules) = (of(false), of(true));
-    let never = if offer.never { " (your choice was never)" } else { "" };
+    let never = if offer.never { " (you chose never)" } else { "" };
     if files.is_empty() && !rules.is_empty() {
         let text = format!(
-            "{title} was not started{never}: it reads files unasked, whatever {} says",
+            "{title} was not started{never}: it reads files without asking, regardless of {}",
             listed(&rules)
         );
         let hint =
-            "continue it in the workbench and agree there, or use a program that can be given such rules";
+            "continue it in the workbench and agree there, or use a program that can enforce such rules";
         return Notice::new(NoticeKind::Denied, text).hint(hint);
     }
     let text = format!(

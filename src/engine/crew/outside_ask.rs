@@ -114,7 +114,7 @@ impl Core {
                 self.ask_main(ask.call, AskBody::Permission(body), reply);
                 let tx = self.tx.clone();
                 self.spawn(async move {
-                    let person = || "the person".to_owned();
+                    let person = || "the user".to_owned();
                     let answer = tokio::select! {
                         answer = answer => answer,
                         // It waits no more, or is gone: the question goes, too.

@@ -75,8 +75,8 @@ impl Core {
                     let hands = typed.iter().any(|t| !matches!(t, Typed::Mouse { .. } | Typed::Focus { .. }));
                     if !control.typed(typed) && hands {
                         lost = Some(
-                            "the program does not read keys now: what you typed is lost; it may \
-                                hang or have ended"
+                            "the program is not reading keys: what you typed is lost; it may \
+                                have hung or ended"
                                 .into(),
                         );
                     }

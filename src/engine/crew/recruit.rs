@@ -40,7 +40,7 @@ impl Core {
         }
         if by.depth() >= caps.depth {
             let depth = caps.depth;
-            return Err(format!("agents may be {depth} deep at most (agents.depth): {YOURSELF}"));
+            return Err(format!("agents can be nested at most {depth} deep (agents.depth): {YOURSELF}"));
         }
         if self.crew.members.len() >= caps.total {
             let total = caps.total;

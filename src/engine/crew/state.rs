@@ -22,7 +22,7 @@ pub(crate) enum Resting {
 }
 
 /// Names may be taken already.
-pub(crate) const READING: &str = "the agents of this session are still being read: try again";
+pub(crate) const READING: &str = "the agents of this session are still being loaded: try again";
 
 /// An agent from the store.
 pub(crate) struct Kept {

@@ -60,7 +60,7 @@ pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
     let sentence = |(who, paths): (String, Vec<&str>)| {
         let more = paths.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("before it, changed by {who}: {}{more}", paths[..paths.len().min(NAMED)].join(", "))
+        format!("changed by {who} before it: {}{more}", paths[..paths.len().min(NAMED)].join(", "))
     };
     Ok(by.into_iter().map(sentence).collect())
 }

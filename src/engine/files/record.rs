@@ -55,7 +55,7 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
         let note = CallNote { session, call: call.clone(), before: before.id, began: before.time, paths };
         let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
         let open = s.begin_call(&note).inspect_err(|error| {
-            tracing::warn!(%error, "a kill would leave the work of a call to nobody");
+            tracing::warn!(%error, "a call could not be recorded; after a kill its changes would have no author");
         });
         Ok(Before { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
     })
@@ -77,7 +77,7 @@ pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<Old
 /// As [`before`].
 pub(crate) async fn kept_before(keeper: &Keeper, beginning: Beginning) -> Result<Before, SnapshotError> {
     let kept = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
-    kept.inspect_err(|error| tracing::warn!(%error, "the files before a call were not kept"))
+    kept.inspect_err(|error| tracing::warn!(%error, "the file states before a call were not saved"))
 }
 
 /// Keeps the state after it. Not waited for: what comes next keeps its own, in order.
@@ -297,7 +297,7 @@ impl Core {
         let id = OpId::fresh(&*self.w.ids, now);
         let states = tiller_snapshot::Step { before: done.before, after: done.after };
         let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
-        let op = self.op(self.s.id, None, "restore files, finished at the start", change);
+        let op = self.op(self.s.id, None, "restore files, completed at startup", change);
         let op = tiller_protocol::Op { id, ..op };
         let ticket = self.w.store.add_step(self.s.id, row);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

@@ -29,7 +29,7 @@ pub(crate) fn off() -> Notice {
 }
 
 pub(crate) fn unknown() -> Notice {
-    Notice::new(NoticeKind::User, "the files of that moment were not kept")
+    Notice::new(NoticeKind::User, "the file states at that point were not kept")
         .hint("Choose a later message, or restore the conversation only.")
 }
 
@@ -354,7 +354,7 @@ impl Core {
         let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
         let more = if files.len() > TOLD { ", ..." } else { "" };
         let did = match way {
-            Way::Took(took) => format!("took from the branch {} its version of", took.from),
+            Way::Took(took) => format!("took the version on the branch {} of", took.from),
             Way::Back => "restored earlier states of".to_owned(),
             Way::Rejected => "reverted your change of".to_owned(),
         };

@@ -54,7 +54,7 @@ impl Core {
         }
         goal.text = self.redact(goal.text.trim());
         if goal.text.is_empty() || goal.text.chars().count() > TEXT {
-            return wrong("a goal has 1 to 8,000 characters");
+            return wrong("a goal must have 1 to 8,000 characters");
         }
         if !(1..=TURNS).contains(&goal.turns) {
             return wrong("a goal can take 1 to 1,000 turns");
@@ -262,11 +262,11 @@ impl Core {
 /// How the model is told of it.
 fn first(goal: &Goal) -> String {
     let check = match &goal.check {
-        GoalCheck::Command { line } => format!("it is reached when `{line}` ends with 0"),
+        GoalCheck::Command { line } => format!("it is reached when `{line}` exits with 0"),
         GoalCheck::Judge => "another model judges whether it is reached".to_owned(),
     };
     format!(
-        "Goal: {}\n\nWork until it is reached, without asking back where you can decide. After each turn it is \
+        "Goal: {}\n\nWork until it is reached, without asking what you can decide yourself. After each turn it is \
          checked: {check}. There are {} turns.",
         goal.text, goal.turns
     )

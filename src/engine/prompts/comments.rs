@@ -82,7 +82,7 @@ impl Core {
             for (line, words) in &new {
                 text.push_str(&format!("- line {line}: {words}\n"));
             }
-            text.push_str("Do what they say, and take these comments out when it is done.");
+            text.push_str("Do what they say, and remove these comments when done.");
             let said = format!("a comment in {} started a turn", found.path);
             self.notice(Notice::new(NoticeKind::Info, said));
             self.submit(NOBODY, CommandId(0), Message::text(text), SendMode::Queue);

@@ -223,7 +223,7 @@ impl Core {
                     "Your last reply was cut off. Continue where it stopped."
                 }
                 StopReason::Interrupted => "Continue where you were interrupted.",
-                _ => "Go on.",
+                _ => "Continue.",
             };
             let mut content = vec![Part::Text { text: text.into() }];
             content.extend(self.news_part());

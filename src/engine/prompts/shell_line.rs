@@ -48,8 +48,11 @@ impl Core {
         self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
         let root = &self.w.workspace.root;
         if let Some(why) = self.w.permit.unshared(&self.me.id, &line, root).filter(|_| share) {
-            let notice = Notice::new(NoticeKind::User, format!("the model would see its output: {why}"))
-                .hint("!! runs it and keeps its output private");
+            let notice = Notice::new(
+                NoticeKind::User,
+                format!("the model would see its output, but this is not allowed: {why}"),
+            )
+            .hint("!! runs it and keeps its output private");
             return self.refuse(client, cause, notice);
         }
         let view = ShellLineView {
@@ -170,7 +173,7 @@ impl Core {
             tool: if share { "!" } else { "!!" }.into(),
             what: cut(&line, WHAT),
             decision: "allow".into(),
-            by: "the person's own line".into(),
+            by: "the user's own command".into(),
             seconds,
             outcome: outcome_word(outcome).into(),
         };

@@ -11,8 +11,8 @@ use crate::core::Core;
 /// What the model is told of a new profile.
 pub(crate) fn news(profile: Profile) -> String {
     if profile == Profile::Plan {
-        return "the permission profile is now plan: nothing can be written or run. Look around, ask what only the \
-                person can decide, and hand in a plan with write_plan; work begins when the person approves it"
+        return "the permission profile is now plan: nothing can be written or run. Explore, ask what only the \
+                user can decide, and submit a plan with write_plan; work begins when the user approves it"
             .into();
     }
     format!("the permission profile is now {}", profile.name())

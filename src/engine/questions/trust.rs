@@ -29,7 +29,7 @@ impl Core {
         });
     }
 
-    /// The word is kept: rules and settings hold from now on.
+    /// The word is kept: rules and settings apply from now on.
     pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
         match result {
             Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
@@ -77,7 +77,7 @@ fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
     let used: Vec<String> = used.iter().filter_map(|(n, one)| many(*n, one)).collect();
     let one = held.len() == 1 && rules <= 1 && settings.is_none();
     let held = (!held.is_empty())
-        .then(|| format!("{} {} from now on", held.join(" and "), if one { "holds" } else { "hold" }));
+        .then(|| format!("{} {} from now on", held.join(" and "), if one { "applies" } else { "apply" }));
     let used = (!used.is_empty()).then(|| format!("{} can be used now", used.join(" and ")));
     match (held, used) {
         (None, None) => "it contains no Tiller rules or settings".into(),
@@ -93,9 +93,9 @@ mod tests {
     fn what_a_yes_brings_in_is_told_in_a_sentence() {
         for (given, said) in [
             ((0, false, 0, 0), "it contains no Tiller rules or settings"),
-            ((1, false, 0, 0), "its rule holds from now on"),
-            ((2, true, 0, 0), "its 2 rules and its settings hold from now on"),
-            ((0, true, 0, 1), "its settings hold from now on; its workflow can be used now"),
+            ((1, false, 0, 0), "its rule applies from now on"),
+            ((2, true, 0, 0), "its 2 rules and its settings apply from now on"),
+            ((0, true, 0, 1), "its settings apply from now on; its workflow can be used now"),
             ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used now"),
         ] {
             let (rules, settings, agents, workflows) = given;

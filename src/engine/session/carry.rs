@@ -60,7 +60,7 @@ impl Core {
             let result = match read.await.map(said) {
                 Err(e) => Err(e.notice()),
                 Ok(entries) if entries.is_empty() => {
-                    Err(Notice::new(NoticeKind::User, "that branch has no messages that are not here"))
+                    Err(Notice::new(NoticeKind::User, "that branch has no messages that this branch lacks"))
                 }
                 Ok(entries) if demo => Ok(compact::extract(&entries)),
                 Ok(entries) => match side {

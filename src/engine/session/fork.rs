@@ -155,7 +155,7 @@ impl Core {
 fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
     let node = store.entry(entry)?;
     if node.session != session {
-        return Err(StoreError::Conflict(format!("entry {entry} is of another session")));
+        return Err(StoreError::Conflict(format!("entry {entry} belongs to another session")));
     }
     let (head, draft) = match node.body {
         EntryBody::User { message, .. } => (node.parent, Some(message)),

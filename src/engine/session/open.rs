@@ -43,7 +43,7 @@ impl Core {
         let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
         let waiting = self.typed.views().into_iter().filter(|l| l.waits);
-        running.extend(waiting.map(|l| format!("! {} (waits)", l.line)));
+        running.extend(waiting.map(|l| format!("! {} (waiting)", l.line)));
         let agents = self.crew.members.values().filter(|m| m.state().at_work());
         running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
         if running.is_empty() || self.w.human == Human::Absent {

@@ -150,7 +150,7 @@ fn seconds(word: &str) -> bool {
 pub fn told() -> String {
     format!(
         "You have made the same tool calls with the same results {TELL} times in a row. Repeating them again will \
-         not change the result: try something else, or say what is in the way."
+         not change the result: try something else, or say what prevents it."
     )
 }
 

@@ -49,7 +49,7 @@ impl Turn {
             Some(near) => format!("There is no tool named '{shown}'. Did you mean '{near}'?"),
             None => {
                 let names: Vec<&str> = self.tools.0.keys().map(String::as_str).collect();
-                format!("There is no tool named '{shown}'. There are: {}.", names.join(", "))
+                format!("There is no tool named '{shown}'. Available: {}.", names.join(", "))
             }
         }
     }

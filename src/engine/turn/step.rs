@@ -381,6 +381,6 @@ fn text_of(blocks: &[Block]) -> String {
 fn cut_call_text(name: &str) -> String {
     let name: String = name.chars().take(60).collect();
     format!(
-        "Your reply hit the output limit in the middle of a call of '{name}', which was not run. Do it in smaller steps."
+        "Your reply hit the output limit in the middle of a call to '{name}', which was not run. Do it in smaller steps."
     )
 }

@@ -155,7 +155,7 @@ fn p8_every_bad_call_gets_exactly_one_result() {
         ("read_file", "null", "not a JSON object"),
         ("read_file", &deep, "could not be read"),
         ("read_fil", "{}", "Did you mean 'read_file'?"),
-        ("frobnicate", "{}", "There are: read_file, "),
+        ("frobnicate", "{}", "Available: read_file, "),
     ];
     for (name, json, expected) in rows {
         let mut t = streaming();

@@ -116,7 +116,7 @@ fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Opt
     preview.notes = did::others(store, &entry)?;
     let states = did::states(store, &entry)?;
     if states.is_none() {
-        preview.notes.push("the files of that moment were not kept".into());
+        preview.notes.push("the file states at that point were not kept".into());
     }
     Ok((preview, states))
 }

@@ -43,8 +43,10 @@ impl Core {
             // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
             let others = matches!(change.who, Who::You | Who::Git);
             if others && change.kind == ChangeKind::Storm && self.has_words() {
-                self.news
-                    .set("storm", format!("{} files changed outside under {}", change.count, change.path));
+                self.news.set(
+                    "storm",
+                    format!("{} files under {} were changed by someone else", change.count, change.path),
+                );
             }
         }
         self.crew_changed(&seen.changes);

@@ -249,7 +249,7 @@ impl Client {
             return self.send(wire::answer(&id, Err((-32602, "unknown session".into())))).await;
         }
         if self.pending.len() >= PENDING {
-            let busy = (BUSY, format!("{PENDING} requests wait for their answers already"));
+            let busy = (BUSY, format!("{PENDING} requests are already waiting for answers"));
             return self.send(wire::answer(&id, Err(busy))).await;
         }
         match (method, files) {
@@ -265,7 +265,7 @@ impl Client {
                 Ok(())
             }
             _ => {
-                let none = (-32601, format!("{method} is not offered here"));
+                let none = (-32601, format!("{method} is not supported here"));
                 self.send(wire::answer(&id, Err(none))).await
             }
         }

@@ -124,7 +124,7 @@ done; i=0; while [ $i -lt 436 ]; do i=$((i+1)); hear; done
         }
     };
     assert_eq!((asked.len(), ending.status), (PENDING, Status::Done), "{ending:?}");
-    assert!(log(&fake).contains("requests wait for their answers already"));
+    assert!(log(&fake).contains("requests are already waiting for answers"));
 }
 
 #[tokio::test]

@@ -161,7 +161,12 @@ n=0; while [ $n -lt 6 ]; do n=$((n+1)); hear; done
     };
     assert_eq!(ending.status, Status::Done, "{ending:?}");
     assert_eq!(asked.len(), PENDING);
-    assert_eq!(log(&fake).matches("requests wait for their answers").count(), 70 - PENDING, "{}", log(&fake));
+    assert_eq!(
+        log(&fake).matches("requests are already waiting for answers").count(),
+        70 - PENDING,
+        "{}",
+        log(&fake)
+    );
 }
 
 #[test]

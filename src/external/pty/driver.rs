@@ -262,7 +262,7 @@ impl Driver {
             self.claims.set(Source::Escape, mark);
         }
         if std::mem::take(&mut self.unread) {
-            let note = "it does not read its input: the last keys are lost; it may hang";
+            let note = "it is not reading its input: the last keys are lost; it may have hung";
             self.run.out.send(Said::Note(note.into())).await?;
         }
         self.dialogs(&scan, now).await?;

@@ -30,7 +30,7 @@ pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {
     texts
         .iter()
         .find_map(|w| strange(family, w, args, ground))
-        .map(|why| format!("the code that {base} is given {why}"))
+        .map(|why| format!("the code passed to {base} {why}"))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

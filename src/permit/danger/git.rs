@@ -80,7 +80,7 @@ pub(super) fn pushes(words: &[Word]) -> Option<String> {
         "bundle" | "archive" => rest.iter().find(|w| w.text.starts_with("--remote")),
         _ => None,
     };
-    to.map(|_| "git sends to an address that is not a remote of this repository".to_owned())
+    to.map(|_| "git sends data to an address that is not a remote of this repository".to_owned())
 }
 
 /// What `git` would overwrite, delete or run.

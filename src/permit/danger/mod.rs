@@ -50,7 +50,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         say(sends::sends(analysis, part, ground));
         say(piped(analysis, part));
         say(loaded(analysis, part));
-        say(runs_other(part).map(|o| format!("{} may run another program by {o}", part.base())));
+        say(runs_other(part).map(|o| format!("{} may run another program through {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
         let target = redirect.target.text.as_str();

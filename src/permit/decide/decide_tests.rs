@@ -243,3 +243,49 @@ fn what_only_looks_is_told_from_what_may_change_files() {
     assert!(!only_looks(&policy, &Access::Write { path: "/w/a".into(), inside: true }));
     assert!(!only_looks(&policy, &Access::Process { what: "p1".into() }));
 }
+
+#[test]
+fn a_push_without_a_remote_is_to_the_default_one() {
+    let policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    for command in ["git push", "git push --force"] {
+        let Verdict::Ask { effects, .. } = run(&policy, Profile::Ask, Human::Present, command) else {
+            panic!("{command} must ask")
+        };
+        let said = "writes to the default remote; cannot be undone by a checkpoint";
+        assert!(effects.iter().any(|e| e == said), "{effects:?}");
+    }
+}
+
+/// A program of another vendor asks to read a folder while a rule denies reading.
+#[test]
+fn a_folder_with_too_many_files_is_refused_without_naming_a_rule() {
+    let refused = |files: usize, last: &'static str| {
+        let list = move |_: &Path| {
+            let plain = (0..files).map(|n| (format!("f{n}").into(), false));
+            plain.chain([(last.into(), false)]).collect()
+        };
+        let mut policy = Policy::new(roots().with_list(Arc::new(list)))
+            .within(Arc::new(crate::surroundings::testing::Calm));
+        policy.rules.push(Rule::parse(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+        let access = [Access::Read { path: "/work/app/src".into(), inside: true }];
+        let request = Request {
+            profile: Profile::Ask,
+            human: Human::Present,
+            agent: "main",
+            tool: "program:list",
+            touch: Touch::Read,
+            access: &access,
+            raw: "",
+        };
+        match decide(&policy, &request) {
+            Verdict::Deny { rule, reason, .. } => Some((rule, reason)),
+            _ => None,
+        }
+    };
+    assert_eq!(refused(3, "plain"), None);
+    let (_, reason) = refused(3, ".env").unwrap();
+    assert!(reason.starts_with("the rule ") && reason.contains("read_file(.env)"), "{reason}");
+    let (rule, reason) = refused(crate::paths::below::MOST, ".env").unwrap();
+    assert_eq!(reason, "this folder contains too many files to check them against your rules");
+    assert!(!rule.contains("rule") && !reason.contains("the rule"), "{rule}: {reason}");
+}

@@ -179,13 +179,11 @@ pub(crate) fn command(
                 .skip_while(|w| w.text != "push")
                 .skip(1)
                 .find(|w| !w.text.starts_with('-'));
-            say(
-                format!(
-                    "writes to remote \"{}\"; cannot be undone by a checkpoint",
-                    remote.map_or("the default", |w| &w.text)
-                ),
-                true,
+            let to = remote.map_or_else(
+                || "writes to the default remote".to_owned(),
+                |r| format!("writes to remote \"{}\"", r.text),
             );
+            say(format!("{to}; cannot be undone by a checkpoint"), true);
         }
         if destructive(part) {
             say(format!("{} may delete or replace", part.base()), true);

@@ -43,7 +43,7 @@ impl Protected {
 
     fn check_word(&self, roots: &Roots, word: &Word, folders: &[PathBuf]) -> Option<String> {
         if word.glob && word.text.split('/').any(glob_may_hit) {
-            return Some(format!("'{}' may stand for a protected name", word.text));
+            return Some(format!("'{}' may match a protected name", word.text));
         }
         if word.dynamic {
             // The known end of a name is enough: `$HOME/.bashrc`.

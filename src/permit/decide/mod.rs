@@ -236,10 +236,10 @@ fn settle(
 
 pub(crate) fn read_only(profile: Profile) -> Need {
     let reason = if profile == Profile::Plan {
-        "a plan is being made: only reading inside the workspace and planning are possible; hand the plan in with \
-         write_plan, and work when the person approves it"
+        "plan mode is on: only reading inside the workspace and planning are allowed; submit the plan with \
+         write_plan, and start work when the user approves it"
     } else {
-        "the profile is read-only: only reading inside the workspace and planning are possible"
+        "the profile is read-only: only reading inside the workspace and planning are allowed"
     };
     Need::No { rule: format!("profile {}", profile.name()), reason: reason.into() }
 }
@@ -263,10 +263,19 @@ fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<St
 
 fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
     // A tool of ours passes over what it may not read; what another program does in a folder is not known.
-    if !crate::rules::names::is_ours(request.tool)
-        && let Some(rule) = below(policy, request.agent, path)
-    {
-        return Need::No { reason: format!("the rule {rule} denies reading something in there"), rule };
+    if !crate::rules::names::is_ours(request.tool) {
+        match below(policy, request.agent, path) {
+            Below::None => {}
+            Below::Rule(rule) => {
+                let reason = format!("the rule {rule} denies reading something in this folder");
+                return Need::No { reason, rule };
+            }
+            Below::TooMany => {
+                let reason =
+                    "this folder contains too many files to check them against your rules".to_owned();
+                return Need::No { reason, rule: "too many files".into() };
+            }
+        }
     }
     // The tool said so, and it is so.
     let inside = inside && policy.roots.inside(path);
@@ -288,18 +297,28 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
     )
 }
 
-/// The rule that forbids to read something below a folder.
-fn below(policy: &Policy, agent: &str, folder: &Path) -> Option<String> {
+/// What the deny rules say about the files below a folder.
+enum Below {
+    /// Nothing that they cover.
+    None,
+    /// This rule denies reading at least one of them.
+    Rule(String),
+    /// There are more files than one search checks.
+    TooMany,
+}
+
+/// Checks the files below a folder against the rules that deny reading.
+fn below(policy: &Policy, agent: &str, folder: &Path) -> Below {
     let narrows =
         |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
     if !policy.rules.rules().iter().any(narrows) {
-        return None;
+        return Below::None;
     }
     let rule = |p: &Path| unreadable(&policy.rules, &policy.roots, agent, p);
     match crate::paths::below::below(&policy.roots, folder, &|p| rule(p).is_some()) {
-        crate::paths::below::Below::Found(path) => rule(&path),
-        crate::paths::below::Below::None => None,
-        crate::paths::below::Below::TooMany => Some("about what may not be read".into()),
+        crate::paths::below::Below::Found(path) => rule(&path).map_or(Below::None, Below::Rule),
+        crate::paths::below::Below::None => Below::None,
+        crate::paths::below::Below::TooMany => Below::TooMany,
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn find(
         return Err("a variable, a trap or an option of this shell changes what its commands do".into());
     }
     if shell.redefined.iter().any(|r| r == name) {
-        return Err(format!("{name} has a meaning of its own in this shell"));
+        return Err(format!("{name} is redefined in this shell"));
     }
     if written == name && BUILTINS.contains(&name) {
         return Ok(None);
@@ -66,7 +66,7 @@ pub(super) fn find(
     };
     let Ok(real) = file.canonicalize() else { return Ok(Some(file)) };
     if roots.inside(&file) || roots.inside(&real) || real.starts_with(roots.real(&roots.workspace)) {
-        return Err(format!("{name} is a program of the workspace: {}", file.display()));
+        return Err(format!("{name} is a program in the workspace: {}", file.display()));
     }
     if let Some(by) = steered(name, &file, &real, folders, roots) {
         return Err(format!("{} decides which {name} runs", by.display()));
@@ -87,7 +87,7 @@ fn on_path(name: &str, path: &str, folders: &[PathBuf]) -> Result<PathBuf, Strin
                 return if entry.starts_with('/') {
                     Ok(file)
                 } else {
-                    Err(format!("{name} is found by the relative folder '{entry}' of PATH"))
+                    Err(format!("{name} is found through the relative folder '{entry}' of PATH"))
                 };
             }
         }
@@ -175,9 +175,9 @@ mod tests {
         let here = |name: &str| find_in(name, &path, &work);
         assert_eq!(here("ls").unwrap(), Some(bin.join("ls")));
         assert_eq!(here("echo").unwrap(), None);
-        assert!(here("cat").unwrap_err().contains("program of the workspace"));
-        assert!(here("tac").unwrap_err().contains("program of the workspace"), "a link into it");
-        assert!(here("fn1").unwrap_err().contains("meaning of its own"));
+        assert!(here("cat").unwrap_err().contains("program in the workspace"));
+        assert!(here("tac").unwrap_err().contains("program in the workspace"), "a link into it");
+        assert!(here("fn1").unwrap_err().contains("redefined"));
         for relative in [".", "", "./", "../work"] {
             let path = format!("{relative}:{path}");
             assert!(find_in("wc", &path, &work).unwrap_err().contains("relative"), "{relative}");

@@ -43,7 +43,8 @@ impl Place<'_> {
     /// # Errors
     /// Why that cannot be shown.
     pub(crate) fn prove(&self, needs: &[Need], bare: bool) -> Result<Variables, String> {
-        let around = self.around.ok_or_else(|| "nothing is known of the programs around it".to_owned())?;
+        let around =
+            self.around.ok_or_else(|| "the programs that it would start are not known".to_owned())?;
         let first;
         let shell = match self.shell {
             Some(shell) => shell,
@@ -102,7 +103,7 @@ impl Place<'_> {
                     for folder in self.folders {
                         let names = around.tracked(folder, &git)?;
                         if !fed::tracked_are_plain(&names, folder, self.roots) {
-                            return Err("names of files here may be taken for options or other files".into());
+                            return Err("file names here may be read as options or as other files".into());
                         }
                     }
                 }
@@ -126,7 +127,7 @@ impl Place<'_> {
         if folders.iter().all(|f| self.roots.inside(f)) {
             Ok(folders)
         } else {
-            Err("git is sent to another folder".into())
+            Err("git is directed to another folder".into())
         }
     }
 }

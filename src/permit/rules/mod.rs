@@ -120,7 +120,7 @@ impl Rule {
             None => (text, None),
             Some((tool, rest)) => {
                 let inner =
-                    rest.strip_suffix(')').ok_or_else(|| format!("'{text}' needs a closing bracket"))?;
+                    rest.strip_suffix(')').ok_or_else(|| format!("'{text}' needs a closing parenthesis"))?;
                 (tool, Some(inner))
             }
         };

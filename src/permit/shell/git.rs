@@ -31,7 +31,7 @@ pub(super) fn git(args: &[Word]) -> Unwrapped {
                 Some(script) => out.runs.push(Inner::Script(script.to_owned())),
                 None => out.runs.push(Inner::Script(format!("git {value}"))),
             }
-            out.loose = Some("git gets an alias".into());
+            out.loose = Some("it defines a git alias".into());
         }
     }
     let find = |a: &str, b: &str| {

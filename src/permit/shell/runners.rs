@@ -69,7 +69,7 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
         let mut out = Unwrapped { transparent: !other, ..Unwrapped::default() };
         out.runs.push(Inner::Script(script.text.clone()));
         if other {
-            out.unclear = Some(format!("{base} has a grammar of its own"));
+            out.unclear = Some(format!("{base} has its own command syntax"));
         }
         if operands.len() > 1 {
             out.loose = Some("code for a shell with extra arguments".into());

@@ -73,9 +73,9 @@ impl Walk {
         let word =
             if words.len() == 1 { words.swap_remove(0) } else { Word { splits: true, ..Word::unknown() } };
         if word.glob || word.splits {
-            self.out.set_unclear("a redirection whose target is not plain");
+            self.out.set_unclear("a redirection whose target is not a plain file name");
         } else if word.dynamic {
-            self.out.set_loose("a redirection whose target is not plain");
+            self.out.set_loose("a redirection whose target is not a plain file name");
         }
         word
     }
@@ -262,11 +262,10 @@ impl Walk {
 /// Why the name of a program is not what it seems.
 fn odd_name(name: &str) -> Option<&'static str> {
     if name.starts_with("/proc/") || name.starts_with("/dev/") {
-        return Some("the name of a command stands for another");
+        return Some("the command is named through /proc/ or /dev/");
     }
     // `сat` with a Cyrillic letter is another program than `cat`.
-    (!name.is_ascii() && !name.contains(HOLE))
-        .then_some("the name of a command has letters that look like others")
+    (!name.is_ascii() && !name.contains(HOLE)).then_some("the name of a command contains look-alike letters")
 }
 
 /// Programs that no option makes dangerous.

@@ -106,7 +106,7 @@ impl Walk {
             Command::Function(function) => {
                 self.out.set_loose("it defines a function");
                 if function.fname.value.contains(['$', '`', '\'', '"', '\\']) {
-                    self.out.set_unclear("a function whose name is not plain");
+                    self.out.set_unclear("a function whose name is not a plain word");
                 }
                 let start = self.out.parts.len();
                 self.compound(&function.body.0);

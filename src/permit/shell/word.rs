@@ -83,7 +83,7 @@ fn walk(pieces: &[WordPieceWithSource], quoted: bool, found: &mut Found) {
                 // `@(a|b)` and its kin.
                 if text.contains('(') || text.contains(')') {
                     found.word.glob = true;
-                    found.not_tight("a file name pattern that is not plain");
+                    found.not_tight("a file name pattern that cannot be analysed");
                 }
                 if at == 0 && text.starts_with('=') && text.len() > 1 && !text.starts_with("==") {
                     found.not_clear("'=name' means something else in another shell");
@@ -93,7 +93,7 @@ fn walk(pieces: &[WordPieceWithSource], quoted: bool, found: &mut Found) {
             WordPiece::SingleQuotedText(text) => found.word.text.push_str(text),
             WordPiece::AnsiCQuotedText(text) => match ansi::decode(text) {
                 Some(text) => found.word.text.push_str(&text),
-                None => found.not_clear("a quoted string that the shell would cut"),
+                None => found.not_clear("a quoted string that the shell would truncate"),
             },
             WordPiece::DoubleQuotedSequence(inner) => walk(inner, true, found),
             WordPiece::GettextDoubleQuotedSequence(inner) => {
@@ -139,7 +139,7 @@ fn substitution(text: &str, found: &mut Found) {
     let comment = text.starts_with('#') || [" #", "\t#", "\n#", ";#", "(#"].iter().any(|c| text.contains(c));
     let case = text.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| w == "case" || w == "esac");
     if comment || case || text.contains("<<") {
-        found.not_clear("a substitution whose end is not certain");
+        found.not_clear("a substitution whose end is unclear");
     }
     found.commands.push(text.to_owned());
 }
@@ -244,7 +244,7 @@ fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Found) {
         _ => {}
     }
     if let P::Parameter { indirect: true, .. } = expr {
-        found.not_tight("a variable that names another");
+        found.not_tight("a variable that refers to another variable");
     }
     // "$@" is several words even inside quotes.
     found.hole(quoted && !all, number);

@@ -146,11 +146,11 @@ fn env(args: &[Word]) -> Unwrapped {
         long_arg: &["unset", "chdir"],
     };
     if let Some((at, text)) = split_string(args) {
-        let Some(text) = text else { return Unwrapped::unclear("env -S with text that is not plain") };
+        let Some(text) = text else { return Unwrapped::unclear("env -S with text that is not fixed") };
         let more: Vec<String> =
             args.get(at..).unwrap_or_default().iter().map(|w| super::quote(&w.text)).collect();
         if text.contains(['$', '\\', '#']) || args.get(at..).unwrap_or_default().iter().any(|w| !w.plain()) {
-            return Unwrapped::unclear("env -S with text that is not plain");
+            return Unwrapped::unclear("env -S with text that is not fixed");
         }
         return Unwrapped {
             runs: vec![Inner::Script(format!("env {text} {}", more.join(" ")))],

@@ -24,7 +24,7 @@ const TEXT_LIMIT: usize = mib(8);
 const NAME_LIMIT: usize = 64;
 
 /// Stands between two replies of the model, and after the last one: no vendor lets the model write twice.
-const GO_ON: &str = "Go on from where you stopped.";
+const GO_ON: &str = "Continue from where you stopped.";
 /// Stands before a conversation that begins with the model's words.
 const BEGINS: &str = "(The conversation began earlier.)";
 /// Stands for a result that never came.
@@ -223,7 +223,7 @@ impl<'a> Fitting<'a, '_> {
                 }
                 ChatMessage::User { .. } => self.out.push(Cow::Borrowed(message)),
                 ChatMessage::ToolResult { name, content, .. } => {
-                    let head = format!("Result of an earlier call of {}:", wire_name(name));
+                    let head = format!("Result of an earlier call to {}:", wire_name(name));
                     let mut parts = vec![Part::Text { text: head }];
                     parts.extend(content.iter().map(|p| self.part(p)));
                     self.out.push(Cow::Owned(ChatMessage::User { content: parts }));

@@ -100,7 +100,7 @@ fn calls_and_results_are_paired_in_order_with_their_own_identifiers() {
     assert!(got[3].ends_with(" third"), "{}", got[3]);
     assert!(got[4].ends_with("There is no result: the call was interrupted."), "{}", got[4]);
     assert_eq!(got[5], "user between");
-    assert_eq!(got[6], "user Result of an earlier call of t:lost");
+    assert_eq!(got[6], "user Result of an earlier call to t:lost");
     assert!(got[7].starts_with("model c3_") && got[7].ends_with(" d:t e:t five"), "{}", got[7]);
     assert_eq!(got[11], "model f:t", "a fourth call is over the limit: {got:?}");
     assert_eq!(got[12], "result f r");
@@ -113,12 +113,12 @@ fn the_model_never_has_the_last_word_nor_two_in_a_row() {
     let want = [
         "user a",
         "model b",
-        "user Go on from where you stopped.",
+        "user Continue from where you stopped.",
         "model c",
-        "user Go on from where you stopped.",
+        "user Continue from where you stopped.",
     ];
     assert_eq!(lines(&messages), want);
-    assert_eq!(lines(&[]), ["user Go on from where you stopped."]);
+    assert_eq!(lines(&[]), ["user Continue from where you stopped."]);
 }
 
 #[test]

@@ -359,7 +359,7 @@ impl Maker<'_> {
             ProviderKind::OpenaiResponses => Box::new(OpenAiResponses::default()),
             ProviderKind::Gemini => Box::new(Gemini::default()),
             ProviderKind::Demo | ProviderKind::Replay => {
-                return Err("this kind has no address".into());
+                return Err("this kind has no base URL".into());
             }
         };
         Ok(Arc::new(WireProvider {

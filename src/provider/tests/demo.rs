@@ -230,7 +230,7 @@ async fn it_explains_searches_runs_and_renames() {
     let found = w.turn("search for no-such-text-anywhere").await;
     assert!(found.contains("was not found"), "{found}");
     let ran = w.turn("run sh calc.sh add 20 22").await;
-    assert!(ran.contains("42") && ran.contains("ended well"), "{ran}");
+    assert!(ran.contains("42") && ran.contains("succeeded"), "{ran}");
     let ran = w.turn("run sh calc.sh nonsense 1 2").await;
     assert!(ran.contains("failed") && ran.contains("unknown operation"), "{ran}");
     let renamed = w.turn("rename op_mul to op_mult").await;

@@ -206,7 +206,7 @@ pub(crate) fn garbled(provider: &str) -> ProviderError {
 pub(crate) fn proxy_login(proxy: Option<&str>) -> ProviderError {
     let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
     ProviderError::Rejected(format!(
-        "the proxy{which} asks for a name and a password (407); the model server was not reached. \
+        "the proxy{which} requires a user name and a password (407); the model server was not reached. \
         Put them into HTTPS_PROXY (or http_proxy) as http://NAME:PASSWORD@HOST:PORT, then restart."
     ))
 }

@@ -278,7 +278,7 @@ impl Shadow {
             let Some(name) = name.to_str().and_then(|n| n.strip_suffix(".pack")) else { continue };
             let result = Pack::open(&dir, name, None, &handles).and_then(|pack| {
                 if !pack.check()? {
-                    out.problems.push(format!("{name}: its content is not what was written"));
+                    out.problems.push(format!("{name}: its content does not match its checksum"));
                 }
                 out.bytes += pack.len;
                 for spot in pack.list()? {
@@ -307,7 +307,7 @@ impl Shadow {
                 Ok((needs, _)) => {
                     let lost = |n: &&Id| !known.contains(*n) && **n != object::empty_folder();
                     if let Some(lost) = needs.iter().find(lost) {
-                        out.problems.push(format!("snapshot {} lost {}", id.short(), lost.short()));
+                        out.problems.push(format!("snapshot {} is missing {}", id.short(), lost.short()));
                     }
                 }
                 Err(e) => out.problems.push(format!("snapshot {}: {e}", id.short())),

@@ -60,8 +60,7 @@ fn each(count: usize, one: &(dyn Fn(usize) -> io::Result<()> + Sync)) -> io::Res
         let threads: Vec<_> = (1..AT_ONCE.min(count)).map(|_| scope.spawn(work)).collect();
         let mut result = work();
         for thread in threads {
-            let other =
-                thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread that flushes failed")));
+            let other = thread.join().unwrap_or_else(|_| Err(io::Error::other("a flushing thread failed")));
             result = result.and(other);
         }
         result

@@ -72,7 +72,7 @@ impl fmt::Debug for Id {
 
 /// Not 64 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a snapshot's name (64 hex digits)")]
+#[error("not a snapshot ID (64 hex digits)")]
 pub struct BadId;
 
 impl FromStr for Id {

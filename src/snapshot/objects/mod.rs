@@ -204,7 +204,7 @@ impl Objects {
         if found == sort && Id::of(sort, &data) == *id {
             Ok(data)
         } else {
-            Err(damaged(format!("{} is not what was written", id.short())))
+            Err(damaged(format!("{} does not match its checksum", id.short())))
         }
     }
 
@@ -213,7 +213,7 @@ impl Objects {
         let data = self.read(id, Sort::Folder)?;
         object::read_folder(&data).ok_or_else(|| SnapshotError::Damaged {
             path: self.dir.clone(),
-            detail: format!("the folder {} is malformed", id.short()),
+            detail: format!("the stored folder {} is malformed", id.short()),
         })
     }
 }

@@ -103,7 +103,7 @@ impl Place {
         }
         let of = text.lines().nth(1).unwrap_or_default();
         if mine.is_some_and(|mine| mine != of) {
-            return Err(bad(format!("it keeps those of {of}")));
+            return Err(bad(format!("it belongs to {of}")));
         }
         Ok(Some(found))
     }

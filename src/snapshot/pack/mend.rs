@@ -17,12 +17,12 @@ use crate::steps::Steps;
 /// Makes the index of a pack anew, from the pack alone. What is a delta there stands behind its base.
 pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
     let data = std::fs::read(dir.join(format!("{name}.pack")))?;
-    let body = data.len().checked_sub(32).filter(|n| *n >= 12).ok_or_else(|| broken("it is cut"))?;
+    let body = data.len().checked_sub(32).filter(|n| *n >= 12).ok_or_else(|| broken("it is truncated"))?;
     let mut hash = Context::new(&SHA256);
     hash.update(&data[..body]);
     let hash = Id::finish(hash);
     if hash.0 != data[body..] || !data.starts_with(b"PACK") {
-        return Err(broken("its content is not what was written"));
+        return Err(broken("its content does not match its checksum"));
     }
     let mut places: Vec<Place> = Vec::new();
     let mut there: HashMap<Id, u32> = HashMap::new();
@@ -35,7 +35,8 @@ pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
         io::copy(&mut decoder, &mut io::sink())?;
         let end = at + used + usize::try_from(decoder.total_in()).map_err(io::Error::other)?;
         let one = |at: u32| {
-            let rest = data.get(at as usize..body).ok_or_else(|| broken("an object lies outside of it"))?;
+            let rest =
+                data.get(at as usize..body).ok_or_else(|| broken("an object lies outside the pack"))?;
             let (form, len, used) = read_head(rest, at)?;
             Ok((form, inflate(&rest[used..], len)?))
         };
@@ -43,7 +44,7 @@ pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
             Form::Whole(_) => Ok(None),
             Form::At(offset) => Ok(Some(offset)),
             Form::Named(id) => {
-                there.get(&id).map(|at| Some(*at)).ok_or_else(|| broken("a delta has no base"))
+                there.get(&id).map(|at| Some(*at)).ok_or_else(|| broken("a delta has no base object"))
             }
         };
         let (sort, content) = resolve(offset, &one, &base, (name, &bases))?;

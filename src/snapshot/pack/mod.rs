@@ -166,7 +166,7 @@ impl Pack {
         list.sort_by_key(|s| s.offset);
         let mut end = u32::try_from(self.len.saturating_sub(32)).map_err(io::Error::other)?;
         for s in list.iter_mut().rev() {
-            s.len = end.checked_sub(s.offset).ok_or_else(|| broken("an object lies outside of it"))?;
+            s.len = end.checked_sub(s.offset).ok_or_else(|| broken("an object lies outside the pack"))?;
             end = s.offset;
         }
         Ok(list)
@@ -178,7 +178,7 @@ impl Pack {
         self.data.file()?.read_exact_at(&mut bytes, u64::from(spot.offset))?;
         let mut crc = Crc::new();
         crc.update(&bytes);
-        if crc.sum() == spot.crc { Ok(bytes) } else { Err(broken("an object is not what was written")) }
+        if crc.sum() == spot.crc { Ok(bytes) } else { Err(broken("an object does not match its checksum")) }
     }
 
     /// How an object stands in the file, the length that is noted there, and where its bytes begin.
@@ -216,7 +216,7 @@ impl Pack {
                 (_, None) => break,
             }
         }
-        Err(broken("its deltas stand on each other"))
+        Err(broken("its deltas refer to each other in a cycle"))
     }
 
     /// How long an object's content is.
@@ -255,7 +255,7 @@ impl Pack {
     pub(crate) fn check(&self) -> io::Result<bool> {
         let mut file = File::open(self.data.path())?;
         let mut there = [0; 32];
-        let body = self.len.checked_sub(32).ok_or_else(|| broken("it is cut"))?;
+        let body = self.len.checked_sub(32).ok_or_else(|| broken("it is truncated"))?;
         file.read_exact_at(&mut there, body)?;
         Ok(hash_of(&mut file, body)?.0 == there)
     }
@@ -269,7 +269,7 @@ pub(crate) fn inflate(from: impl io::BufRead, len: usize) -> io::Result<Vec<u8>>
     read.map_err(
         |e| if e.kind() == io::ErrorKind::InvalidInput { broken("an object is damaged") } else { e },
     )?;
-    if data.len() == len { Ok(data) } else { Err(broken("an object has another length")) }
+    if data.len() == len { Ok(data) } else { Err(broken("an object has the wrong length")) }
 }
 
 /// Puts an object together. `one` reads what stands at a place, `base` finds what a delta was made against.
@@ -297,7 +297,7 @@ pub(crate) fn resolve(
                 deltas.push((at, data));
                 at = base;
             }
-            _ => return Err(broken("its deltas stand on each other")),
+            _ => return Err(broken("its deltas refer to each other in a cycle")),
         }
     };
     while let Some((at, delta)) = deltas.pop() {
@@ -314,7 +314,7 @@ fn open_index(path: &Path, check: bool) -> io::Result<Vec<u8>> {
     let mut head = vec![0; if len <= SMALL { len as usize } else { HASHES }];
     index.read_exact(&mut head)?;
     if head.len() < HASHES {
-        return Err(broken("its index is cut"));
+        return Err(broken("its index is truncated"));
     }
     let fanout: Vec<u32> = head[FANOUT..HASHES].chunks_exact(4).map(be32).collect();
     let good = head.starts_with(&INDEX_MAGIC)
@@ -355,7 +355,7 @@ pub(crate) fn broken(why: &str) -> io::Error {
 /// Reads what stands before the object that begins at `offset`: its form, the length noted there, and how many bytes
 /// that took.
 pub(crate) fn read_head(bytes: &[u8], offset: u32) -> io::Result<(Form, usize, usize)> {
-    let cut = || broken("it is cut");
+    let cut = || broken("it is truncated");
     let mut rest = bytes.iter();
     let mut byte = *rest.next().ok_or_else(cut)?;
     let kind = byte >> 4 & 7;

@@ -73,7 +73,7 @@ impl<'a> Repack<'a> {
                     if Id::of(sort, &data) != spot.id {
                         return Err(io::Error::new(
                             io::ErrorKind::InvalidData,
-                            "an object is not what was written",
+                            "an object does not match its checksum",
                         ));
                     }
                     if sort == Sort::Content {

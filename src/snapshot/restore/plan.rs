@@ -116,10 +116,10 @@ impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Vanished(Reason::Repository) => {
-                "the history of a repository; it is gone and its content was not kept"
+                "the history of a repository; it no longer exists and its content was not kept"
             }
             Self::Vanished(reason) => {
-                return write!(f, "it is gone and its content was not kept: {reason}");
+                return write!(f, "it no longer exists and its content was not kept: {reason}");
             }
             Self::UnknownThen => "the checkpoint does not cover it",
             Self::UnknownNow => "it is not covered now, so it could not be restored",

@@ -187,7 +187,7 @@ fn w16_what_was_not_kept_and_is_gone_is_named() {
             gone("socket", Reason::Special)
         ]
     );
-    assert!(told[0].1.to_string().contains("gone"));
+    assert!(told[0].1.to_string().contains("no longer exists"));
     let compared: Vec<_> = s.vanished(before.id, after.id).unwrap().into_iter().map(|u| u.path).collect();
     assert_eq!(compared, ["big", "n", "pipe", "socket"].map(std::path::PathBuf::from));
     assert_eq!(s.vanished(before.id, before.id).unwrap(), []);
@@ -227,7 +227,7 @@ fn ignored_files_that_a_command_deletes_are_named() {
     let left = restore(&mut s, &goal);
     let words: Vec<_> = left.iter().map(|l| format!("{}: {}", l.path.display(), l.why)).collect();
     for path in [".env", "build", "sub/app.key", "sub/deep/b.key"] {
-        let line = format!("{path}: it is gone and its content was not kept: ignored by git");
+        let line = format!("{path}: it no longer exists and its content was not kept: ignored by git");
         assert!(words.contains(&line), "{words:?}");
     }
     assert_eq!(w.get("sub/c.txt"), "0");

@@ -39,11 +39,11 @@ impl Salvage {
     /// For the person.
     pub fn notice(&self) -> Notice {
         let mut detail = self.losses.clone();
-        detail.push(format!("sqlite said: {}", self.damage));
+        detail.push(format!("SQLite reported: {}", self.damage));
         Notice::new(
             NoticeKind::Store,
             format!(
-                "the database was damaged: {} entries of {} sessions were saved, {}",
+                "the database was damaged: {} entries of {} sessions were recovered, {}",
                 self.entries,
                 self.sessions,
                 match self.losses.len() {
@@ -305,7 +305,7 @@ fn put_entries(conn: &Connection, found: Vec<Found>, losses: &mut Vec<String>) -
         }
     }
     if gaps > 0 {
-        losses.push(format!("{gaps} or more entries between saved ones"));
+        losses.push(format!("at least {gaps} entries between recovered ones"));
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
     match holder(conn, lease.session, &lease.head)? {
         Some((nonce, _)) if nonce == lease.nonce => Ok(()),
         Some((_, process)) => Err(StoreError::Held { holder: format!("process {}", process.pid) }),
-        None => Err(StoreError::Held { holder: "no process".into() }),
+        None => Err(StoreError::Held { holder: "another process".into() }),
     }
 }
 

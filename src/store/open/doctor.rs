@@ -50,7 +50,7 @@ impl Store {
                 while let Some(row) = rows.next()? {
                     let text: String = row.get(0)?;
                     if pragma.contains("foreign") {
-                        problems.push(format!("a row of {text} refers to nothing"));
+                        problems.push(format!("a row of {text} refers to a missing row"));
                     } else if text != "ok" {
                         problems.push(text);
                     }

@@ -163,7 +163,7 @@ pub(crate) fn write_stamp(db: &Path) {
         .open(&path)
         .and_then(|mut f| std::io::Write::write_all(&mut f, stamp_of(db).as_bytes()));
     if let Err(error) = written {
-        tracing::debug!(%error, "no stamp of a clean end");
+        tracing::debug!(%error, "the clean-shutdown marker could not be written");
     }
 }
 

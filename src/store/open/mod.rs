@@ -169,7 +169,7 @@ impl Store {
             tracing::debug!("the mark of a suspect database cannot be removed");
         }
         if alone && let Err(error) = crate::lease::end_stale(&conn) {
-            tracing::debug!(%error, "leases of before");
+            tracing::debug!(%error, "stale leases could not be ended");
         }
         notices.extend(report::read(&path));
         presence.share();

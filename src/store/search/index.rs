@@ -64,7 +64,7 @@ impl Index {
                 }
             }
         }
-        Err(StoreError::Internal("the search index could not be made".into()))
+        Err(StoreError::Internal("the search index could not be created".into()))
     }
 }
 
@@ -93,7 +93,7 @@ fn throw_away(path: &Path) {
         if let Err(error) = std::fs::remove_file(&file)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, "a damaged search index stays");
+            tracing::warn!(%error, "a damaged search index could not be removed");
         }
     }
 }

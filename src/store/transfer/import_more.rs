@@ -28,7 +28,9 @@ impl Store {
             Err(error) => return Ticket::ready(Err(error)),
         };
         let Some(sheet) = sheets.pop().filter(|_| sheets.is_empty()) else {
-            return Ticket::ready(Err(StoreError::Conflict("the file holds more than one session".into())));
+            return Ticket::ready(Err(StoreError::Conflict(
+                "the file contains more than one session".into(),
+            )));
         };
         self.write(move |conn| add(conn, &sheet))
     }

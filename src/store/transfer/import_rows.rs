@@ -215,7 +215,7 @@ impl Rows<'_> {
         if !self.theirs.contains(&agent.session)
             && crate::session::sessions::must_exist(self.conn, own).is_ok()
         {
-            return Err(StoreError::Record(format!("agent {} is of another session", agent.name)));
+            return Err(StoreError::Record(format!("agent {} belongs to another session", agent.name)));
         }
         let report = agent.report.as_deref().map(|r| self.renamed(r)).transpose()?;
         self.conn

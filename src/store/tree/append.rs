@@ -112,7 +112,7 @@ impl Store {
                 if entry.session == append.session {
                     Raw::encode(entry)
                 } else {
-                    Err(StoreError::Conflict(format!("entry {} is of another session", entry.id)))
+                    Err(StoreError::Conflict(format!("entry {} belongs to another session", entry.id)))
                 }
             })
             .collect::<Result<Vec<_>>>();
@@ -134,7 +134,7 @@ impl Prepared {
         if let Some(held) = &append.lease {
             lease::must_hold(conn, held)?;
             if (held.session, &held.head) != (session, &append.head) {
-                return Err(StoreError::Held { holder: "another head of ours".into() });
+                return Err(StoreError::Held { holder: "another branch of this process".into() });
             }
         }
         let head = heads::get(conn, session, &append.head)?;

@@ -81,7 +81,7 @@ impl Store {
                 )?
                 .query_row(params![session.0, head, label], |r| r.get(0))?;
             if taken {
-                return Err(StoreError::Conflict(format!("another branch is called {label}")));
+                return Err(StoreError::Conflict(format!("another branch is already named {label}")));
             }
             let was: String = column(conn, session, &head, "label")?;
             conn.prepare_cached("UPDATE heads SET label = ?3 WHERE session = ?1 AND name = ?2")?
@@ -164,7 +164,7 @@ impl Store {
                 .query_row(params![session.0, name], |r| r.get::<_, Uuid>(0))
                 .optional()?;
             if !may_move && was.is_some() && was != entry.map(|e| e.0) {
-                return Err(StoreError::Conflict(format!("another message is called {name}")));
+                return Err(StoreError::Conflict(format!("another entry already has the tag {name}")));
             }
             if was.is_none() && entry.is_none() {
                 return Err(StoreError::NotFound(format!("tag {name}")));

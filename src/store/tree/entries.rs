@@ -186,7 +186,7 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
         Some(parent) => {
             let above = inherited(conn, parent)?.ok_or(StoreError::NoEntry(EntryId(parent)))?;
             if above.session != raw.session {
-                return Err(StoreError::Conflict(format!("entry {parent} is of another session")));
+                return Err(StoreError::Conflict(format!("entry {parent} belongs to another session")));
             }
             above
         }

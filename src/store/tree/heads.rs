@@ -80,7 +80,7 @@ impl Store {
                 Some(id) => {
                     let there = entries::inherited(conn, id.0)?.ok_or(StoreError::NoEntry(id))?;
                     if there.session != session.0 {
-                        return Err(StoreError::Conflict(format!("entry {id} is of another session")));
+                        return Err(StoreError::Conflict(format!("entry {id} belongs to another session")));
                     }
                     there.todo
                 }

@@ -21,7 +21,7 @@ struct Args {
     goal: String,
     #[serde(default)]
     context: String,
-    /// At most so many; default 5
+    /// Maximum number; default 5
     #[serde(default)]
     parts: Option<usize>,
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 #[serde(default)]
 pub struct Brief {
     pub goal: String,
-    /// All it must know; it sees nothing of this talk
+    /// All it must know; it does not see this conversation
     pub context: String,
     /// Role (list_agents)
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -98,7 +98,7 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
             return Err(format!("task {}: {why}", at + 1));
         }
         if names.insert(name(at, task), at).is_some() {
-            return Err(format!("two tasks are called {}", name(at, task)));
+            return Err(format!("two tasks have the id {}", name(at, task)));
         }
     }
     for (at, task) in tasks.iter().enumerate() {
@@ -119,7 +119,7 @@ pub(super) fn own(task: &Task) -> Vec<String> {
         wrong.push(format!("at most {RETRIES} retries"));
     }
     if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
-        wrong.push(format!("{rounds} rounds of review; 1 to {ROUNDS} are possible"));
+        wrong.push(format!("review.rounds is {rounds}; it must be from 1 to {ROUNDS}"));
     }
     wrong.extend(task.schema.as_ref().and_then(|schema| shape::checked(schema).err()));
     wrong

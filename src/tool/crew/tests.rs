@@ -44,7 +44,7 @@ async fn what_cannot_be_done_is_refused_before_anything_starts() {
         (json!([task("a", json!(["b"]))]), "depends on b, which does not exist; existing: a"),
         (json!([task("a", json!(["b"])), task("b", json!(["c"])), task("c", json!(["b"]))]), "b -> c -> b"),
         (json!([task("a", json!(["a"]))]), "depend on each other: a -> a"),
-        (json!([task("a", json!([])), task("a", json!([]))]), "two tasks are called a"),
+        (json!([task("a", json!([])), task("a", json!([]))]), "two tasks have the id a"),
         (json!([{"goal": "g", "retries": 9}]), "at most 5 retries"),
         (json!([{"goal": "g", "schema": {"anyOf": []}}]), "anyOf, which cannot be checked"),
         (json!([{"goal": "g", "nonsense": 1}]), "nonsense"),

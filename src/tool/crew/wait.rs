@@ -16,7 +16,7 @@ pub struct WaitAgents;
 #[serde(deny_unknown_fields)]
 struct Args {
     agents: Vec<String>,
-    /// The first is enough
+    /// Return when the first ends
     #[serde(default)]
     any: bool,
     #[serde(default)]

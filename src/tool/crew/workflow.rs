@@ -75,13 +75,15 @@ impl Workflow {
             if id.is_empty() {
                 add(Some(at), format!("step {} has no id", at + 1));
             } else if id.chars().count() > NAME || !id.chars().all(plain) {
-                let message =
-                    format!("step {}: an id is made of letters, digits, - _ . (at most {NAME})", at + 1);
+                let message = format!(
+                    "step {}: an id can contain letters, digits, - _ . (at most {NAME} characters)",
+                    at + 1
+                );
                 add(Some(at), message);
             } else if let Some(first) = self.steps[..at].iter().position(|s| s.id == step.id) {
                 let first = first + 1;
                 clear = false;
-                add(Some(at), format!("two steps are called {id}: the {first}. and the {}.", at + 1));
+                add(Some(at), format!("two steps have the id {id}: numbers {first} and {}", at + 1));
             }
             let name = task::name(at, step);
             if step.brief.goal.trim().is_empty() {

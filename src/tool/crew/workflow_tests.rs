@@ -24,12 +24,12 @@ fn each_mistake_names_its_step() {
     for (steps, at, why) in [
         (json!([]), None, "it has no steps"),
         (json!([{"goal": "g"}]), Some(0), "step 1 has no id"),
-        (json!([{"id": "a b", "goal": "g"}]), Some(0), "an id is made of letters"),
+        (json!([{"id": "a b", "goal": "g"}]), Some(0), "an id can contain letters"),
         (json!([step("a", json!([])), {"id": "b", "goal": " "}]), Some(1), "step b has no goal"),
         (
             json!([step("a", json!([])), step("a", json!([]))]),
             Some(1),
-            "two steps are called a: the 1. and the 2.",
+            "two steps have the id a: numbers 1 and 2",
         ),
         (
             json!([step("a", json!([])), step("b", json!(["c"]))]),
@@ -45,7 +45,7 @@ fn each_mistake_names_its_step() {
             "step a: there is no skill `deploi`",
         ),
         (json!([{"id": "a", "goal": "g", "review": {"by": "x"}}]), Some(0), "no agent `x`"),
-        (json!([{"id": "a", "goal": "g", "review": {"rounds": 0}}]), Some(0), "0 rounds of review"),
+        (json!([{"id": "a", "goal": "g", "review": {"rounds": 0}}]), Some(0), "review.rounds is 0"),
         (json!([{"id": "a", "goal": "g", "retries": 6}]), Some(0), "at most 5 retries"),
     ] {
         let said = wrong(steps);
@@ -81,7 +81,7 @@ fn everything_is_found_at_once() {
         (0, "no tool `reed`"),
         (0, "no model `fats`"),
         (0, "at most 5 retries"),
-        (1, "made of letters"),
+        (1, "can contain letters"),
         (1, "the schema is not a valid schema: type cannot be \"strnig\""),
         (1, "no agent `codr`"),
         (3, "no model `x`"),

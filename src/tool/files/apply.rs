@@ -100,7 +100,7 @@ impl Edit {
 pub(crate) fn encode(text: &Text, after: &str, name: &str) -> Result<Vec<u8>, ToolError> {
     text.encode_file(after).or_else(|c| {
         tell(format!(
-            "{name} is {}, which has no '{c}' (U+{:04X}); nothing was changed",
+            "{name} is {}, which cannot encode '{c}' (U+{:04X}); nothing was changed",
             text.label(),
             u32::from(c)
         ))
@@ -187,7 +187,7 @@ fn write_down(
     match publishes.begin(token, changes, &paths, folders) {
         Ok(open) => Ok(Some(open)),
         Err(error) if changes.len() == 1 => {
-            tracing::warn!(%error, "a change of a file is not written down");
+            tracing::warn!(%error, "a file change could not be recorded");
             Ok(None)
         }
         Err(e) => Err(e),
@@ -200,8 +200,8 @@ fn explain(fault: Fault, edits: &[Edit], cx: &ToolCx) -> ToolError {
             ToolError::Interrupted("interrupted; nothing was changed".into())
         }
         Fault::Unwritten(e) => ToolError::Tell(format!(
-            "nothing was changed: a change of several files is written down first, so that it can be taken back after a \
-             crash, and that failed ({e})"
+            "nothing was changed: a change to several files is recorded first so that it can be reverted after a \
+             crash, and recording it failed ({e})"
         )),
         Fault::Io(n, e) => ToolError::Tell(format!("{}: {e}; nothing was changed", edits[n].place.name)),
         Fault::Torn(text) => {

@@ -51,7 +51,7 @@ pub(crate) enum Change {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// Somebody else wrote, made or removed the file meanwhile; theirs stands. Holds the index of the change.
-    #[error("changed outside in the meantime")]
+    #[error("changed by someone else in the meantime")]
     Conflict(usize),
     #[error("{1}")]
     Io(usize, std::io::Error),
@@ -345,7 +345,7 @@ fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
         if let Err(e) = one.undo() {
             let (leaf, temp) = (one.slot.leaf.display(), one.temp.display());
             torn.push(format!(
-                "{leaf} could not be put back ({}); its old content is in {temp}",
+                "{leaf} could not be put back ({}); its previous content is in {temp}",
                 std::io::Error::from(e)
             ));
             // Keep it: it is the only copy.

@@ -183,7 +183,7 @@ fn race(rounds: u64) {
             edited += 1;
         } else {
             assert!(
-                said.contains("changed outside")
+                said.contains("changed by someone else")
                     || said.contains("not found")
                     || said.contains("does not exist"),
                 "{said}"

@@ -49,13 +49,13 @@ async fn a_stale_file_is_refused_and_shown_then_a_second_try_goes_through() {
     assert!(said.contains("you have not read it") && said.contains("one\ntwo"), "{said}");
     std::fs::write(&path, "one\ntwo\nand theirs\n").unwrap();
     let said = b.say(&EditFile, args.clone()).await;
-    assert!(said.contains("changed outside") && said.contains("+and theirs"), "{said}");
+    assert!(said.contains("changed by someone else") && said.contains("+and theirs"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nand theirs\n");
     assert!(b.say(&EditFile, args).await.starts_with("edited"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n2\nand theirs\n");
     std::fs::write(&path, "x").unwrap();
     let said = b.say(&WriteFile, json!({"path": "a.txt", "content": "all mine"})).await;
-    assert!(said.contains("changed outside"), "{said}");
+    assert!(said.contains("changed by someone else"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "x");
 }
 
@@ -104,7 +104,7 @@ async fn write_file_keeps_what_the_file_was_like() {
     b.file("l", b"\xe4\n");
     b.say(&ReadFile, json!({"path": "l"})).await;
     let said = b.say(&EditFile, json!({"path": "l", "old": "ä", "new": "€"})).await;
-    assert!(said.contains("Latin-1, which has no '€'"), "{said}");
+    assert!(said.contains("Latin-1, which cannot encode '€'"), "{said}");
 }
 
 #[tokio::test]

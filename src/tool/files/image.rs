@@ -52,7 +52,7 @@ pub(crate) fn parts(name: &str, media_type: &str, bytes: &[u8]) -> Vec<Part> {
     let sides = reader.with_guessed_format().ok().and_then(|r| r.into_dimensions().ok());
     let sides = sides.filter(|_| ends(media_type, bytes));
     let Some((width, height)) = sides else {
-        return vec![Part::Text { text: format!("{name}: a broken {media_type} of {size}; not attached") }];
+        return vec![Part::Text { text: format!("{name}: damaged {media_type} file, {size}; not attached") }];
     };
     let text = format!("{name}: {media_type}, {width}x{height} pixels, {size}");
     if bytes.len() > BYTES_MAX || width.max(height) > SIDE_MAX {

@@ -52,7 +52,7 @@ pub(crate) fn page(
                 let head = String::from_utf8_lossy(&bare[..whole_chars(&bare[..shown])]).into_owned();
                 let taken = whole_chars(&bare[..shown]) as u64;
                 let _ = short.add(&head);
-                return Ok(short.finish(&format!("line {n} goes on; next page: byte={}", at + taken)));
+                return Ok(short.finish(&format!("line {n} continues; next page: byte={}", at + taken)));
             }
         }
     }

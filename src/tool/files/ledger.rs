@@ -50,22 +50,24 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
     let now = Text::decode(bytes).filter(|_| !binary).map(|t| hide_strays(&t.text));
     let why = match (known, now) {
         (None, Some(now)) => format!(
-            "{name} exists, and you have not read it; nothing was changed. It holds:\n{}\nIf the change still \
+            "{name} exists, and you have not read it; nothing was changed. Its content:\n{}\nIf the change still \
              fits, send it again.",
             head(&now)
         ),
         (Some(Seen { text: Some(before), .. }), Some(now)) => format!(
-            "{name} was changed outside since you last read it; nothing was changed. What is new:\n{}\n\
+            "{name} was changed by someone else since you last read it; nothing was changed. Changes:\n{}\n\
              If your change still fits, send it again with the text as it is now.",
             diff::brief(name, &before, &now, SHOWN)
         ),
         (Some(_), _) => {
-            format!("{name} was changed outside since you last read it; nothing was changed. Read it again.")
+            format!(
+                "{name} was changed by someone else since you last read it; nothing was changed. Read it again."
+            )
         }
         (None, None) => {
             format!(
-                "{name} exists, was not read before, and is not text; nothing was changed. Send it again if it is really \
-                 meant."
+                "{name} exists, was not read before, and is not text; nothing was changed. Send it again if this is \
+                 intended."
             )
         }
     };
@@ -84,7 +86,7 @@ pub(crate) fn known_first(cx: &ToolCx, places: &[Place], show: bool) -> Result<(
             Some(known) if known == hash => continue,
             // Too large for read_file to have held it: only the run itself can make it known.
             None if bytes.len() as u64 > super::read::HELD => continue,
-            Some(_) => "was changed outside since you last read it",
+            Some(_) => "was changed by someone else since you last read it",
             None => "exists, and you have not read it",
         };
         return tell(format!("{} {why}; nothing was changed. Read it with read_file first.", place.name));

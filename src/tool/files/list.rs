@@ -33,7 +33,7 @@ pub struct ListDir;
 struct Args {
     #[serde(default)]
     path: Option<String>,
-    /// Ignored ones, too
+    /// Include ignored files
     #[serde(default)]
     all: bool,
 }

@@ -157,7 +157,7 @@ impl Unknown {
             "Leave it out, let the program read the value from its source, or ask the user to enter it."
         };
         format!(
-            "line {line} of the text holds {mask}: a mask that stands for a value you are not shown, and {why}. \
+            "line {line} of the text contains {mask}: a mask for a value that you are not shown, and {why}. \
              Nothing was changed. {what}"
         )
     }

@@ -169,7 +169,7 @@ mod tools {
             )),
             "{said}"
         );
-        assert!(said.contains("put the real value back"), "{said}");
+        assert!(said.contains("restore the real value"), "{said}");
         // A page that begins inside of a value, by line and by byte.
         let said = b.say(&ReadFile, json!({"path": "k.env", "start": 6, "end": 7})).await;
         assert!(said.contains(&format!("5\tPEM=\"{M}\"")) && !said.contains("line 2"), "{said}");

@@ -46,7 +46,7 @@ fn shown(output: &Value) -> String {
         _ => data(&output["data"]),
     };
     let text = clean(text.as_bytes());
-    cut_middle(&text, OUTPUT, "the notebook's JSON has all of it").unwrap_or(text)
+    cut_middle(&text, OUTPUT, "the full output is in the notebook's JSON").unwrap_or(text)
 }
 
 fn data(data: &Value) -> String {

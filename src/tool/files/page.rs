@@ -121,7 +121,7 @@ pub(crate) fn of_text(file: &Masked<'_>, range: Range, limit: usize) -> Result<P
             Err(Some(cut)) => {
                 let goes_on = file.to_real(start + cut).unwrap_or_else(|r| r.end);
                 return Ok(
-                    pager.finish(&format!("line {number} of {total} goes on; next page: byte={goes_on}"))
+                    pager.finish(&format!("line {number} of {total} continues; next page: byte={goes_on}"))
                 );
             }
         }

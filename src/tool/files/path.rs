@@ -199,7 +199,7 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
         if place.zone != Zone::Inside {
             return tell(format!(
                 "{raw} goes through the link {at} to {}, outside the workspace; nothing is written through \
-                 such links. Name the real path if it is really meant.",
+                 such links. Use the real path if this is intended.",
                 place.path.display()
             ));
         }
@@ -214,7 +214,7 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     }
     if let Some(odd) = place.name.chars().find(|c| hidden(*c)).filter(|_| !place.exists) {
         return tell(format!(
-            "the new name {:?} holds the invisible character U+{:04X}",
+            "the new name {:?} contains the invisible character U+{:04X}",
             raw,
             u32::from(odd)
         ));
@@ -224,7 +224,7 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     }
     if let Some(mode) = read_only(&place) {
         return tell(format!(
-            "{raw} is marked as read-only (mode {mode:04o}); nothing was changed. If the person wants it changed, make \
+            "{raw} is marked as read-only (mode {mode:04o}); nothing was changed. If the user wants it changed, make \
              it writable first (chmod u+w)."
         ));
     }

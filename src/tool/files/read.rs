@@ -36,7 +36,7 @@ struct Args {
     #[serde(alias = "offset")]
     start: Option<u64>,
     end: Option<u64>,
-    /// Start here instead
+    /// Byte offset instead of a line
     byte: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ async fn images_are_attached_and_large_ones_described() {
     assert!(b.say(&ReadFile, json!({"path": "big.png"})).await.contains("too large to attach"));
     b.file("broken.png", b"\x89PNG\r\n\x1a\nnot really");
     let out = b.call(&ReadFile, json!({"path": "broken.png"})).await.unwrap();
-    assert!(matches!(out.content.as_slice(), [Part::Text { text }] if text.contains("broken image/png")));
+    assert!(matches!(out.content.as_slice(), [Part::Text { text }] if text.contains("damaged image/png")));
 }
 
 #[tokio::test]
@@ -162,7 +162,7 @@ async fn w13_a_line_of_100_mb() {
     file.write_all(b"\nend\n").unwrap();
     let said = b.say(&ReadFile, json!({"path": "line"})).await;
     assert!(
-        said.len() < b.cx.limits.page_bytes + 200 && said.contains("line 1 goes on; next page: byte="),
+        said.len() < b.cx.limits.page_bytes + 200 && said.contains("line 1 continues; next page: byte="),
         "{}",
         said.len()
     );

@@ -53,7 +53,7 @@ pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Rep
         let shown: Vec<String> = lines.iter().take(20).map(usize::to_string).collect();
         let more = if lines.len() > 20 { ", ..." } else { "" };
         return Err(format!(
-            "`old` is there {} times, at lines {}{more}; nothing was changed. Add lines around it until it is \
+            "`old` occurs {} times, at lines {}{more}; nothing was changed. Add lines around it until it is \
              unique, or set `replace_all`.",
             lines.len(),
             shown.join(", ")

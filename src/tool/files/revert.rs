@@ -40,7 +40,7 @@ fn plan(path: &str, hunk: &str, masks: Masks, cx: &ToolCx) -> Result<Edit, ToolE
     let place = to_write(path, cx)?;
     declare(cx, &[&place]);
     let patch =
-        Patch::from_str(hunk).map_err(|e| ToolError::Tell(format!("{path}: not a difference: {e}")))?;
+        Patch::from_str(hunk).map_err(|e| ToolError::Tell(format!("{path}: not a valid diff: {e}")))?;
     let none = |name: Option<&str>| name == Some("/dev/null");
     let (was_added, was_deleted) = (none(patch.original()), none(patch.modified()));
     let back = patch.reverse();
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
         assert_eq!(b.ports.wrote.lock().unwrap().len(), told, "not the agent's write");
         let said = b.say(&EditFile, json!({"path": "a", "old": "2", "new": "zwei"})).await;
-        assert!(said.contains("changed outside") && said.contains("+two"), "{said}");
+        assert!(said.contains("changed by someone else") && said.contains("+two"), "{said}");
         // A second time it does not fit, and nothing happens.
         assert!(
             revert("a", &diff, Masks::Text, &b.cx)

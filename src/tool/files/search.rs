@@ -45,7 +45,7 @@ struct Args {
     context: Option<usize>,
     #[serde(default)]
     ignore_case: bool,
-    /// Ignored ones, too
+    /// Include ignored files
     #[serde(default)]
     all: bool,
 }

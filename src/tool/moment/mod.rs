@@ -15,7 +15,7 @@ fn name(args: &serde_json::Value) -> Result<String, crate::ToolError> {
     let words = args.name.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = crate::text::visible(&words).into_owned();
     if name.is_empty() || name.chars().count() > NAME {
-        return Err(crate::ToolError::Tell(format!("name: give 1 to {NAME} characters")));
+        return Err(crate::ToolError::Tell(format!("name must have 1 to {NAME} characters")));
     }
     Ok(name)
 }

@@ -90,7 +90,7 @@ fn stays(preview: &RestorePreview) -> String {
     let kept = preview
         .files
         .iter()
-        .filter_map(|f| f.conflict.as_ref().map(|why| format!("{} stays: {why}", visible(&f.path))));
+        .filter_map(|f| f.conflict.as_ref().map(|why| format!("{} was kept: {why}", visible(&f.path))));
     let left: Vec<String> = kept.chain(preview.left.iter().map(|l| visible(l).into_owned())).collect();
     match left.is_empty() {
         true if preview.notes.is_empty() => "the files were restored".into(),

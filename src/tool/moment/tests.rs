@@ -75,7 +75,7 @@ async fn nothing_to_bring_back_asks_nobody() {
     *b.ports.preview.lock().unwrap() = Some((entry(), preview));
     let out = Restore.run(json!({"name": "good"}), &b.cx).await.unwrap();
     assert!(
-        crate::testing::text_of(&out.content).contains("mine.rs stays: yours"),
+        crate::testing::text_of(&out.content).contains("mine.rs was kept: yours"),
         "{}",
         crate::testing::text_of(&out.content)
     );

@@ -29,7 +29,7 @@ struct Args {
     allow_freetext: Option<bool>,
     #[serde(default)]
     multiple: bool,
-    /// Index, if nobody can answer
+    /// Index of the choice if no one can answer
     #[serde(default)]
     default: Option<usize>,
 }

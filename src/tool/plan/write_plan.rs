@@ -106,14 +106,14 @@ impl Tool for WritePlan {
                 Ok(ToolOutput::text(text).show(show("to be changed")))
             }
             Ok(AskReply::Never) => Err(ToolError::Declined(
-                "the user dropped the plan: do none of it, say so briefly and stop".into(),
+                "the user discarded the plan: do not carry it out; say so briefly and stop".into(),
             )),
             Ok(_) => Err(ToolError::Declined(also(
-                "the user did not approve the plan: do none of it; ask what to change, or stop",
+                "the user did not approve the plan: do not carry it out; ask what to change, or stop",
             ))),
             Err(why) => {
                 let text = format!(
-                    "{why}, so the plan is not approved: do none of it. It is stored in {name}. End your turn with it."
+                    "{why}, so the plan is not approved: do not carry it out. It is stored in {name}. End your turn with it."
                 );
                 Ok(ToolOutput::text(text).show(show("not answered")))
             }

@@ -62,7 +62,7 @@ async fn every_other_answer_leaves_the_list_alone() {
     assert!(said.contains("wants this changed: without the second"), "{said}");
     b.ports.reply(AskReply::Never);
     let err = b.call(&WritePlan, args()).await.unwrap_err();
-    assert!(matches!(err, ToolError::Declined(t) if t.contains("dropped the plan")));
+    assert!(matches!(err, ToolError::Declined(t) if t.contains("discarded the plan")));
     b.ports.reply(AskReply::Declined);
     let err = b.call(&WritePlan, args()).await.unwrap_err();
     assert!(matches!(err, ToolError::Declined(t) if t.contains("did not approve")));

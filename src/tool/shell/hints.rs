@@ -69,8 +69,8 @@ pub(crate) fn asked(output: &str) -> Option<&'static str> {
     let end = output[from..].to_lowercase();
     let hit = ASKED.iter().any(|a| end.contains(a));
     hit.then_some(
-        "It seems to have waited for input: commands have no terminal and empty input. Give the answer by \
-         option, file or environment, or use pty: true with background: true and the process tool.",
+        "It seems to have waited for input: commands have no terminal and empty input. Pass the answer as an \
+         option, file or environment variable, or use pty: true with background: true and the process tool.",
     )
 }
 

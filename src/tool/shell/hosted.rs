@@ -290,7 +290,7 @@ impl Drop for Hosted {
 
 fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) {
     if let Err(e) = std::thread::Builder::new().name(name.into()).stack_size(128 << 10).spawn(work) {
-        tracing::warn!(error = %e, "no thread to end a program");
+        tracing::warn!(error = %e, "no thread could be started to end a program");
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
     if facts.shell && facts.how != How::Done {
         notes.push(
             "[The shell ended with it. The next command gets a new one with the same folder and exported \
-             variables; functions and other variables are gone.]"
+             variables; functions and other variables are lost.]"
                 .into(),
         );
     }
@@ -73,7 +73,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
     }
     if let Some(left) = &facts.left {
         notes.push(format!(
-            "[a process that it started is still running and holds its output: process {left}]"
+            "[a process that it started is still running and keeps the output open: process {left}]"
         ));
     }
     if facts.stuck > 0 {

@@ -181,7 +181,7 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
         out.push_str("(no new output)");
     } else {
         if lost > 0 {
-            out.push_str(&format!("[{} before this are only in the log]\n", human(lost)));
+            out.push_str(&format!("[{} before this are in the log only]\n", human(lost)));
         }
         let clean = text::clean(&bytes);
         let prompt = job.exit.borrow().is_none() && hints::prompt(&clean);
@@ -195,7 +195,7 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
 }
 
 fn bounded(text: String, job: &Job, cx: &ToolCx) -> String {
-    let pointer = format!("action log of {} has the full output", job.id);
+    let pointer = format!("use action log with id {} for the full output", job.id);
     cut_middle(&text, cx.limits.output_bytes, &pointer).unwrap_or(text)
 }
 
@@ -226,7 +226,7 @@ async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, Tool
         let to = (from + PAGE).min(lines.len());
         let head = format!("{id}: lines {}-{to} of {}\n", from + 1, lines.len());
         let page = lines[from..to].join("\n");
-        let page = cut_middle(&page, limit, "ask for fewer lines with line").unwrap_or(page);
+        let page = cut_middle(&page, limit, "narrow it with line").unwrap_or(page);
         Ok(head + &page)
     })
     .await

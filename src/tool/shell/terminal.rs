@@ -31,7 +31,7 @@ pub(crate) struct Input {
     pub pty: Option<bool>,
     /// For this call only
     pub workdir: Option<String>,
-    /// For the person
+    /// Reason shown to the user
     #[expect(dead_code, reason = "read from the arguments by the approval dialog")]
     pub why: Option<String>,
 }

@@ -25,7 +25,7 @@ pub struct WebFetch;
 #[serde(deny_unknown_fields)]
 struct Args {
     url: String,
-    /// Not as Markdown
+    /// Do not convert to Markdown
     #[serde(default)]
     raw: bool,
 }

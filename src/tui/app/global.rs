@@ -55,7 +55,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ),
     ActionSpec::new("session.fork", "fork", "Branch before the last message; nothing is lost"),
     ActionSpec::new("session.undo", "undo", "Undo the last operation of this session"),
-    ActionSpec::new("session.redo", "redo", "Redo what was undone last"),
+    ActionSpec::new("session.redo", "redo", "Redo the last undone operation"),
 ];
 
 /// Does it; `None`: it is none of these, or it cannot be done now.
@@ -111,7 +111,9 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         "session.fork" if app.model.session.read_only => "This session is open read-only",
         "session.fork" if last_prompt(app).is_none() => "No messages yet",
         "global.profile" | "global.effort" if app.model.session.read_only => "This session is open read-only",
-        "global.effort" if app.model.session.effort.offered.is_empty() => "This model has no thinking",
+        "global.effort" if app.model.session.effort.offered.is_empty() => {
+            "This model does not support thinking"
+        }
         _ => crate::view::arrange::disabled(app, action)
             .or_else(|| crate::view::agent_view::disabled(app, action))?,
     };

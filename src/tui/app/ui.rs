@@ -282,9 +282,9 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     (app, notices)
 }
 
-#[expect(clippy::expect_used, reason = "the shipped keymap is compiled in, and a test loads it")]
+#[expect(clippy::expect_used, reason = "the built-in keymap is compiled in, and a test loads it")]
 fn builtin_keys() -> Keymap {
-    keymap::preset("default").expect("the shipped keymap")
+    keymap::preset("default").expect("the built-in keymap")
 }
 
 /// The keymap of the settings with the person's overlay.

@@ -14,7 +14,7 @@ pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) ->
     }
     let mut all = Vec::new();
     if text.is_empty() {
-        head.push_str(" (not shown by the vendor)");
+        head.push_str(" (not disclosed by the provider)");
         all.push(Line::strict(&head, look, Wrap::Word));
     } else if cx.unfolded {
         all.push(Line::strict(&head, look, Wrap::Word));

@@ -45,7 +45,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("question.drop", "drop", "Discard the plan and leave planning"),
     ActionSpec::key_only("question.next", "next", "Next button"),
     ActionSpec::key_only("question.previous", "previous", "Previous button"),
-    ActionSpec::key_only("question.press", "press", "Press the focused button; never a yes"),
+    ActionSpec::key_only("question.press", "press", "Press the focused button; never approves"),
     ActionSpec::key_only("question.send", "done", "Submit the text"),
 ];
 
@@ -88,7 +88,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     if rules < items.len() {
         all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
     } else {
-        all.push(line("Rules of yours would not hold for an external program:", Role::Text));
+        all.push(line("Some of your rules would not apply to an external program:", Role::Text));
     }
     for item in items {
         let mut row = Line::new(Wrap::Word);
@@ -102,7 +102,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     }
     let programs = items.iter().any(|i| i.kind == tiller_protocol::ask::PROGRAM_SETTINGS);
     let without = match programs {
-        _ if rules == items.len() => "Without your yes, the program does not start.",
+        _ if rules == items.len() => "Unless you agree, the program does not start.",
         true => "External programs use these files. Without trust, the program does not start.",
         false => "Without trust, none of it is used. Everything else works.",
     };

@@ -192,7 +192,7 @@ impl Source for Branches {
                 _ if model.running => toast("A turn is running; stop it first"),
                 _ => {
                     self.wanted = Wanted::Focus;
-                    Outcome::Words { label: "what to keep above all (optional)", text: String::new() }
+                    Outcome::Words { label: "what the summary must keep (optional)", text: String::new() }
                 }
             }),
             _ => None,

@@ -19,7 +19,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("confirm.no", "no", "Cancel"),
     ActionSpec::key_only("confirm.other", "other", "The third choice, if there is one"),
     ActionSpec::key_only("confirm.next", "next", "Next button"),
-    ActionSpec::key_only("confirm.press", "press", "Press the focused button; never a yes"),
+    ActionSpec::key_only("confirm.press", "press", "Press the focused button; never confirms"),
 ];
 
 /// The dialog.

@@ -23,7 +23,7 @@ use crate::widget::{draw, input};
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("leave.press", "choose", "Choose the focused answer; the first one is no"),
+    ActionSpec::key_only("leave.press", "choose", "Choose the focused answer; the default is no"),
     ActionSpec::key_only("leave.next", "next answer", "Next answer"),
     ActionSpec::key_only("leave.previous", "previous answer", "Previous answer"),
 ];

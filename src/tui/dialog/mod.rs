@@ -101,7 +101,9 @@ pub const OPENERS: &[Opener] = &[
     opens("search.open", "find", "Search the text of all sessions", |app| {
         Ok(Box::new(search::open(&app.model)))
     }),
-    opens("context.open", "context", "What fills the model's context", |_| Ok(Box::new(reports::context()))),
+    opens("context.open", "context", "What takes up the model's context", |_| {
+        Ok(Box::new(reports::context()))
+    }),
     opens("cost.open", "cost", "Cost by model, agent and day", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", "audit", "What ran, what allowed it, how it ended", |_| {
         Ok(Box::new(reports::audit()))

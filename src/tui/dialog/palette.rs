@@ -178,7 +178,7 @@ impl Source for Everything {
         for (i, ask) in model.asks.iter().enumerate() {
             let text = format!("Answer: {}", crate::view::notice_bar::sentence(model, ask));
             let key = if i == 0 { self.answer.as_str() } else { "" };
-            let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waits"));
+            let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waiting"));
             item.more = "question approval".into();
             all.push(item);
         }

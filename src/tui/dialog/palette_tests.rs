@@ -10,7 +10,7 @@ fn commands_settings_and_questions_are_in_it_each_once() {
     ask(&mut r, 1);
     r.run("esc").run("ctrl-p");
     let screen = r.screen();
-    assert!(screen.contains("Answer:") && screen.contains("waits"), "{screen}");
+    assert!(screen.contains("Answer:") && screen.contains("waiting"), "{screen}");
     let mut all = open(&r.app);
     crate::panel::Panel::opened(&mut all, &r.app.model);
     let all = all.rows();

@@ -20,8 +20,8 @@ pub(crate) fn meaning(profile: Profile) -> &'static str {
     match profile {
         Profile::ReadOnly => "no edits, no commands",
         Profile::Plan => "no edits or commands until you approve a plan",
-        Profile::Ask => "reads run, everything else asks",
-        Profile::AutoEdit => "edits in this folder run, commands ask",
+        Profile::Ask => "reads run; everything else needs approval",
+        Profile::AutoEdit => "edits in this folder run; commands need approval",
         Profile::Full => "everything runs except denied, protected or dangerous actions",
     }
 }

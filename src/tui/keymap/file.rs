@@ -195,7 +195,7 @@ impl Source {
             if let Some(b) = clash {
                 let (a, b) = (written(&keys), written(&b.keys));
                 let message = format!(
-                    "'{a}' and '{b}' cannot both be bound in [{}]: one is the start of the other",
+                    "'{a}' and '{b}' cannot both be bound in [{}]: one is a prefix of the other",
                     l.scope
                 );
                 wrong.on(l.line, message);

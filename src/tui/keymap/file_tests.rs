@@ -90,7 +90,7 @@ fn mistakes_are_told_with_line_and_nearest_name() {
         ("[globall]\n", 1, "did you mean 'global'"),
         ("[global]\nctrl-tt = \"view.todo\"\n", 2, "unknown key 'tt'"),
         ("\npreset = \"vin\"\n", 2, "did you mean 'vim'"),
-        ("[global]\nctrl-x = \"view.todo\"\n", 2, "one is the start of the other"),
+        ("[global]\nctrl-x = \"view.todo\"\n", 2, "one is a prefix of the other"),
         (
             "[global]\nf2 = \"view.todo\"\n\"view.agents\" = \"f2\"\n",
             3,

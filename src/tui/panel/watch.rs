@@ -169,7 +169,7 @@ impl Watch {
             }
             None => {
                 self.muted.push(path.clone());
-                Notice::new(NoticeKind::Info, format!("{shown} is not shown any more"))
+                Notice::new(NoticeKind::Info, format!("{shown} is no longer shown"))
                     .hint(format!("/mute {shown} shows it again"))
             }
         };

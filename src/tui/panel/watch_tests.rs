@@ -101,7 +101,7 @@ fn a_path_is_muted_and_shown_again_by_name() {
     let mut r = Robot::new(118, 25);
     r.run("type /mute target/; enter");
     assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }]);
-    assert!(r.screen().contains("target is not shown any more"), "{}", r.screen());
+    assert!(r.screen().contains("target is no longer shown"), "{}", r.screen());
     r.run("type /mute; space; enter");
     assert!(r.screen().contains("Hidden: target"), "{}", r.screen());
     r.clear().run("type /mute target; enter");

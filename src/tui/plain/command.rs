@@ -201,7 +201,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "context",
-        help: "what fills the model's context",
+        help: "what takes up the model's context",
         run: |p, _| send(p, CommandBody::Context(ContextCommand::Report)),
     },
     Slash {
@@ -400,7 +400,9 @@ impl Plain {
                 self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
                 return Ok(());
             }
-            return Err("the answer was not yes; the question is still open. /answer shows it again".into());
+            return Err(
+                "the answer was not yes, so the question is still open; /answer shows it again".into()
+            );
         }
         let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
         let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. } | AskBody::Plan { .. }));

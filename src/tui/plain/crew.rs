@@ -32,7 +32,7 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
         "stop" => AgentCommand::Cancel { id, subtree: true },
         "retry" => AgentCommand::Retry { id, note: None },
         "background" => AgentCommand::Background { id },
-        _ => return Err("pause, resume, stop, retry or background is needed".into()),
+        _ => return Err("use pause, resume, stop, retry or background".into()),
     };
     p.send(CommandBody::Agent(command));
     Ok(())
@@ -43,7 +43,7 @@ pub(super) fn tell(p: &mut Plain, text: &str) -> Result<(), String> {
     let (name, words) = text.split_once(' ').unwrap_or((text, ""));
     let id = named(p, name)?;
     if words.trim().is_empty() {
-        return Err("a text is needed".into());
+        return Err("write a text after it".into());
     }
     let message = Message::text(words.trim());
     p.send_to(Some(id), CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
@@ -58,7 +58,7 @@ fn named(p: &Plain, name: &str) -> Result<AgentId, String> {
         let names: Vec<&str> = children().map(|a| a.id.name()).collect();
         match names.is_empty() {
             true => "there are no agents".into(),
-            false => format!("the name of an agent is needed: {}", names.join(", ")),
+            false => format!("name an agent: {}", names.join(", ")),
         }
     })
 }

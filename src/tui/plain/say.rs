@@ -313,7 +313,7 @@ impl Plain {
                 for r in rows {
                     let cost = r
                         .cost
-                        .map_or_else(|| "price not known".into(), |c| crate::view::header::money(c.usd()));
+                        .map_or_else(|| "price unknown".into(), |c| crate::view::header::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
@@ -321,7 +321,7 @@ impl Plain {
                 }
             }
             ReplyEvent::ContextReply { report } => {
-                let window = report.window.map_or_else(|| "not known".into(), |w| w.to_string());
+                let window = report.window.map_or_else(|| "unknown".into(), |w| w.to_string());
                 self.say(&format!("Context: {} tokens used, window {window}.", report.used));
                 for l in &report.layers {
                     self.say(&format!("Layer {}: {} tokens, from {}", l.name, l.tokens, l.source));

@@ -28,7 +28,7 @@ impl SlashCommand for SetEffort {
             let view = &model.session.effort;
             let levels: Vec<&str> = view.offered.iter().map(|e| e.word()).collect();
             if levels.is_empty() {
-                return Err("This model has no thinking.".into());
+                return Err("This model does not support thinking.".into());
             }
             return Err(format!(
                 "The effort is {}. Available: {}; `default` leaves it to the model.",

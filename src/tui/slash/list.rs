@@ -16,7 +16,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &checkpoint::Checkpoint,
     &compact::Compact,
     &compare::Compare,
-    &Alias("context", "What fills the model's context", "context.open"),
+    &Alias("context", "What takes up the model's context", "context.open"),
     &resume::Continue,
     &Alias("copy", "Copy the last reply as Markdown", "conversation.copy_reply"),
     &Alias("cost", "Cost by model, agent and day", "cost.open"),

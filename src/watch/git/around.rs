@@ -80,7 +80,7 @@ impl Look<'_> {
             ..Call::new(folder)
         };
         call.run(args, self.until).map_err(|e| match e {
-            GitError::Failed(why) => format!("git cannot tell what it would run here: {why}"),
+            GitError::Failed(why) => format!("git could not report what it would run here: {why}"),
             e => format!("what git would run here is not known: {e}"),
         })
     }
@@ -90,7 +90,7 @@ impl Look<'_> {
             folder.canonicalize().map_err(|e| format!("{} cannot be read: {e}", folder.display()))?;
         let mut out = GitConfiguration { quiet: true, ..GitConfiguration::default() };
         if let Some(bare) = bare(&folder) {
-            out.any = Some(format!("{} looks like a repository inside of another", bare.display()));
+            out.any = Some(format!("{} looks like a nested repository", bare.display()));
             return Ok(out);
         }
         let repository = Repository::find(&folder);
@@ -148,7 +148,7 @@ impl Look<'_> {
                 continue;
             }
             if self.left == 0 || depth >= DEPTH {
-                out.content = Some("there are more submodules than can be looked into".into());
+                out.content = Some("there are more submodules than can be checked".into());
                 return Ok(());
             }
             self.left -= 1;
@@ -241,7 +241,7 @@ fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitCon
                         Some(format!("the {section} driver '{}' is configured", name.escape_debug()));
                 } else if (section, last) == ("diff", "command") {
                     out.compare =
-                        Some(format!("{key} runs a program to compare files; --no-ext-diff does without"));
+                        Some(format!("{key} runs a program to compare files; use --no-ext-diff to avoid it"));
                 } else if let Some(value) = overridden(key) {
                     let setting = (key.clone(), value.to_owned());
                     if !out.settings.contains(&setting) {
@@ -251,14 +251,15 @@ fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitCon
             }
             ("diff", "external") if !off => {
                 out.quiet = false;
-                out.compare =
-                    Some("diff.external runs a program to compare files; --no-ext-diff does without".into());
+                out.compare = Some(
+                    "diff.external runs a program to compare files; use --no-ext-diff to avoid it".into(),
+                );
             }
             ("core", "worktree") if *own => {
                 let leads = repository
                     .is_some_and(|r| r.dir.join(value).canonicalize().ok() == r.work.canonicalize().ok());
                 if !leads {
-                    out.any = Some("core.worktree leads to another folder".into());
+                    out.any = Some("core.worktree points to another folder".into());
                 }
             }
             ("hook", _) if *own => out.any = Some(format!("{key} names a program that git may run")),

@@ -101,7 +101,7 @@ fn other_places_and_other_programs_to_compare_ask() {
     assert!(place.look().any.unwrap().contains("hook.x.command"));
     place.sh("git config --unset hook.x.command; cp -r .git src/bare; rm -r src/bare/hooks");
     let home = place.tmp.path().join("home");
-    assert!(look(&place.work().join("src/bare"), &home).any.unwrap().contains("inside of another"));
+    assert!(look(&place.work().join("src/bare"), &home).any.unwrap().contains("nested repository"));
     assert!(look(&place.work().join(".git"), &home).any.is_some());
 }
 

@@ -20,11 +20,11 @@ pub(super) fn out_of(folder: &Path, repository: Option<&Repository>) -> Option<S
         return Some(format!("{} is a link or cannot be read", entry.display()));
     };
     if !belongs(repository) {
-        return Some(format!("{} leads to a repository elsewhere", entry.display()));
+        return Some(format!("{} points to a repository elsewhere", entry.display()));
     }
     let alternates = repository.common.join("objects/info/alternates");
     if alternates.symlink_metadata().is_ok() {
-        return Some(format!("{} names objects elsewhere", alternates.display()));
+        return Some(format!("{} refers to objects elsewhere", alternates.display()));
     }
     let mut left = ENTRIES;
     links(&repository.dir, repository, 0, &mut left)
@@ -54,14 +54,14 @@ fn belongs(repository: &Repository) -> bool {
 fn links(folder: &Path, repository: &Repository, depth: usize, left: &mut usize) -> Option<String> {
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
         if *left == 0 {
-            return Some("git's folder holds more files than can be looked at".into());
+            return Some("the .git folder contains more files than can be checked".into());
         }
         *left -= 1;
         let path = entry.path();
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
         if kind.is_symlink() && !stays(&path, repository) {
-            return Some(format!("{} is a link that leads elsewhere", path.display()));
+            return Some(format!("{} is a link that points elsewhere", path.display()));
         }
         // Below `objects` only the names of folders and what `info` and `pack` hold.
         let of_objects = folder.file_name().is_some_and(|n| n == "objects") && name.len() == 2;

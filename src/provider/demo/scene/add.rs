@@ -71,8 +71,8 @@ pub(super) fn next(turn: &Turn<'_>, what: &str) -> Step {
             "To the calculator I can add `mod`, `max`, `min` or `avg`: say for instance `add a max operation`. \
              Anywhere I can add a file: `add notes.md with TEXT`."
         } else {
-            "I cannot write new code: I am a small planner, not a language model. I can add a file with words \
-             of yours: `add notes.md with TEXT`."
+            "I cannot write new code: I am a small planner, not a language model. I can add a file with text \
+             that you give: `add notes.md with TEXT`."
         };
         return Step::say(text);
     };

@@ -27,7 +27,7 @@ const OPERATORS: &[(&[&str], char)] = &[
 ];
 
 /// The steps of the plan; the planner ticks them off as it goes.
-const PLAN: [&str; 4] = ["Run the tests", "Find the cause", "Mend it", "Run the tests again"];
+const PLAN: [&str; 4] = ["Run the tests", "Find the cause", "Fix it", "Run the tests again"];
 
 /// The plan with the first `done` items completed.
 pub(super) fn plan(items: &[&str], done: usize) -> Value {
@@ -136,7 +136,7 @@ fn cause(turn: &Turn<'_>, run: &Done<'_>, test: &str) -> Step {
     let Some(word) = suspect(&run.text) else {
         let text = format!(
             "`{test}` fails:\n\n    {}\n\nI am a small planner with a few rules, not a language model: I can \
-             mend a function that uses the wrong operator, and this is something else. A real model can \
+             fix a function that uses the wrong operator, and this is something else. A real model can \
              take it from here.",
             failures(&run.text).join("\n    ")
         );

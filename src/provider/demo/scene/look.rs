@@ -121,7 +121,7 @@ pub(super) fn run(turn: &Turn<'_>, command: &str) -> Step {
     match turn.last("terminal") {
         None => Step::call(format!("Running `{command}`."), "terminal", json!({"command": command})),
         Some(run) => {
-            let how = if passed(run) { "ended well" } else { "failed" };
+            let how = if passed(run) { "succeeded" } else { "failed" };
             Step::say(format!("It {how}. The end of its output:\n\n{}", tail(&run.text, false)))
         }
     }

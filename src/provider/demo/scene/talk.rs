@@ -13,18 +13,18 @@ use crate::demo::turn::{Done, Turn};
 const CAN: &str = "\
 I am the built-in demo: a small planner with a few rules, not a language model. I understand these words:\n\
 \n\
-- `fix the failing test`: run the tests, look for the cause, mend it if it is a wrong operator\n\
+- `fix the failing test`: run the tests, look for the cause, fix it if it is a wrong operator\n\
 - `add a max operation` (in the sample), or `add notes.md with TEXT`\n\
 - `explain` the project, or `explain FILE`\n\
 - `search TEXT`, `recall TEXT` (in earlier sessions), `rename A to B`, `replace A with B in FILE`, `edit FILE`\n\
 - `checkpoint NAME`, `restore NAME` (the files as they were then)\n\
-- `run COMMAND`, `start COMMAND` (beside the conversation)\n\
+- `run COMMAND`, `start COMMAND` (in the background)\n\
 - `plan: one, two, three` and `ask me something`\n\
 - `delegate: explain the project; run the tests` to other agents, `spawn TASK` in the background\n\
-- `workflow: explain the project; run the tests; plan: one, two` as steps, the last after the others\n\
+- `workflow: explain the project; run the tests; plan: one, two` as steps; the last one runs after the others\n\
 - a web address: I fetch it\n\
 \n\
-For anything else choose a real model.";
+For anything else, choose a real model.";
 
 pub(super) fn help() -> Step {
     Step::say(CAN)

@@ -183,7 +183,9 @@ impl LocalShell {
             self.fifo.1 = true;
             let quoted = quote(&path.display().to_string());
             if !self.whisper(&format!("__tiller_out={quoted}")).await? {
-                return Err(system("the shell did not take its pipe")(std::io::ErrorKind::BrokenPipe.into()));
+                return Err(system("the shell did not accept its pipe")(
+                    std::io::ErrorKind::BrokenPipe.into(),
+                ));
             }
         }
         OpenOptions::new().open_receiver(self.fifo_path()).map_err(system("the output pipe"))
@@ -210,7 +212,7 @@ impl LocalShell {
             write_private(&path, text.as_bytes()).map_err(system("the variables of a command"))?;
             let path = quote(&path.display().to_string());
             if !self.whisper(&format!("__tiller_load {path}; __tiller_with=${{__tiller_cmd%?}}")).await? {
-                return Err(system("the shell did not take its variables")(
+                return Err(system("the shell did not accept its variables")(
                     std::io::ErrorKind::BrokenPipe.into(),
                 ));
             }
@@ -238,7 +240,7 @@ impl Shell for LocalShell {
     }
 
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError> {
-        self.send(b'I', line).map_err(ShellError::system("the shell does not listen"))?;
+        self.send(b'I', line).map_err(ShellError::system("the shell does not respond"))?;
         Ok(self.report().await.is_some_and(|r| r.status == 0 && !r.last))
     }
 

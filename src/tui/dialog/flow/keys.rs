@@ -165,7 +165,7 @@ fn of_step(id: &str, flow: &WorkflowView, step: &StepView, model: &Model) -> Opt
 fn end(flow: &WorkflowView, step: &StepView) -> Reply {
     let cancel = AgentCommand::WorkflowCancelStep { id: flow.id.clone(), step: step.id.clone() };
     let title = format!("End the step {}?", clean::plain(&step.id));
-    let text = "Its agent is ended, and the steps that need it are left out. The other steps go on.";
+    let text = "Its agent is ended, and the steps that need it are skipped. The other steps continue.";
     let then = vec![Effect::Send(CommandBody::Agent(cancel))];
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "end it", then))))
 }

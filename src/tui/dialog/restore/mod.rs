@@ -135,7 +135,7 @@ impl Restore {
         } else if model.session.read_only {
             Some("This session is open read-only")
         } else if what.files() && preview.time.is_none() {
-            Some("The files of that moment were not kept; only the conversation can be restored")
+            Some("The file states at that point were not kept; only the conversation can be restored")
         } else {
             None
         };

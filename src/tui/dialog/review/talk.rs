@@ -154,7 +154,7 @@ fn stays(conflicts: &[String]) -> Option<Effect> {
     let first = conflicts.first()?;
     let more = match conflicts.len() {
         1 => String::new(),
-        n => format!(" ({} more like it)", n - 1),
+        n => format!(" (and {} more)", n - 1),
     };
     // The path is said once.
     let twice = first.split_once(": ").filter(|(path, why)| why.starts_with(path));

@@ -169,7 +169,7 @@ impl Browser {
         let only = self.filter.only.words();
         words.extend((!only.is_empty()).then(|| only.to_owned()));
         words.extend(self.filter.agent.as_ref().map(|a| format!("only agent {a}")));
-        words.extend(self.filter.archived.then(|| "archived too".to_owned()));
+        words.extend(self.filter.archived.then(|| "including archived".to_owned()));
         words.extend(self.filter.all.then(|| "all calls".to_owned()));
         words.join(", ")
     }

@@ -222,7 +222,7 @@ fn filters_say_what_they_leave() {
     r.run("F; @");
     assert!(r.screen().contains("only agent main"));
     r.run("@; A");
-    assert!(r.screen().contains("archived too") && r.screen().contains("old"), "{}", r.screen());
+    assert!(r.screen().contains("including archived") && r.screen().contains("old"), "{}", r.screen());
 }
 
 #[test]

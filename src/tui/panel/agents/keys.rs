@@ -237,13 +237,13 @@ impl Agents {
                         crew(AgentCommand::Cancel { id, subtree: true }),
                         Effect::Toast(Notice::new(
                             NoticeKind::Info,
-                            format!("{name} and all agents below it are ended"),
+                            format!("{name} and all agents below it were ended"),
                         )),
                     ]),
                     (_, true, _) => {
                         let mut all = vec![crew(AgentCommand::Cancel { id, subtree: false })];
                         if below {
-                            let said = format!("{name} is ended; press again to end what it started too");
+                            let said = format!("{name} was ended; press again to also end what it started");
                             all.push(Effect::Toast(Notice::new(NoticeKind::Info, said)));
                         }
                         Reply::Done(all)

@@ -100,7 +100,7 @@ pub(super) fn process_row(p: &Process, columns: usize) -> Line {
     let seconds =
         p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
     let state =
-        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
+        seconds.map_or_else(|| p.state.clone(), |s| format!("running {}", lasting(s.saturating_mul(1000))));
     let state = format!("~ {state}");
     let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
     row(2, &p.id, &[(state, Role::Running)], &said, columns)
@@ -111,7 +111,7 @@ pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usiz
     let (text, role) = match (t.asking, t.state) {
         (true, _) => ("! needs you".to_owned(), Role::Waiting),
         (_, State::Running) => (format!("~ running{since}"), Role::Running),
-        _ => (". waits".to_owned(), Role::Dim),
+        _ => (". waiting".to_owned(), Role::Dim),
     };
     // After a restart only name and arguments are known.
     let (verb, target) = match t.verb.as_str() {

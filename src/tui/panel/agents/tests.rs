@@ -195,14 +195,14 @@ fn background_processes_have_rows_and_end_by_key() {
     terminal_done(&mut r);
     process(&mut r, &ROWS);
     let screen = r.screen();
-    assert!(screen.contains("p1  npm run dev: ready on :3000") && screen.contains("runs 12s"), "{screen}");
+    assert!(screen.contains("p1  npm run dev: ready on :3000") && screen.contains("running 12s"), "{screen}");
     assert!(!screen.contains("cargo run"), "what has ended is no row: {screen}");
     // They are looked at while they live, and not otherwise.
     r.run("wait 2000");
     assert!(r.commands().is_empty());
     r.run("wait 1000");
     process(&mut r, &["p1: running for 15 s: npm run dev"]);
-    assert!(r.screen().contains("runs 15s"), "{}", r.screen());
+    assert!(r.screen().contains("running 15s"), "{}", r.screen());
     r.clear().run("G k k");
     assert_eq!(sent(&r), [TurnCommand::StopTool { id: "p1".into() }]);
     r.reply(ReplyEvent::DoneReply { said: "p1: ended, exit 143".into() });
