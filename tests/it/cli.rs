@@ -92,8 +92,12 @@ fn audit_and_costs_tell_what_happened() {
     for by in ["model", "agent", "day"] {
         let rows = place.lines(&["costs", "--json", "--by", by]);
         assert_eq!((rows.len(), &rows[0]["calls"]), (1, &Value::from(3)), "{rows:?}");
-        // Dollars, or null: the model of these tests has no price.
-        assert!(rows[0].get("cost_usd").is_some_and(Value::is_null), "{rows:?}");
+        // The same sum, in millionths and in dollars.
+        assert_eq!(
+            (&rows[0]["cost"], &rows[0]["cost_usd"]),
+            (&Value::from(315), &Value::from(0.000315)),
+            "{rows:?}"
+        );
         assert!(place.ok(&["costs", "--by", by]).contains("total"));
     }
 }
