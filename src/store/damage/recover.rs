@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};
@@ -58,6 +58,12 @@ impl Salvage {
     }
 }
 
+/// The damaged file and its log (empty: none), as far as they could be read.
+pub(crate) struct Read<'a> {
+    pub(crate) file: &'a [u8],
+    pub(crate) log: &'a [u8],
+}
+
 /// An entry's row as read from a page, with where it stood.
 struct Found {
     seq: i64,
@@ -75,28 +81,76 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         n += 1;
     }
     let io = |e: std::io::Error| StoreError::from_io(&e, path);
-    let file = fs::read(path).map_err(io)?;
-    let log = fs::read(folder::beside(path, "-wal")).unwrap_or_default();
+    let mut losses = Vec::new();
+    let file = read(path, "the file", &mut losses).map_err(io)?;
+    let log = match read(&folder::beside(path, "-wal"), "the log", &mut losses) {
+        Ok(log) => log,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => {
+            losses.push(format!("all of the log, which cannot be read ({e})"));
+            Vec::new()
+        }
+    };
 
     // Built beside the damaged one, and put in its place when it is complete: a crash before that starts over.
     let fresh = folder::beside(path, SALVAGED);
     for suffix in ["", "-wal", "-shm"] {
         remove(&folder::beside(&fresh, suffix))?;
     }
-    let mut salvage = Salvage {
-        original: original.clone(),
-        damage: damage.into(),
-        sessions: 0,
-        entries: 0,
-        losses: Vec::new(),
-    };
-    rebuild(path, &fresh, &Pages::new(&file, &log), options, &mut salvage).map_err(|e| e.at(path))?;
+    let mut salvage =
+        Salvage { original: original.clone(), damage: damage.into(), sessions: 0, entries: 0, losses };
+    let read = Read { file: &file, log: &log };
+    rebuild(path, &fresh, &read, options, &mut salvage).map_err(|e| e.at(path))?;
     // The file first: as long as it is here its log is, too, and a start after a crash reads both once more.
     fs::rename(path, &original).map_err(io)?;
     put_aside(path, &original)?;
     finish(path)?;
     tracing::warn!(original = %original.display(), damage, entries = salvage.entries, "salvaged a database");
     Ok(salvage)
+}
+
+/// Bytes that are read at once where a file cannot be read as a whole.
+const PIECE: usize = 4096;
+
+/// A file's bytes, as many as can be read: a bad sector takes its own bytes along and no others.
+///
+/// # Errors
+/// When nothing of it can be read.
+fn read(path: &Path, what: &str, losses: &mut Vec<String>) -> std::io::Result<Vec<u8>> {
+    let whole = fs::read(path);
+    if !whole.as_ref().is_err_and(|e| e.kind() != std::io::ErrorKind::NotFound) {
+        return whole;
+    }
+    let file = fs::File::open(path)?;
+    let long = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+    in_pieces(long, what, losses, |bytes, at| file.read_exact_at(bytes, at))
+}
+
+/// Reads `long` bytes in pieces; those that cannot be read are zero, and named.
+fn in_pieces(
+    long: usize,
+    what: &str,
+    losses: &mut Vec<String>,
+    mut read: impl FnMut(&mut [u8], u64) -> std::io::Result<()>,
+) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; long];
+    let mut lost: Option<(u64, usize, std::io::Error)> = None;
+    for (n, piece) in bytes.chunks_mut(PIECE).enumerate() {
+        let at = n as u64 * PIECE as u64;
+        if let Err(e) = read(piece, at) {
+            piece.fill(0);
+            let (first, before, e) = lost.unwrap_or((at, 0, e));
+            lost = Some((first, before + piece.len(), e));
+        }
+    }
+    match lost {
+        Some((_, all, e)) if all == long => return Err(e),
+        Some((first, all, e)) => {
+            losses.push(format!("{all} bytes of {what}, the first at {first}, which cannot be read ({e})"));
+        }
+        None => {}
+    }
+    Ok(bytes)
 }
 
 /// Moves what belonged to the damaged file to where it is now. A log of another file would be taken for the new one's.
@@ -145,7 +199,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
 fn rebuild(
     damaged: &Path,
     fresh: &Path,
-    pages: &Pages<'_>,
+    read: &Read<'_>,
     options: &Options,
     salvage: &mut Salvage,
 ) -> Result<()> {
@@ -155,8 +209,8 @@ fn rebuild(
     connect::into_writer(&conn, &target)?;
     migrate::migrate(&conn, None, Standing::Empty, migrate::MIGRATIONS, options.clock.now())?;
     conn.execute_batch("PRAGMA foreign_keys=OFF; BEGIN IMMEDIATE")?;
-    copy_tables(&conn, damaged, options, &mut salvage.losses)?;
-    let (found, sessions) = read_pages(pages);
+    copy_tables(&conn, damaged, read, options, &mut salvage.losses)?;
+    let (found, sessions) = read_pages(&Pages::new(read.file, read.log));
     salvage.entries = found.len() as u64;
     put_sessions(&conn, &found, sessions, options, &mut salvage.losses)?;
     put_entries(&conn, found, &mut salvage.losses)?;

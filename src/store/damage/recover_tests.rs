@@ -481,3 +481,40 @@ fn s17_a_loss_is_told_until_somebody_was_told() {
     drop(second);
     assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 0);
 }
+
+/// A log that is there and cannot be read is a loss, and not the same as none.
+#[test]
+fn s17_a_log_that_cannot_be_read_is_named_as_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    std::fs::create_dir(dir.path().join("tiller.db-wal")).unwrap();
+    let salvage = salvage(&path, "test", &options()).unwrap();
+    assert!(salvage.losses.iter().any(|l| l.contains("all of the log")), "{:?}", salvage.losses);
+    assert_eq!(salvage.entries, 101, "what the file holds is saved");
+}
+
+/// A bad sector takes its own bytes along, and no others.
+#[test]
+fn s17_what_cannot_be_read_is_named_and_the_rest_is_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    let whole = std::fs::read(&path).unwrap();
+    let mut losses = Vec::new();
+    let bad = |at: u64| (8192..16384).contains(&at);
+    let read = |bytes: &mut [u8], at: u64| {
+        if bad(at) {
+            return Err(std::io::Error::other("bad sector"));
+        }
+        let at = usize::try_from(at).unwrap();
+        bytes.copy_from_slice(&whole[at..at + bytes.len()]);
+        Ok(())
+    };
+    let got = in_pieces(whole.len(), "the file", &mut losses, read).unwrap();
+    assert_eq!(losses, ["8192 bytes of the file, the first at 8192, which cannot be read (bad sector)"]);
+    let same = |n: usize| got[n * PIECE..(n + 1) * PIECE] == whole[n * PIECE..(n + 1) * PIECE];
+    assert!((0..whole.len() / PIECE).all(|n| same(n) != bad((n * PIECE) as u64)));
+    let nothing = |_: &mut [u8], _: u64| Err(std::io::Error::other("gone"));
+    assert!(in_pieces(9_000, "the log", &mut losses, nothing).is_err());
+}

@@ -1,12 +1,14 @@
 //! Copying the tables of a damaged database: all that the schema has, as far as SQLite can still read them.
 
 use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, params_from_iter};
 
-use crate::damage::recover::remove;
+use crate::damage::recover::{Read, remove};
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::folder;
@@ -118,15 +120,20 @@ fn of_sessions(conn: &Connection) -> Result<Vec<(String, String)>> {
 pub(crate) fn copy_tables(
     conn: &Connection,
     original: &Path,
+    read: &Read<'_>,
     options: &Options,
     losses: &mut Vec<String>,
 ) -> Result<()> {
     let work = folder::beside(original, ".work");
     let io = |e: std::io::Error| StoreError::from_io(&e, &work);
-    for suffix in ["", "-wal"] {
-        let from = folder::beside(original, suffix);
-        if from.exists() {
-            fs::copy(&from, folder::beside(&work, suffix)).map_err(io)?;
+    // What was read, and not the files: a bad sector would end a copy of them.
+    for (suffix, bytes) in [("", read.file), ("-wal", read.log)] {
+        let to = folder::beside(&work, suffix);
+        remove(&to)?;
+        if suffix.is_empty() || !bytes.is_empty() {
+            let mut open = fs::OpenOptions::new();
+            let file = open.write(true).create_new(true).mode(0o600).open(&to);
+            file.and_then(|mut file| file.write_all(bytes)).map_err(io)?;
         }
     }
     folder::prepare_file(&work, options.uid)?;
