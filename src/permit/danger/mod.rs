@@ -20,7 +20,7 @@ use crate::shell::{Analysis, Part, runs_other};
 use crate::targets::written;
 
 pub(crate) use environment::steers;
-pub(crate) use git::{config_looks, git_key_runs, git_subcommand};
+pub(crate) use git::{config_looks, git_folders, git_key_runs, git_subcommand, renames_to_what_runs};
 use place::Ground;
 
 use environment::environment;
