@@ -8,6 +8,7 @@ mod code_words;
 mod environment;
 mod git;
 mod git_names;
+mod moves;
 mod place;
 mod programs;
 mod secrets;
