@@ -6,6 +6,7 @@ mod args;
 mod code;
 mod code_words;
 mod environment;
+mod escapes;
 mod git;
 mod git_names;
 mod moves;
@@ -48,6 +49,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         }
         say(command(part, ground));
         say(code::code(part, ground));
+        say(escapes::escapes(part));
         say(sends::sends(analysis, part, ground));
         say(piped(analysis, part));
         say(loaded(analysis, part));
