@@ -195,6 +195,18 @@ fn mutations(command: &str) -> Vec<String> {
         format!("eval '{}'", command.replace('\'', r"'\''")),
         format!("echo \"$({command}\n)\""),
     ];
+    // Through the input of something.
+    let quoted = command.replace('\'', r"'\''");
+    out.extend([
+        format!("(sh) <<< '{quoted}'"),
+        format!("{{ bash; }} <<'IN'\n{command}\nIN"),
+        format!("f() {{ sh; }}; f <<'IN'\n{command}\nIN"),
+        format!("bash -s a <<< '{quoted}'"),
+        format!("timeout 9 sh -s a <<< '{quoted}'"),
+        format!("sh -c sh <<< '{quoted}'"),
+        format!("exec <<< '{quoted}'; sh"),
+        format!("echo \"$(sh)\" | cat $(sh -c '{quoted}')"),
+    ]);
     let simple = command.split_whitespace().next().is_some_and(|w| w.chars().all(|c| c.is_ascii_lowercase()))
         && !command.contains([';', '|', '&', '(', ')', '{', '}', '\n', '`', '<', '>', '#', '='])
         && !command.split_whitespace().next().is_some_and(|w| {

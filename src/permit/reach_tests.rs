@@ -135,6 +135,28 @@ const DENIED: &[&str] = &[
     "xargs cat <<< .env",
     "python3 -m http.server",
     "php -S 0:80",
+    // Through the input of something.
+    "(sh) <<< 'cat .env'",
+    "{ bash; } <<E\ncat .env\nE",
+    "bash -s a <<< 'cat .env'",
+    "f() { sh; }; f <<< 'cat .env'",
+    "{ cat; } < .env",
+    "timeout 5 cat < .env",
+    "sh -c cat < .env",
+    "exec < .env; cat",
+    "sed -n 'r .env' x",
+    "sed '1r .env' x",
+    "sed -e '$r config/.env' x",
+    "sqlite3 :memory: '.import .env t'",
+    "sqlite3 :memory: <<E\n.import .env t\nE",
+    "vim -c ':r .env' x",
+    "cpio -o <<< .env",
+    "cpio -o <<E\n.env\nE",
+    "tar c -T - <<< .env",
+    "python3 -m dotenv list",
+    "dotenv list",
+    "docker compose config",
+    "docker-compose config",
 ];
 
 /// What reads something that only shows when it runs.
@@ -152,6 +174,10 @@ const ASKED: &[&str] = &[
     "python3 - <<E\nprint(open('.en'+'v').read())\nE",
     "git show HEAD~3",
     "git log -p",
+    "git cat-file --batch-all-objects --batch",
+    "git cat-file --batch < x",
+    "git clone . ../x",
+    "git clone --local . ../x",
 ];
 
 const FREE: &[&str] = &[
@@ -173,6 +199,11 @@ const FREE: &[&str] = &[
     "git show --stat HEAD",
     "cargo test",
     "echo $HOME",
+    "sed -n '1,20p' src/main.rs",
+    "sqlite3 x.db 'select 1'",
+    "cpio -o <<< src/main.rs",
+    "git cat-file -t HEAD",
+    "git clone https://h/x",
 ];
 
 #[test]

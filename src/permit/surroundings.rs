@@ -34,6 +34,11 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     /// In words, when it cannot be told; the command asks then.
     fn git(&self, folder: &Path, program: &Path) -> Result<GitConfiguration, String>;
 
+    /// Why git in `folder` would obey configuration that lies among the files of the project, where an agent can
+    /// write it: a repository without a `.git` folder, or a file that the configuration includes. `None`: as far as
+    /// that can be told, it would not.
+    fn planted(&self, folder: &Path, program: &Path) -> Option<String>;
+
     /// Names of the files that git tracks in `folder`, relative to it.
     ///
     /// # Errors
@@ -113,6 +118,10 @@ pub(crate) mod testing {
 
         fn git(&self, _: &Path, _: &Path) -> Result<GitConfiguration, String> {
             Ok(GitConfiguration { quiet: true, ..GitConfiguration::default() })
+        }
+
+        fn planted(&self, _: &Path, _: &Path) -> Option<String> {
+            None
         }
 
         fn tracked(&self, _: &Path, _: &Path) -> Result<Vec<PathBuf>, String> {

@@ -88,8 +88,16 @@ impl Talk {
             item.body = tiller_engine::masked_entry(&redact, std::mem::replace(&mut item.body, note));
             if let EntryBody::Assistant { blocks, .. } = &mut item.body {
                 for block in blocks {
-                    if let Block::Unknown { raw, .. } = block {
-                        redactor.redact_json(raw);
+                    match block {
+                        Block::Unknown { raw, .. } => redactor.redact_json(raw),
+                        // Its signature is for the vendor that it came from, and nothing here is sent there again.
+                        Block::Thinking { text, signature } => {
+                            let masked = redact(text);
+                            if masked != *text {
+                                (*text, *signature) = (masked, None);
+                            }
+                        }
+                        _ => {}
                     }
                 }
             }

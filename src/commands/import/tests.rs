@@ -385,6 +385,7 @@ fn what_is_imported_is_masked() {
             0 => json!({"type": "user", "message": {"content": s.line}}),
             1 => json!({"type": "assistant", "message": {"id": uuid, "model": "c", "content": [
                 {"type": "tool_use", "id": uuid, "name": "Bash", "input": {"command": s.line}},
+                {"type": "thinking", "thinking": s.line, "signature": "c2ln"},
                 {"type": "of_tomorrow", "words": s.line}]}}),
             2 => json!({"type": "user", "message": {"content": [
                 {"type": "tool_result", "tool_use_id": format!("u{}", n - 1), "content": s.line}]}}),

@@ -16,6 +16,13 @@ pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {
         return None;
     }
     let family = family(&base);
+    // `bb '(code)'`
+    let bare = args
+        .iter()
+        .find(|w| w.text.starts_with('(') && matches!(base.as_str(), "bb" | "clojure" | "clj" | "ecl"));
+    if let Some(why) = bare.and_then(|w| strange(family, w, args, ground)) {
+        return Some(format!("the code that {base} is given {why}"));
+    }
     let mut texts: Vec<&Word> = given(family, args);
     let file = args.iter().any(|w| !w.text.starts_with('-') && !w.dynamic);
     if (texts.is_empty() && !file

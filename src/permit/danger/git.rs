@@ -1,8 +1,11 @@
 //! Dangerous uses of git.
 
+use std::path::PathBuf;
+
 use super::args::{Args, broad};
 use super::git_names::{COMMANDS, RUN};
 use super::place::Ground;
+use crate::paths::normal;
 use crate::shell::Word;
 
 /// Global options with a value in the next word.
@@ -30,6 +33,25 @@ pub(crate) fn git_subcommand(words: &[Word]) -> Option<usize> {
         }
     }
     None
+}
+
+/// The folders in which a git with these words works, when it is started in one of `places`.
+pub(crate) fn git_folders(words: &[Word], places: &[PathBuf]) -> Vec<PathBuf> {
+    let globals = &words[..git_subcommand(words).unwrap_or(words.len())];
+    let mut folders = places.to_vec();
+    for pair in globals.windows(2).filter(|p| p[0].text == "-C") {
+        folders = folders.iter().map(|f| normal(&f.join(&pair[1].text))).collect();
+    }
+    folders
+}
+
+/// Whether git is given a repository that is not the `.git` of a folder: its configuration may be a file like others.
+fn unusual_repository(value: &str) -> bool {
+    let path = value.trim_end_matches('/');
+    !(path == ".git"
+        || path.ends_with("/.git")
+        || path.contains(".git/worktrees/")
+        || path.contains(".git/modules/"))
 }
 
 /// A letter among short options in front of one that takes a value: `-nO`, `-qu`.
@@ -61,9 +83,8 @@ fn address(text: &str) -> bool {
         || text.starts_with(['/', '~'])
         || text.starts_with("./")
         || text.starts_with("../")
-        || text.split_once(':').is_some_and(|(host, _)| {
-            host.contains(['@', '.']) && !host.contains('/') && !host.starts_with('+')
-        })
+        // Of the first operand, which is no refspec.
+        || text.split_once(':').is_some_and(|(host, _)| !host.is_empty() && !host.contains('/') && !host.starts_with('+'))
 }
 
 /// `git push` to an address that no remote names, and its siblings.
@@ -73,7 +94,13 @@ pub(super) fn pushes(words: &[Word]) -> Option<String> {
     let to = match sub {
         "push" => rest
             .iter()
-            .find(|w| !w.text.starts_with('-'))
+            .enumerate()
+            .find(|(i, w)| {
+                let value =
+                    i.checked_sub(1).is_some_and(|b| matches!(rest[b].text.as_str(), "-o" | "--push-option"));
+                !value && !w.text.starts_with('-')
+            })
+            .map(|(_, w)| w)
             .filter(|w| w.dynamic || w.tilde || address(&w.text))
             .or_else(|| rest.iter().find(|w| w.text.starts_with("--repo"))),
         "send-pack" | "http-push" | "request-pull" => rest.iter().find(|w| !w.text.starts_with('-')),
@@ -87,6 +114,7 @@ pub(super) fn pushes(words: &[Word]) -> Option<String> {
 pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
     let yes = |cond: bool, why: &str| cond.then(|| why.to_owned());
     const RUNS: &str = "git is told to run another program";
+    const PLANTED: &str = "git is given a repository whose configuration may be a file of the project";
     let at = git_subcommand(a.words);
     let globals = &a.words[..at.unwrap_or(a.words.len())];
     for (i, w) in globals.iter().enumerate() {
@@ -105,10 +133,15 @@ pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
             "-C" | "--git-dir" | "--work-tree" if next().is_none_or(|w| !ground.inside(w)) => {
                 return Some("git works outside the workspace".into());
             }
+            "--git-dir" if next().is_none_or(|w| unusual_repository(&w.text)) => return Some(PLANTED.into()),
+            "--bare" => return Some(PLANTED.into()),
             _ if t.starts_with("--git-dir=") || t.starts_with("--work-tree=") => {
                 let value = t.split_once('=').map_or("", |(_, v)| v);
                 if !ground.inside(&Word { text: value.to_owned(), ..w.clone() }) {
                     return Some("git works outside the workspace".into());
+                }
+                if t.starts_with("--git-dir=") && unusual_repository(value) {
+                    return Some(PLANTED.into());
                 }
             }
             _ => {}
@@ -190,8 +223,25 @@ fn config_runs(words: &[Word]) -> bool {
     if config_looks(words) {
         return false;
     }
-    words.iter().any(|w| {
-        git_key_runs(&w.text) || w.dynamic || w.text == "edit" || w.text == "-e" || w.text == "--edit"
+    renames_to_what_runs(words)
+        || words.iter().any(|w| {
+            git_key_runs(&w.text) || w.dynamic || w.text == "edit" || w.text == "-e" || w.text == "--edit"
+        })
+}
+
+/// `git config --rename-section old new`: keys that run nothing under their old names may do so under the new ones.
+pub(crate) fn renames_to_what_runs(words: &[Word]) -> bool {
+    let renames = |w: &Word| match w.text.strip_prefix("--") {
+        Some(long) => long.len() >= 3 && "rename-section".starts_with(long),
+        None => w.text == "rename-section",
+    };
+    if !words.iter().any(renames) {
+        return false;
+    }
+    words.iter().rfind(|w| !w.text.starts_with('-')).is_none_or(|to| {
+        let section = to.text.to_lowercase();
+        let name = section.split('.').next().unwrap_or_default();
+        to.dynamic || KEYS.iter().any(|key| key.split('.').next() == Some(name)) || name == "diff"
     })
 }
 
@@ -256,6 +306,19 @@ fn writes_outside(sub: &str, rest: &Args<'_>, ground: Ground<'_>) -> Option<Stri
             .nth(1)
             .filter(|w| outside((*w).clone()))
             .cloned(),
+        "clone" => words
+            .iter()
+            .filter(|w| !w.text.starts_with('-'))
+            .nth(1)
+            .filter(|w| outside((*w).clone()))
+            .cloned()
+            .or_else(|| value(None, "separate-git-dir").filter(|w| outside(w.clone()))),
+        "init" | "init-db" => words
+            .iter()
+            .find(|w| !w.text.starts_with('-') && outside((*w).clone()))
+            .cloned()
+            .or_else(|| value(None, "separate-git-dir").filter(|w| outside(w.clone()))),
+        "bugreport" | "diagnose" => value(Some('o'), "output-directory").filter(|w| outside(w.clone())),
         "mailsplit" | "bundle" | "unpack-file" => words
             .iter()
             .skip(1)
@@ -323,61 +386,66 @@ fn loses(sub: &str, rest: &Args<'_>, yes: impl Fn(bool, &str) -> Option<String>)
     }
 }
 
-/// Keys of git's configuration whose value git runs, or that lead to other configuration.
+/// Keys of git's configuration whose value git runs, or that lead to other configuration, or the start of them.
+const KEYS: &[&str] = &[
+    "alias.",
+    "filter.",
+    "diff.external",
+    "difftool.",
+    "mergetool.",
+    "credential.",
+    "include.",
+    "includeif.",
+    "hook.",
+    "gpg.",
+    "pager.",
+    "url.",
+    "protocol.",
+    "browser.",
+    "man.",
+    "web.",
+    "instaweb.",
+    "sendemail.",
+    "remote.",
+    "submodule.",
+    "http.proxy",
+    "https.proxy",
+    "uploadpack.",
+    "receive.",
+    "tar.",
+    "guitool.",
+    "imap.",
+    "ssh.",
+    "trailer.",
+    "interactive.difffilter",
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.hookspath",
+    "core.askpass",
+    "core.gitproxy",
+    "core.worktree",
+    "core.attributesfile",
+    "core.alternaterefscommand",
+    "sequence.editor",
+    "merge.",
+    "init.templatedir",
+    "commit.template",
+    "safe.",
+    "extensions.",
+    "diff.tool",
+    "fsmonitor.",
+    "maintenance.",
+    "user.signingkey",
+    "gc.recentobjectshook",
+    "lfs.",
+    "annex.",
+];
+
+/// Whether git runs the value of this key, or is led to other configuration by it.
 pub(crate) fn git_key_runs(key: &str) -> bool {
     let key = key.to_lowercase();
-    let starts = [
-        "alias.",
-        "filter.",
-        "diff.external",
-        "difftool.",
-        "mergetool.",
-        "credential.",
-        "include.",
-        "includeif.",
-        "hook.",
-        "gpg.",
-        "pager.",
-        "url.",
-        "protocol.",
-        "browser.",
-        "man.",
-        "web.",
-        "instaweb.",
-        "sendemail.",
-        "remote.",
-        "submodule.",
-        "http.proxy",
-        "https.proxy",
-        "uploadpack.",
-        "receive.",
-        "tar.",
-        "guitool.",
-        "imap.",
-        "ssh.",
-        "trailer.",
-        "interactive.difffilter",
-        "core.pager",
-        "core.editor",
-        "core.sshcommand",
-        "core.fsmonitor",
-        "core.hookspath",
-        "core.askpass",
-        "core.gitproxy",
-        "core.worktree",
-        "core.attributesfile",
-        "core.alternaterefscommand",
-        "sequence.editor",
-        "merge.",
-        "init.templatedir",
-        "commit.template",
-        "safe.",
-        "extensions.",
-        "diff.tool",
-        "fsmonitor.",
-        "maintenance.",
-        "user.signingkey",
-    ];
-    starts.iter().any(|s| key.starts_with(s))
+    KEYS.iter().any(|s| key.starts_with(s))
         || (key.starts_with("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
 }

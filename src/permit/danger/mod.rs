@@ -6,8 +6,10 @@ mod args;
 mod code;
 mod code_words;
 mod environment;
+mod escapes;
 mod git;
 mod git_names;
+mod moves;
 mod place;
 mod programs;
 mod secrets;
@@ -20,7 +22,7 @@ use crate::shell::{Analysis, Part, runs_other};
 use crate::targets::written;
 
 pub(crate) use environment::steers;
-pub(crate) use git::{config_looks, git_key_runs, git_subcommand};
+pub(crate) use git::{config_looks, git_folders, git_key_runs, git_subcommand, renames_to_what_runs};
 use place::Ground;
 
 use environment::environment;
@@ -47,6 +49,7 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         }
         say(command(part, ground));
         say(code::code(part, ground));
+        say(escapes::escapes(part));
         say(sends::sends(analysis, part, ground));
         say(piped(analysis, part));
         say(loaded(analysis, part));

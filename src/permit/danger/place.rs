@@ -93,6 +93,37 @@ impl Ground<'_> {
         })
     }
 
+    /// Whether a word names a folder of the system, a home folder, or one that holds the workspace.
+    pub(super) fn foreign(&self, word: &Word) -> bool {
+        let mut text = word.text.trim_end_matches('/');
+        while let Some(cut) = ["/*", "/.", "/.*"].iter().find_map(|e| text.strip_suffix(e)) {
+            text = cut.trim_end_matches('/');
+        }
+        if word.dynamic {
+            return false;
+        }
+        if text.is_empty() {
+            return word.tilde || word.text.starts_with('/');
+        }
+        let root = self.roots.real(&self.roots.workspace);
+        let home = self.roots.home.as_deref();
+        self.paths(&Word { text: text.to_owned(), glob: false, ..word.clone() }).iter().any(|path| {
+            let path = normal(path);
+            if path == root || path.starts_with(&root) || path.starts_with(&self.roots.workspace) {
+                return false;
+            }
+            let temporary = ["/tmp", "/var/tmp", "/private/tmp"]
+                .iter()
+                .any(|t| path.starts_with(t) && path != Path::new(t));
+            let homes = path.parent().is_some_and(|p| p == Path::new("/home") || p == Path::new("/Users"));
+            root.starts_with(&path)
+                || home.is_some_and(|h| h.starts_with(&path))
+                || homes
+                || !temporary
+                    && (path.components().count() <= 2 || SYSTEM.iter().any(|s| path.starts_with(s)))
+        })
+    }
+
     fn wide(&self, path: &Path) -> bool {
         let path = normal(path);
         let root = self.roots.real(&self.roots.workspace);

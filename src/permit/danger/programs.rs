@@ -3,6 +3,7 @@
 use super::args::{Args, broad as spelled_broad};
 use super::device;
 use super::git::git;
+use super::moves::moves;
 use super::place::Ground;
 use super::secrets::reads_secret;
 use crate::shell::{Part, Word};
@@ -157,6 +158,9 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
                         | "transfer"
                         | "archive"
                         | "rename"
+                        | "comment"
+                        | "review"
+                        | "upload"
                 )
             }),
             "it changes something on a server",
@@ -235,7 +239,10 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
                         | "print-identity-token"
                         | "get-access-token"
                         | "get-secret-value"
-                ) || t.contains(":destroy")
+                ) || t.starts_with("put-")
+                    || t.starts_with("upload")
+                    || t.starts_with("delete-")
+                    || t.contains(":destroy")
                     || t.contains(":delete")
                     || t.contains("secret_access_key")
             }) || base.starts_with("ansible"),
@@ -267,8 +274,9 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
                     || t.contains("|\"")
                     || t.contains("|&")
                     || t.contains("getline")
+                    || t.contains("/inet")
             }),
-            "awk runs another program",
+            "awk runs another program, or reaches the network",
         ),
         "mysql" | "psql" | "sqlite3" | "mongo" | "mongosh" | "redis-cli" | "mariadb" => yes(
             a.words.iter().chain(&part.stdin).any(|w| {
@@ -295,6 +303,7 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
         "xmrig" | "minerd" => Some("it mines cryptocurrency".into()),
         _ => None,
     }
+    .or_else(|| moves(part, ground))
     .or_else(|| reads_secret(part, ground))
 }
 

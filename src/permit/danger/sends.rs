@@ -15,14 +15,25 @@ pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Opt
         })
     };
     match base.as_str() {
-        "curl" => curl(args),
+        "curl"
+            if args.iter().any(|w| w.text.contains("telnet://"))
+                && (fed() || piped() || part.stdin.is_some()) =>
+        {
+            file("its input")
+        }
+        "curl" => curl(args, substitutes(analysis)),
         "wget" | "wget2" => args
             .iter()
             .any(|w| {
                 ["--post-file", "--body-file", "--post-f", "--body-f"].iter().any(|o| w.text.starts_with(o))
             })
             .then(|| "wget sends a file to another machine".to_owned())
-            .or_else(|| secret_words(args, "wget")),
+            .or_else(|| secret_words(args, "wget"))
+            .or_else(|| {
+                let value =
+                    |p: &[Word]| p[0].text.starts_with('-') && p[1].dynamic && !p[1].text.starts_with('-');
+                (substitutes(analysis) && args.windows(2).any(value)).then(|| RUN_TIME.replace("{}", "wget"))
+            }),
         "http" | "https" | "xh" | "xhs" | "httpie" => {
             let sent = args
                 .iter()
@@ -38,7 +49,7 @@ pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Opt
             });
             if fed() || piped() || named || part.stdin.is_some() { file("its input") } else { None }
         }
-        "scp" | "sftp" | "rsync" | "rcp" | "unison" => {
+        "scp" | "sftp" | "rsync" | "rcp" | "unison" | "pscp" | "psftp" => {
             let operands: Vec<&Word> = args.iter().filter(|w| !w.text.starts_with('-')).collect();
             let batch = base == "sftp"
                 && (args.iter().any(|w| w.text.starts_with("-b")) || part.stdin.is_some() || fed());
@@ -54,24 +65,84 @@ pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Opt
                 matches!(w.text.as_str(), "copy" | "copyto" | "sync" | "move" | "moveto" | "bisync" | "rcat")
             })
             .and_then(|_| file("files")),
-        "ssh" | "mosh" => {
+        "ssh" | "mosh" | "plink" => {
             if fed() || piped() {
                 file("its input")
+            } else if substitutes(analysis) && args.iter().any(|w| w.dynamic) {
+                Some(RUN_TIME.replace("{}", &base))
             } else {
                 None
             }
         }
+        "redis-cli" | "mosquitto_pub" | "logger" | "ab" | "grpcurl" | "tailscale" | "ipfs" => {
+            by_option(&base, args).then(|| file("a file")).flatten()
+        }
         "mail" | "mailx" | "mutt" | "sendmail" | "msmtp" | "swaks" | "ftp" | "lftp" | "tftp" | "ncftpput"
         | "smbclient" | "curlftpfs" | "croc" | "wormhole" | "magic-wormhole" | "pastebinit" | "transfer"
         | "gist" | "wgetpaste" | "termbin" | "ngrok" | "cloudflared" | "localtunnel" | "bore" | "s3cmd"
-        | "gsutil" | "mc" | "s5cmd" | "b2" | "davix-put" | "dput" => file("its input"),
+        | "gsutil" | "mc" | "s5cmd" | "b2" | "davix-put" | "dput" | "websocat" | "wscat" | "restic"
+        | "borg" | "duplicity" | "duplicacy" | "kopia" => file("its input"),
         "dig" | "nslookup" | "host" | "ping" | "drill" | "whois" | "lynx" | "links" | "w3m" | "aria2c" => {
             secret_words(args, &base)
         }
         "git" => super::git::pushes(args),
         _ => None,
     }
+    .or_else(|| hands_out(&base, args))
     .or_else(|| device_file(analysis, part, ground))
+}
+
+const RUN_TIME: &str = "{} sends data that is known only at run time to another machine";
+
+/// Whether some word of the command is the output of another: `$(cat key)`, also by way of a variable.
+fn substitutes(analysis: &Analysis) -> bool {
+    analysis.raw.contains("$(") || analysis.raw.contains('`')
+}
+
+/// Options by which these programs send a file.
+fn by_option(base: &str, args: &[Word]) -> bool {
+    let any = |f: &dyn Fn(&str) -> bool| args.iter().any(|w| f(&w.text));
+    let short = |letter: char| any(&|t| t.starts_with('-') && !t.starts_with("--") && t.contains(letter));
+    match base {
+        "redis-cli" => short('x'),
+        "mosquitto_pub" => {
+            short('f') || short('s') || short('l') || any(&|t| t == "--file" || t.starts_with("--stdin"))
+        }
+        "logger" => {
+            (short('n') || any(&|t| t.starts_with("--serv")))
+                && (short('f') || any(&|t| t.starts_with("--file")))
+        }
+        "ab" => short('p') || short('u'),
+        "grpcurl" => any(&|t| t.contains('@')),
+        "tailscale" => {
+            any(&|t| t == "file") && any(&|t| t == "cp") || any(&|t| matches!(t, "serve" | "funnel"))
+        }
+        "ipfs" => any(&|t| t == "add"),
+        _ => false,
+    }
+}
+
+/// Servers that hand out a folder, to more than this machine.
+fn hands_out(base: &str, args: &[Word]) -> Option<String> {
+    let has = |text: &str| args.iter().any(|w| w.text == text);
+    let serves = match base {
+        b if b.starts_with("python") => {
+            ["http.server", "-mhttp.server", "SimpleHTTPServer"].into_iter().any(has)
+        }
+        "php" => args.iter().any(|w| w.text.starts_with("-S")),
+        "ruby" => has("-run"),
+        "httpd" | "http-server" | "serve" | "miniserve" | "darkhttpd" | "webfsd" => true,
+        "caddy" => has("file-server"),
+        _ => false,
+    };
+    let local = args.iter().any(|w| {
+        let t = w.text.strip_prefix("-S").unwrap_or(&w.text);
+        let t = t.split_once('=').map_or(t, |(_, v)| v);
+        ["127.0.0.1", "localhost", "::1", "[::1]"]
+            .iter()
+            .any(|h| t.strip_prefix(h).is_some_and(|port| port.is_empty() || port.starts_with(':')))
+    });
+    (serves && !local).then(|| format!("{base} hands out a folder to other machines"))
 }
 
 /// A file of the workspace or of elsewhere handed to a socket that the shell opens is unclear already; here
@@ -103,7 +174,7 @@ fn substituted(word: &Word) -> bool {
     word.text.contains("://") || word.text.contains('.') || word.text.contains('=') || word.text.contains('@')
 }
 
-fn curl(args: &[Word]) -> Option<String> {
+fn curl(args: &[Word], substitutes: bool) -> Option<String> {
     const FILES: &str = "curl sends a file to another machine";
     /// Letters with a value.
     const VALUED: &str = "AbcCdDeEFhHKmoPQrtTuUwxXyYz";
@@ -163,19 +234,27 @@ fn curl(args: &[Word]) -> Option<String> {
             }
         }
     }
-    // `-d "$(cat key)"`, `https://h/?k=$(cat key)`
-    let whole = |w: &Word| {
-        w.dynamic
-            && args.iter().position(|a| std::ptr::eq(a, w)).is_some_and(|i| {
-                i > 0
-                    && (args[i - 1].text.starts_with("-d")
-                        || args[i - 1].text.starts_with("--data")
-                        || args[i - 1].text.starts_with("-F")
-                        || args[i - 1].text == "--json")
-            })
+    // `-d "$(cat key)"`, `-u "$(cat key)"`, `https://h/?k=$(cat key)`. A variable alone in a header is how keys are
+    // handed to a program.
+    let data = |option: &str| {
+        option.starts_with("-d")
+            || option.starts_with("--data")
+            || option.starts_with("-F")
+            || option == "--json"
     };
-    args.iter()
-        .any(whole)
+    let valued = |option: &str| {
+        const PLACES: &[&str] =
+            &["-o", "-O", "-w", "-m", "--output", "--write-out", "--max-time", "--output-dir"];
+        !PLACES.contains(&option)
+            && (option.starts_with("--")
+                || option.starts_with('-') && option.ends_with(|c| VALUED.contains(c)))
+    };
+    let pair = |p: &[Word]| {
+        let option = p[0].text.as_str();
+        p[1].dynamic && (data(option) || substitutes && valued(option))
+    };
+    let joined = |w: &Word| w.dynamic && substitutes && w.text.len() > 2 && w.text.starts_with('-');
+    (args.windows(2).any(pair) || args.iter().any(joined))
         .then(|| "curl sends data that is known only at run time to another machine".to_owned())
         .or_else(|| secret_words(args, "curl"))
 }

@@ -53,9 +53,11 @@ pub(crate) fn judge(
     if let Some(rule) = by_path {
         return ask(rule, None);
     }
+    // No rule speaks of a repository that an agent may have made.
+    let planted = || planted(policy, &analysis, &places);
     let exact = exactly_allowed(policy, request, &analysis);
     if !dangers.is_empty() {
-        return match exact {
+        return match exact.filter(|_| planted().is_none()) {
             Some(rule) => Need::Ok(rule.words()),
             None => ask(format!("dangerous: {}", dangers.join("; ")), None),
         };
@@ -70,6 +72,9 @@ pub(crate) fn judge(
             Ok(variables) => return Need::Looks(variables),
             Err(why) => steered = Some(why),
         }
+    }
+    if let Some(why) = planted() {
+        return ask(format!("not certain: {why}, and an agent can write its configuration"), None);
     }
     if let Some(rule) = exact {
         return Need::Ok(rule.words());
@@ -94,6 +99,25 @@ pub(crate) fn judge(
         }
         (need, _) => need,
     }
+}
+
+/// Why a git of the command would obey configuration that an agent can write. A rule for git is about what the
+/// person's own repository makes git run.
+fn planted(policy: &Policy, analysis: &Analysis, places: &[PathBuf]) -> Option<String> {
+    let around = policy.around.as_deref()?;
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for part in analysis.parts.iter().filter(|p| p.base() == "git") {
+        for folder in danger::git_folders(part.args(), places) {
+            if seen.contains(&folder) || !policy.roots.inside(&folder) {
+                continue;
+            }
+            if let Some(why) = around.planted(&folder, Path::new("git")) {
+                return Some(why);
+            }
+            seen.push(folder);
+        }
+    }
+    None
 }
 
 fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> Place<'a> {

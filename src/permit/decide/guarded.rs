@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::danger::git_key_runs;
+use crate::danger::{git_key_runs, renames_to_what_runs};
 use crate::paths::Roots;
 use crate::protected::{Protected, glob_may_hit};
 use crate::shell::{Analysis, Part, Word};
@@ -91,6 +91,6 @@ fn git_config(part: &Part) -> Option<String> {
         return Some("git's configuration is protected".into());
     }
     let set = rest.iter().filter(|w| !w.text.starts_with('-')).count() > 1;
-    (set && rest.iter().any(|w| git_key_runs(&w.text) || w.dynamic))
+    (set && (rest.iter().any(|w| git_key_runs(&w.text) || w.dynamic) || renames_to_what_runs(rest)))
         .then(|| "git's configuration is protected: this key makes git run a program".into())
 }

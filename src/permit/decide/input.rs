@@ -88,6 +88,8 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -
     if shell(&start) && !only_keys {
         let unclear = if keys {
             Some("keys that edit the line or recall an earlier one".to_owned())
+        } else if recalls(line) || whole.contains("histchars") {
+            Some("it recalls an earlier line of the shell's history".to_owned())
         } else {
             let news = |a: &Analysis, b: &Analysis| a.unclear.clone().filter(|_| b.unclear.is_none());
             views[2].unclear.clone().or_else(|| news(&all, &earlier))
@@ -112,6 +114,46 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -
         (None, Some(rule)) => Need::Ok(rule.words()),
         (None, None) => ask("no rule matches".into(), effects, Risk::Low),
     }
+}
+
+/// Whether a line recalls an earlier one, whole or changed: `!!`, `!rm`, `^old^new`. Each line is looked at by itself,
+/// so a text in quotes that goes over several lines is looked at as well.
+fn recalls(text: &str) -> bool {
+    text.split(['\n', '\u{3}']).any(|line| line.starts_with('^') || event(line))
+}
+
+/// A `!` that the shell takes for an event of its history. Single quotes and a backslash keep it from that.
+fn event(line: &str) -> bool {
+    // `$'\''` ends its quotes by rules of its own.
+    let quotes = !line.contains("$'");
+    let (mut single, mut double) = (false, false);
+    let mut before = ['\0', '\0'];
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied();
+        match c {
+            '\'' if !double && quotes => single = !single,
+            '"' if !single => double = !double,
+            '\\' if !single => {
+                chars.next();
+            }
+            '!' if !single => {
+                let rest = || chars.clone().collect::<String>();
+                let none = next.is_none_or(|n| n.is_whitespace() || matches!(n, '=' | '('))
+                    || double && next == Some('"');
+                // The last job, an indirection, and a pattern that negates.
+                let other = before[1] == '$'
+                    || before == ['$', '{'] && rest().contains('}')
+                    || before[1] == '[' && rest().contains(']');
+                if !none && !other {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        before = [before[1], c];
+    }
+    false
 }
 
 /// Folders in which it may run: where the process works, and the workspace.

@@ -184,7 +184,25 @@ fn named(part: &Part) -> Vec<Word> {
     }
     let code = part.args().iter().chain(&part.stdin).filter(|_| takes_code(&part.base()));
     out.extend(code.flat_map(|w| quoted(&w.text)).map(Word::fixed));
-    if part.wrappers.iter().any(|w| w == "xargs") || part.base() == "xargs" {
+    // `sed 'r file'`, `.import file table`, `:r file`: names without quotes.
+    if matches!(
+        part.base().as_str(),
+        "sed" | "gsed" | "sqlite3" | "duckdb" | "psql" | "ed" | "ex" | "vi" | "vim" | "nvim" | "gnuplot"
+    ) {
+        let code = part.args().iter().chain(&part.stdin).filter(|w| w.text.contains(char::is_whitespace));
+        let words = code.flat_map(|w| w.text.split([' ', '\t', '\n', ';', '}']));
+        out.extend(words.filter(|t| !t.is_empty()).map(Word::fixed));
+    }
+    // Lists of names in the input.
+    let lists = matches!(part.base().as_str(), "cpio" | "pax" | "xargs" | "parallel")
+        || part.args().iter().any(|w| {
+            matches!(w.text.as_str(), "--files-from=-" | "-T-" | "--files0-from=-" | "--files0-from")
+        })
+        || part
+            .args()
+            .windows(2)
+            .any(|w| matches!(w[0].text.as_str(), "-T" | "--files-from") && w[1].text == "-");
+    if part.wrappers.iter().any(|w| w == "xargs") || lists {
         out.extend(part.stdin.iter().flat_map(|w| w.text.split_whitespace()).map(Word::fixed));
     }
     out

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::redact::named::{is_value, placeholder};
+use crate::redact::named::{is_random, is_value, placeholder};
 use crate::redact::{Late, Span, group, regex};
 
 /// How sure it is that a secret stands there.
@@ -12,22 +12,29 @@ enum Sure {
     Yes,
     /// In help texts the name of one.
     Looks,
+    /// In code a word or a name; what people choose is not told from these.
+    Random,
 }
 
 /// A word, with or without quotes.
 const WORD: &str = r#"(?:"(?P<d>[^"\n]{3,400})"|'(?P<s>[^'\n]{3,400})'|(?P<b>[^\s"'|;<>]{4,400}))"#;
+
+/// The name of a variable whose value is a secret.
+const NAME: &str =
+    r"[A-Za-z0-9_.-]{0,40}(?i:TOKEN|SECRET|API[_-]?KEY|ACCESS[_-]?KEY|APP[_-]?KEY|PRIVATE[_-]?KEY)[0-9]{0,3}";
+const PASSWORD: &str = r"[A-Za-z0-9_.-]{0,40}(?i:PASSWORD|PASSWD|PASSPHRASE|_PASS)";
 
 /// Before a word; in a text of JSON a line end is spelt.
 const START: &str = r"(?:\b|\\[nrt])";
 
 /// The value is in the group `v`, or in [`WORD`], for which `WORD` stands.
 const GIVEN: &[(&str, Sure, &str)] = &[
-    ("password", Sure::Looks, r"--[a-z-]{0,30}(?:password|passwd|passphrase)[ \t]{1,3}WORD"),
+    ("password", Sure::Looks, r"--[a-z-]{0,30}(?:password|passwd|passphrase|pass)[ \t]{1,3}WORD"),
     ("secret", Sure::Looks, r"--[a-z-]{0,30}(?:token|secret|api-?key)[ \t]{1,3}WORD"),
     (
         "password",
         Sure::Yes,
-        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n){0,400}?[ \t](?:-u|-U|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]{1,80}:(?P<v>[^\s'"\\]{3,200})"#,
+        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n){0,400}?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]{1,80}:(?P<v>[^\s'"\\]{3,200})"#,
     ),
     (
         "password",
@@ -53,6 +60,39 @@ const GIVEN: &[(&str, Sure, &str)] = &[
         Sure::Yes,
         r#"STARTmachine\s{1,9}\S{1,200}\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){0,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
     ),
+    (
+        "password",
+        Sure::Yes,
+        r#"STARTdefault\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){1,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
+    ),
+    ("password", Sure::Looks, r"STARTrequirepass[ \t]{1,3}WORD"),
+    // Files of variables in other forms: `ENV NAME value`, `- name: NAME` and `value: value` below.
+    ("password", Sure::Looks, r"START(?:ENV|setx|SETX)[ \t]{1,3}PASSWORD[ \t]{1,3}WORD"),
+    ("secret", Sure::Random, r"START(?:ENV|setx|SETX)[ \t]{1,3}NAME[ \t]{1,3}WORD"),
+    ("password", Sure::Random, r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,200})\\{0,7}""#),
+    ("secret", Sure::Random, r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,200})\\{0,7}""#),
+    (
+        "password",
+        Sure::Looks,
+        r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:\s|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,200})"#,
+    ),
+    (
+        "secret",
+        Sure::Random,
+        r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:\s|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,200})"#,
+    ),
+    ("password", Sure::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,200})</"),
+    (
+        "password",
+        Sure::Random,
+        r"(?i:identified by|with password|for \S{1,80} = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,200})'",
+    ),
+    (
+        "password",
+        Sure::Random,
+        r#"(?:auth=|BasicAuth)\(\s?["'][^"'\s]{1,80}["']\s?,\s?["'](?P<v>[^"'\n]{6,200})["']"#,
+    ),
+    ("secret", Sure::Random, r#"[Aa]uthorization["']\s?[:=]\s?["'](?P<v>[A-Za-z0-9._~+/=-]{16,400})["']"#),
 ];
 
 static PATTERN: Late = Late::new(|| {
@@ -60,7 +100,9 @@ static PATTERN: Late = Late::new(|| {
         .iter()
         .enumerate()
         .map(|(n, (_, _, pattern))| {
-            let mut pattern = pattern.replace("WORD", WORD).replace("START", START);
+            // `PASSWORD` holds `WORD`.
+            let mut pattern = pattern.replace("PASSWORD", "\0").replace("WORD", WORD).replace('\0', PASSWORD);
+            pattern = pattern.replace("NAME", NAME).replace("START", START);
             // A name may be there once.
             for group in ["d", "s", "b", "v"] {
                 pattern = pattern.replace(&format!("(?P<{group}>"), &format!("(?P<{group}{n}>"));
@@ -84,14 +126,33 @@ pub(crate) const SIGNS: &[&str] = &[
     "_auth",
     "\"auth",
     "machine",
+    "requirepass",
+    "identified by",
+    "IDENTIFIED BY",
+    "assword>",
+    "asswd>",
+    "assphrase>",
+    "ecret>",
+    "oken>",
+    "ASSWORD>",
+    "auth=(",
+    "BasicAuth(",
+    "uthorization'",
+    "uthorization\"",
 ];
+
+/// With one of these, when the name of a secret follows at once.
+const NAMED: &[&str] =
+    &["ENV ", "setx ", "SETX ", "#define", "name", "key\"", "WITH PASSWORD", "= PASSWORD(", "with password"];
 
 /// And with this, when such a word follows.
 const OPTIONS: &[&str] = &["pass", "token", "secret", "key"];
 
 /// Bytes before and behind such a word that belong to its place.
-const BEFORE: usize = 8;
+const BEFORE: usize = 64;
 const BEHIND: usize = 1024;
+/// Bytes in which that name follows.
+const NEAR: usize = 64;
 
 /// Parts of a text that may hold such a place: the pattern begins with anything, and is slow on what cannot match.
 fn parts(text: &str) -> Vec<Range<usize>> {
@@ -107,6 +168,15 @@ fn parts(text: &str) -> Vec<Range<usize>> {
     let mut starts: Vec<usize> = text.match_indices("--").map(|(at, _)| at).filter(option).collect();
     for sign in SIGNS {
         starts.extend(text.match_indices(sign).map(|(at, _)| at));
+    }
+    for sign in NAMED {
+        let names = |at: &usize| {
+            let end = text.floor_char_boundary((at + NEAR).min(text.len()));
+            let near = text[*at..end].to_ascii_lowercase();
+            OPTIONS.iter().any(|o| near.contains(o))
+                && (*sign != "name" || near.contains("value") || near.contains('\n'))
+        };
+        starts.extend(text.match_indices(sign).map(|(at, _)| at).filter(names));
     }
     starts.sort_unstable();
     let mut parts: Vec<Range<usize>> = Vec::new();
@@ -139,6 +209,7 @@ pub(crate) fn given(text: &str, found: &mut Vec<Span>) {
             let secret = match sure {
                 Sure::Yes => !placeholder(value),
                 Sure::Looks => is_value(value),
+                Sure::Random => is_random(value),
             };
             if secret {
                 found.push((part.start + span.start..part.start + span.end, name));

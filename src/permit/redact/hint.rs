@@ -66,6 +66,26 @@ pub(crate) const SIGNS: &[&str] = &[
     "squ_",
     "sqa_",
     "glc_",
+    "ATBB",
+    "xkeysib-",
+    "nfp_",
+    "rnd_",
+    "re_",
+    "tfp_",
+    "atlasv1.",
+    "fo1_",
+    "fm2_",
+    "phx_",
+    "phc_",
+    "HRKU-",
+    "CFPAT-",
+    "sntryu_",
+    "EZTK",
+    "v1.0-",
+    "AstraCS:",
+    "1//0",
+    "$6$",
+    "$apr1$",
     "?sig=",
     "&sig=",
 ];
@@ -129,10 +149,23 @@ pub(crate) const SHORT: &[&str] = &[
 const LONG: usize = 24;
 
 /// What a value is given to; in lower case.
-const NAMES: &[&str] = &["passwd", "password", "passphrase", "pwd", "secret", "token", "credential"];
+const NAMES: &[&str] = &["pass", "pwd", "pw", "psk", "secret", "token", "credential"];
 
 /// What stands before `key` in such a name.
-const KEYS: &[&str] = &["api", "access", "private", "signing", "encryption", "account", "auth", "client"];
+const KEYS: &[&str] = &[
+    "api",
+    "access",
+    "private",
+    "signing",
+    "encryption",
+    "account",
+    "auth",
+    "client",
+    "app",
+    "master",
+    "hmac",
+    "shared",
+];
 
 /// Bytes between such a name and its `=` or `:`, at most.
 const BETWEEN: usize = 64;
@@ -194,6 +227,9 @@ pub(crate) fn may_have_shape(text: &str) -> bool {
         // `SK` and hex, `EAA` and letters, hex and `-us1`.
         if here.strip_prefix(b"SK").is_some_and(|rest| run(rest, 32, u8::is_ascii_hexdigit))
             || here.strip_prefix(b"EAA").is_some_and(|rest| run(rest, LONG, u8::is_ascii_alphanumeric))
+            || here.strip_prefix(b"dapi").is_some_and(|rest| run(rest, 32, u8::is_ascii_hexdigit))
+            || here.strip_prefix(b"cio").is_some_and(|rest| run(rest, 32, u8::is_ascii_alphanumeric))
+            || here.strip_prefix(b"EAAA").is_some_and(|rest| run(rest, 50, of_word))
             || here.strip_prefix(b"-us").is_some_and(|rest| run(rest, 1, u8::is_ascii_digit))
         {
             return true;
@@ -256,8 +292,11 @@ fn begins_any_case(text: &[u8], sign: &str) -> bool {
 /// A separator, then a long word.
 fn long_word(rest: &[u8]) -> bool {
     let Some((b'_' | b'.' | b'-', word)) = rest.split_first() else { return false };
-    let of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'=' | b'-');
-    word.iter().take(LONG).filter(of_word).count() == LONG
+    word.iter().take(LONG).filter(|b| of_word(b)).count() == LONG
+}
+
+fn of_word(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'=' | b'-')
 }
 
 fn before_key(text: &[u8]) -> bool {
@@ -272,7 +311,7 @@ fn value_follows(rest: &[u8]) -> bool {
     let between = |b: &&u8| {
         b.is_ascii_alphanumeric()
             || b.is_ascii_whitespace()
-            || matches!(b, 0x0b | b'_' | b'.' | b'-' | b'\\' | b'"' | b'\'' | b']')
+            || matches!(b, 0x0b | b'_' | b'.' | b'-' | b'\\' | b'"' | b'\'' | b']' | b'&')
     };
     let next = rest.iter().take(BETWEEN).find(|b| !between(b));
     matches!(next, Some(b'=' | b':'))

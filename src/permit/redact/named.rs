@@ -11,9 +11,14 @@ static URL: Late = Late::new(|| {
 /// `password = value`, from the word on.
 pub(crate) const ASSIGNED: &str = concat!(
     r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|",
-    r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key)",
+    r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key|app[_-]?key|master[_-]?key|",
+    r"hmac[_-]?key|shared[_-]?key|pass|pw|psk)",
     // Behind backslashes: JSON as a text of JSON.
-    r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[a-z]?"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
+    r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}"#,
+    // The type of a constant.
+    r"(?:\s{0,2}:?\s{0,2}(?:[Ss]tring|str|&(?:'static )?str|any|bytes)\s{0,2})?",
+    // A text of YAML that begins on the next line.
+    r#"\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[|>][+-]?(?:\s|\\[nrt]){1,8})?(?:[a-z]{0,2}#{0,3}"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|(?:[a-z]{0,2}#{0,3})\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
 );
 
 static ASSIGN: Late = Late::new(|| regex(ASSIGNED));
@@ -161,6 +166,11 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
         let Some(whole) = c.get(0).map(|m| range(text, m)) else { continue };
         let head = text[whole.start..span.start].to_lowercase();
         let password = ["passw", "passphrase", "pwd"].iter().any(|p| head.starts_with(p));
+        // `DB_PASS`, `pass`: short names, which other words end in and other things are called by.
+        let short = !password && ["pass", "pw", "psk"].iter().any(|p| head.starts_with(p));
+        if short && (!rest.is_empty() || !begins_name(&text[..whole.start], &text[whole.clone()])) {
+            continue;
+        }
         let given = Given {
             value,
             quoted: is_quoted,
@@ -170,9 +180,22 @@ pub(crate) fn assigned(text: &str, found: &mut Vec<Span>) {
             colon: head.trim_end().ends_with(':'),
             after: &text[span.end..],
         };
-        if given.is_secret() {
-            found.push((span, if password { "password" } else { "secret" }));
+        if if short { is_random(value) && !given.is_code() } else { given.is_secret() } {
+            found.push((span, if password || short { "password" } else { "secret" }));
         }
+    }
+}
+
+/// Whether a word of a name begins behind `before`: `_PASS`, `dbPass`, not `compass`.
+fn begins_name(before: &str, name: &str) -> bool {
+    let camel = || {
+        let mut letters = name.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+    };
+    match before.chars().next_back() {
+        None => true,
+        Some(c) if c.is_ascii_lowercase() => camel(),
+        Some(c) => !c.is_alphanumeric(),
     }
 }
 
@@ -302,7 +325,15 @@ fn sentence(value: &str) -> bool {
     !(2..=8).contains(&words.len())
         || value.ends_with([':', '.', '?', '!', ',', ' '])
         || value.contains(['%', '{', '\\', '='])
-        || words.iter().any(|w| SENTENCE.contains(&trimmed(w).as_str()))
+        || {
+            let of_sentence = words.iter().filter(|w| SENTENCE.contains(&trimmed(w).as_str())).count();
+            // `My dog Rex2`: letters and digits in one word are seldom said.
+            let mixed = |w: &&&str| {
+                w.chars().any(|c| c.is_ascii_digit()) && w.chars().any(|c| c.is_ascii_alphabetic())
+            };
+            let chosen = words.iter().filter(mixed).count() > 0 && of_sentence * 3 <= words.len();
+            of_sentence > 0 && !chosen
+        }
 }
 
 /// Whether a value that is surely given as a secret, such as behind an option, is one and no name of one.
@@ -313,6 +344,31 @@ pub(crate) fn is_value(value: &str) -> bool {
         && !value.starts_with(['-', '[', '/', '.', '~'])
         && mixed(value) >= 2
         && (digit || sign || restless(value))
+}
+
+/// Whether a value that may be a word or a name of something else is one that nobody would write for these.
+pub(crate) fn is_random(value: &str) -> bool {
+    const LEAST: usize = 8;
+    // The end of a line in a text of JSON.
+    let value = value.split('\\').next().unwrap_or_default();
+    let parted = value.contains(['_', '-', '.']);
+    let digit = value.chars().any(|c| c.is_ascii_digit());
+    let letter = value.chars().any(|c| c.is_ascii_alphabetic());
+    let plain = value.split(['_', '-', '.', '/', ':', ' ']).all(|w| {
+        w.chars().all(|c| c.is_ascii_alphabetic()) || w.chars().all(|c| c.is_ascii_digit()) || w.len() <= 3
+            // `shadow_map_pass2`
+            || parted && w.len() <= 12 && of_words(w)
+    });
+    let code = ["::", "->", "()", "[redacted", "://", "env.", "..."].iter().any(|c| value.contains(c));
+    value.len() >= LEAST
+        && !value.starts_with(['/', '.', '~'])
+        && digit
+        && letter
+        && !plain
+        && !code
+        && !placeholder(value)
+        && !value.contains(['(', ')', '{', '}', '$'])
+        && entropy(value) >= 2.5
 }
 
 /// So few vowels that the letters are no words: under a quarter, where words of English have about two fifths.

@@ -119,6 +119,7 @@ fn x8_no_seeded_secret_is_left() {
 #[test]
 fn x8_two_hundred_secrets_of_all_kinds_are_found_alone_and_in_the_middle_of_things() {
     let redactor = Redactor::default();
+    let mut left = Vec::new();
     for s in tiller_testkit::seeded(SEEDED, 0x5EED_0013) {
         let json = serde_json::json!({ "content": format!("one\n{}\nthree", s.line) }).to_string();
         for text in [
@@ -129,15 +130,19 @@ fn x8_two_hundred_secrets_of_all_kinds_are_found_alone_and_in_the_middle_of_thin
             json,
         ] {
             let masked = redactor.redact(&text);
-            assert!(!masked.contains(&s.secret), "{text}\n{masked}");
+            if masked.contains(&s.secret) {
+                left.push(text.clone());
+            }
             assert_eq!(redactor.redact(&masked), masked, "what is masked is not masked again");
         }
     }
+    assert!(left.is_empty(), "{} are left:\n{}", left.len(), left.join("\n"));
 }
 
 #[test]
 fn x8_streams_and_growing_words_hide_what_the_whole_hides() {
     let redactor = Redactor::default();
+    let mut wrong = Vec::new();
     for s in tiller_testkit::seeded(SEEDED, 0x5EED_0014) {
         let text = format!("see\n{}\nend\n", s.line);
         let begin = text.find(&s.secret).unwrap();
@@ -146,17 +151,19 @@ fn x8_streams_and_growing_words_hide_what_the_whole_hides() {
             // The first words of a password of words are words.
             let word = shown.rfind(char::is_whitespace).map_or(0, |i| i + 1);
             let hidden = || !redactor.redact(shown).ends_with(&text[begin.max(word)..end]);
-            assert!(shown.ends_with(' ') || redactor.may_grow(shown) || hidden(), "{shown}");
+            if !(shown.ends_with(' ') || redactor.may_grow(shown) || hidden()) {
+                wrong.push(format!("shown: {shown}"));
+            }
         }
         for cut in (0..text.len()).filter(|i| text.is_char_boundary(*i)) {
             let mut stream = RedactStream::new(redactor.clone());
             let out = stream.push(&text[..cut]) + &stream.push(&text[cut..]) + &stream.finish();
-            assert!(
-                !out.contains(&s.secret) && out.starts_with("see\n") && out.ends_with("\nend\n"),
-                "{cut}: {out}"
-            );
+            if out.contains(&s.secret) || !out.starts_with("see\n") || !out.ends_with("\nend\n") {
+                wrong.push(format!("cut at {cut}: {out}"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -293,6 +300,24 @@ fn ordinary_text_stays_as_it_is() {
         "login with -p or --password",
         "\"auth\": \"required\", _auth = true",
         "assert token == expected_token2",
+        "password: \"Enter your password for http2\",",
+        "password: \"use sha256\",",
+        "compass = \"north42west9\"",
+        "bypass_cache2 = true",
+        "render_pass = \"shadow_map_pass2\"",
+        "pass: \"two-pass\",",
+        "let pass = Pass::new(\"first\");",
+        "PASS=12/12 FAIL=0",
+        "#define TOKEN_KIND 0x12ab34cd56ef",
+        "#define MAX_TOKEN \"identifier\"",
+        "ENV TOKEN_FILE /run/secrets/token2",
+        "name: token\nvalue: the first one",
+        "- name: TOKEN_COUNT\n  value: 128",
+        "Vec<Token>(x)</b>",
+        "const token: string = getToken();",
+        "cio is short, dapi too, and EAAA",
+        "data:font/woff2;base64,d09GMgABAAAAAcioA1b2C3d4E5f6A1b2C3d4E5f6A1b2C3d4E5f6",
+        "curl -u user https://example.org",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     ] {
         assert_eq!(redactor.redact(text), text);

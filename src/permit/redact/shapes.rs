@@ -41,6 +41,24 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
     ("wallet key", r"[xyztuv]prv[1-9A-HJ-NP-Za-km-z]{90,}"),
     ("sonar token", r"sq[pua]_[0-9a-f]{40}"),
     ("grafana token", r"glc_[A-Za-z0-9+/=]{30,}"),
+    ("registry token", r"cio[A-Za-z0-9]{32}"),
+    ("databricks token", r"dapi[0-9a-f]{32}"),
+    ("square token", r"EAAA[A-Za-z0-9_-]{56,}"),
+    ("bitbucket token", r"ATBB[A-Za-z0-9_=-]{28,}"),
+    ("api key", r"xkeysib-[0-9a-f]{60,}-[A-Za-z0-9]{12,}"),
+    ("token", r"(?:nfp|rnd|tfp|fo1|fm2|phx|phc|sntryu)_[A-Za-z0-9+/=]{24,}"),
+    ("api key", r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
+    ("api key", r"duffel_live_[A-Za-z0-9_-]{30,}"),
+    ("token", r"atlasv1\.[A-Za-z0-9]{40,}"),
+    ("token", r"(?:HRKU|CFPAT)-[A-Za-z0-9_-]{30,}"),
+    ("api key", r"EZTK[A-Za-z0-9]{50,}"),
+    ("cloudflare key", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}"),
+    ("database token", r"AstraCS:[A-Za-z0-9]{20,}:[0-9a-f]{60,}"),
+    ("google token", r"1//0[A-Za-z0-9_-]{40,}"),
+    (
+        "password hash",
+        r"\$(?:6\$[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{86}|apr1\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22})",
+    ),
     ("mailgun key", r"key-[0-9a-f]{32}"),
     ("age key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
     ("telegram token", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,}"),
@@ -56,6 +74,9 @@ pub(crate) const SHAPES: &[(&str, &str)] = &[
         r"(?i:set-cookie|cookie):\s?[A-Za-z0-9_.-]{0,40}(?i:sess|sid|auth|token)[A-Za-z0-9_.-]{0,40}=[^;\s]{16,}",
     ),
 ];
+
+/// Signs without a separator, which base64 may hold by chance.
+const JOINED: &[&str] = &["cio", "dapi", "EAA", "EZTK"];
 
 pub(crate) static SHAPE: Late = Late::new(|| {
     let all: Vec<String> = SHAPES.iter().enumerate().map(|(i, (_, r))| format!("(?P<s{i}>{r})")).collect();
@@ -74,9 +95,14 @@ pub(crate) fn shapes(text: &str, found: &mut Vec<Span>) {
         let inner = before.is_some_and(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '+'))
             && !word.starts_with(['?', '&', '-'])
             && !word_begins(&text[..span.start]);
+        // A sign that letters follow at once: in base64 any letters do.
+        let longer = JOINED.iter().any(|sign| word.starts_with(sign))
+            && text[span.end..]
+                .starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
         // `/` before it is a path or base64.
         let path = before == Some('/') && !word.contains('.') && !word.starts_with("hooks");
-        if inner || (path && !random(word)) || !random(word) {
+        let joined = path && JOINED.iter().any(|sign| word.starts_with(sign));
+        if inner || longer || joined || !random(word) {
             at = next(text, span.start);
             continue;
         }

@@ -1,6 +1,7 @@
 //! Masking of text that comes in chunks.
 
 use crate::redact::Redactor;
+use crate::redact::hint::names_a_secret;
 use crate::redact::shapes::next;
 
 /// Longest text that is held back in a stream.
@@ -48,7 +49,15 @@ impl RedactStream {
         }
         if let Some(line) = text.rfind('\n') {
             // "Bearer" and its token, a name and its value may stand on two lines.
-            let before = text[..line].rfind('\n').map_or(0, |i| i + 1);
+            let mut before = text[..line].rfind('\n').map_or(0, |i| i + 1);
+            // And so may two names in front of it: a machine and a login, the name of a variable and `value`.
+            for _ in 0..2 {
+                let above = text[..before.saturating_sub(1)].rfind('\n').map_or(0, |i| i + 1);
+                if before == 0 || !names_a_secret(&text[above..before]) {
+                    break;
+                }
+                before = above;
+            }
             if text.len() - before < MAX_LINE {
                 return before;
             }

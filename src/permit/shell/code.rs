@@ -32,9 +32,25 @@ pub(super) const CODE: &[&str] = &[
     "ed",
     "emacs",
     "osascript",
-    "R",
+    "r",
     "rscript",
     "julia",
+    "swift",
+    "kotlin",
+    "kotlinc",
+    "scala-cli",
+    "clojure",
+    "clj",
+    "bb",
+    "ecl",
+    "crystal",
+    "perl6",
+    "maxima",
+    "gnuplot",
+    "mlr",
+    "m4",
+    "lldb",
+    "duckdb",
     "ghci",
     "irb",
     "groovy",
@@ -147,7 +163,15 @@ pub(crate) fn interpreter(base: &str) -> bool {
             | "tclsh"
             | "expect"
             | "osascript"
-            | "R"
+            | "r"
+            | "kotlin"
+            | "kotlinc"
+            | "scala-cli"
+            | "clojure"
+            | "clj"
+            | "bb"
+            | "ecl"
+            | "perl6"
             | "rscript"
             | "Rscript"
             | "julia"

@@ -8,6 +8,7 @@ mod ansi;
 mod brace;
 mod builtins;
 mod code;
+mod feed;
 mod flags;
 mod git;
 mod guard;
@@ -82,6 +83,8 @@ pub enum RedirectKind {
 pub struct Redirect {
     pub kind: RedirectKind,
     pub target: Word,
+    /// What it opens is the standard input.
+    pub input: bool,
 }
 
 impl Redirect {

@@ -31,6 +31,8 @@ pub(crate) fn is_shell(base: &str) -> bool {
 pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     let args = part.args();
     let mut text = false;
+    // With `-s` the code comes from the input, and operands are its arguments.
+    let mut input = false;
     let mut at = 0;
     while let Some(word) = args.get(at) {
         if word.dynamic || word.glob {
@@ -52,6 +54,7 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
             at += 1;
         } else if !t.starts_with("--") && t.starts_with('-') {
             text |= t.contains('c');
+            input |= t.contains('s');
             at += usize::from(t.ends_with('o') || t.ends_with('O'));
         }
     }
@@ -76,7 +79,7 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
         }
         return out;
     }
-    if operands.first().is_some_and(|w| !reads_itself(w)) {
+    if !input && operands.first().is_some_and(|w| !reads_itself(w)) {
         return script_file(operands);
     }
     if part

@@ -17,7 +17,7 @@ fn every_simple_command_is_found() {
         ("f() { a; }; function g { b; }; f", vec!["a", "b", "f"]),
         (
             "x $(a) `b` \"$(c)\" <(d) >(e)",
-            vec!["a", "b", "c", "d", "e", "x \u{fffc} \u{fffc} \u{fffc} \u{fffc} \u{fffc}"],
+            vec!["a", "b", "c", "d", "x \u{fffc} \u{fffc} \u{fffc} \u{fffc} \u{fffc}", "e"],
         ),
         ("! a; time b", vec!["a", "b"]),
         ("coproc a", vec!["a"]),

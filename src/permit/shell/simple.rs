@@ -2,69 +2,104 @@
 
 use brush_parser::ast::{
     self, AssignmentName, AssignmentValue, CommandPrefixOrSuffixItem as Item, IoFileRedirectKind as Kind,
-    IoFileRedirectTarget as Target, IoRedirect,
+    IoFileRedirectTarget as Target, IoRedirect, ProcessSubstitutionKind as Substitution,
 };
 
 use super::code;
+use super::feed::{self, Ends};
 use super::walk::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
 use super::wrap::{self, Inner};
 use super::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
 
 impl Walk {
-    pub(super) fn redirect(&mut self, redirect: &IoRedirect, stdin: &mut Option<Word>) -> Option<Redirect> {
+    pub(super) fn redirect<'a>(&mut self, redirect: &'a IoRedirect, ends: &mut Ends<'a>) -> Option<Redirect> {
+        let standard = |fd: &Option<ast::IoFd>| fd.is_none_or(|fd| fd == 0);
+        let mut input = false;
         let (kind, target) = match redirect {
-            IoRedirect::File(_, kind, Target::Filename(w)) => (
+            IoRedirect::File(fd, kind, Target::Filename(w)) => (
                 match kind {
-                    Kind::Read => RedirectKind::Read,
+                    Kind::Read => {
+                        input = standard(fd);
+                        RedirectKind::Read
+                    }
                     Kind::Append => RedirectKind::Append,
-                    Kind::ReadAndWrite => RedirectKind::ReadWrite,
+                    Kind::ReadAndWrite => {
+                        input = standard(fd);
+                        RedirectKind::ReadWrite
+                    }
                     Kind::Write | Kind::Clobber | Kind::DuplicateOutput | Kind::DuplicateInput => {
                         RedirectKind::Write
                     }
                 },
                 self.target(&w.value),
             ),
-            IoRedirect::File(_, _, Target::Fd(_)) => return None,
-            IoRedirect::File(_, _, Target::ProcessSubstitution(_, shell)) => {
-                self.list(&shell.list);
+            IoRedirect::File(fd, kind, Target::Fd(from)) => {
+                // `<&3`: what was opened there is not looked up.
+                if matches!(kind, Kind::DuplicateInput) && standard(fd) && *from != 0 {
+                    ends.stdin.get_or_insert_with(Word::unknown);
+                }
                 return None;
             }
-            IoRedirect::File(_, kind, Target::Duplicate(w)) => {
-                let word = self.target(&w.value);
-                let text = word.text.strip_suffix('-').unwrap_or(&word.text);
-                if word.plain() && text.chars().all(|c| c.is_ascii_digit()) {
+            IoRedirect::File(fd, _, Target::ProcessSubstitution(kind, shell)) => {
+                if matches!(kind, Substitution::Write) {
+                    ends.readers.push(&shell.list);
                     return None;
                 }
+                let start = self.out.parts.len();
+                self.list(&shell.list);
+                if standard(fd) {
+                    ends.pipe = Some((start, self.out.parts.len()));
+                }
+                return None;
+            }
+            IoRedirect::File(fd, kind, Target::Duplicate(w)) => {
+                let word = self.target(&w.value);
+                let text = word.text.strip_suffix('-').unwrap_or(&word.text);
+                let reads = matches!(kind, Kind::DuplicateInput);
+                if word.plain() && text.chars().all(|c| c.is_ascii_digit()) {
+                    if reads && standard(fd) && !matches!(text, "" | "0") {
+                        ends.stdin.get_or_insert_with(Word::unknown);
+                    }
+                    return None;
+                }
+                input = reads && standard(fd);
                 // `>& file` writes both streams to a file.
-                let kind = if matches!(kind, Kind::DuplicateInput) {
-                    RedirectKind::Read
-                } else {
-                    RedirectKind::Write
-                };
-                (kind, word)
+                (if reads { RedirectKind::Read } else { RedirectKind::Write }, word)
             }
             IoRedirect::OutputAndError(w, append) => {
                 (if *append { RedirectKind::Append } else { RedirectKind::Write }, self.target(&w.value))
             }
-            IoRedirect::HereString(_, w) => {
+            IoRedirect::HereString(fd, w) => {
                 let found = word::one(&w.value);
-                *stdin = Some(self.take(found));
+                let text = self.take(found);
+                self.text_for(standard(fd), text, ends);
                 return None;
             }
-            IoRedirect::HereDocument(_, doc) => {
-                *stdin = Some(if doc.requires_expansion {
+            IoRedirect::HereDocument(fd, doc) => {
+                let text = if doc.requires_expansion {
                     let found = word::heredoc(&doc.doc.value);
                     self.take(found)
                 } else {
                     Word::fixed(doc.doc.value.clone())
-                });
+                };
+                self.text_for(standard(fd), text, ends);
                 return None;
             }
         };
         if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
             self.out.set_unclear("a redirection that opens a network connection");
         }
-        Some(Redirect { kind, target })
+        Some(Redirect { kind, target, input })
+    }
+
+    /// A here-document or here-string, for the standard input or for another descriptor.
+    fn text_for(&mut self, standard: bool, text: Word, ends: &mut Ends<'_>) {
+        if !standard {
+            self.out.set_unclear("a here-document for another descriptor than the standard input");
+            self.out.parts.push(Part { also: code::code_pieces(&text.text), ..empty() });
+            return;
+        }
+        ends.stdin = Some(text);
     }
 
     /// A redirection's target must be one word that is known.
@@ -82,34 +117,40 @@ impl Walk {
 
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand) {
         let mut part = empty();
+        let mut ends = Ends::default();
         for item in simple.prefix.iter().flat_map(|p| &p.0) {
             match item {
                 Item::AssignmentWord(assignment, _) => self.assignment(assignment, &mut part),
-                other => self.item(other, &mut part),
+                other => self.item(other, &mut part, &mut ends),
             }
         }
         if let Some(name) = &simple.word_or_name {
             part.argv = self.words(&name.value);
         }
         for item in simple.suffix.iter().flat_map(|s| &s.0) {
-            self.item(item, &mut part);
+            self.item(item, &mut part, &mut ends);
         }
-        part.piped_from = self.pipe;
+        part.stdin = ends.stdin.take();
+        part.piped_from = ends.pipe.or(self.pipe);
+        let start = self.out.parts.len();
         if part.argv.is_empty() {
             part.role = Role::Assignment;
             if !part.env.is_empty() {
                 self.out.set_loose("it sets a variable of the shell");
             }
             self.out.parts.push(part);
-            return;
+        } else {
+            self.substituted = ends.pipe.is_some();
+            self.emit(part);
+            self.substituted = false;
         }
-        self.emit(part);
+        self.readers(&ends, start);
     }
 
-    fn item(&mut self, item: &Item, part: &mut Part) {
+    fn item<'a>(&mut self, item: &'a Item, part: &mut Part, ends: &mut Ends<'a>) {
         match item {
             Item::IoRedirect(redirect) => {
-                let redirect = self.redirect(redirect, &mut part.stdin);
+                let redirect = self.redirect(redirect, ends);
                 part.redirects.extend(redirect);
             }
             Item::Word(w) => {
@@ -130,10 +171,11 @@ impl Walk {
                     part.argv.extend(words);
                 }
             }
-            Item::ProcessSubstitution(_, shell) => {
-                let pipe = self.pipe.take();
-                self.list(&shell.list);
-                self.pipe = pipe;
+            Item::ProcessSubstitution(kind, shell) => {
+                match kind {
+                    Substitution::Read => self.list(&shell.list),
+                    Substitution::Write => ends.readers.push(&shell.list),
+                }
                 part.argv.push(Word::unknown());
             }
         }
@@ -168,19 +210,6 @@ impl Walk {
         part.env.push((name_of(assignment), value));
     }
 
-    /// What `echo` and `printf` hand to a shell or an interpreter, for deny rules.
-    fn given(&self, part: &Part) -> Vec<String> {
-        let Some((from, to)) = part.piped_from.filter(|_| code::takes_code(&part.base())) else {
-            return vec![];
-        };
-        let said = self.out.parts.get(from..to).unwrap_or_default();
-        said.iter()
-            .filter(|p| matches!(p.base().as_str(), "echo" | "printf" | "cat" | "tee"))
-            .flat_map(|p| p.args().iter().chain(&p.stdin))
-            .flat_map(|w| code::code_pieces(&w.text))
-            .collect()
-    }
-
     /// Adds a part, and what it runs when it is a wrapper.
     pub(super) fn emit(&mut self, part: Part) {
         if self.out.parts.len() >= MAX_COLLECTED {
@@ -201,12 +230,7 @@ impl Walk {
             self.out.parts.push(part);
             return;
         }
-        if part.stdin.is_none()
-            && part.piped_from.is_none()
-            && !part.redirects.iter().any(|r| r.kind == RedirectKind::Read)
-        {
-            part.stdin.clone_from(&self.input);
-        }
+        self.feed(&mut part);
         let inner = wrap::unwrap(&part);
         part.also.extend(inner.also);
         part.also.extend(self.given(&part));
@@ -218,6 +242,12 @@ impl Walk {
         }
         if let Some(why) = inner.loose {
             self.out.set_loose(why);
+        }
+        if let Some(why) = self.unseen_code(&part) {
+            self.out.set_unclear(why);
+        }
+        if part.base() == "exec" && inner.runs.is_empty() {
+            self.exec(&part);
         }
         self.out.folders.extend(inner.folders);
         let base = part.base();
@@ -231,29 +261,37 @@ impl Walk {
         }
         let mut wrappers = part.wrappers.clone();
         wrappers.push(base);
-        let (pipe, stdin, env, role) = (part.piped_from, part.stdin.clone(), part.env.clone(), part.role);
+        let outer = part.clone();
         if wrappers.len() > MAX_SCRIPTS {
             self.out.set_unclear("it is nested too deeply");
             self.out.parts.push(part);
             return;
         }
         self.out.parts.push(part);
+        self.call(&outer);
         for run in inner.runs {
             match run {
                 Inner::Command { argv, env: more, guess } => {
-                    let mut env = env.clone();
+                    let mut env = outer.env.clone();
                     env.extend(more);
                     self.emit(Part {
                         argv,
                         env,
-                        role: if guess || role == Role::Guess { Role::Guess } else { Role::Command },
+                        role: if guess || outer.role == Role::Guess { Role::Guess } else { Role::Command },
                         wrappers: wrappers.clone(),
-                        piped_from: pipe,
-                        stdin: stdin.clone(),
+                        redirects: outer.redirects.iter().filter(|r| r.input).cloned().collect(),
+                        piped_from: outer.piped_from,
+                        stdin: outer.stdin.clone(),
                         ..empty()
                     });
                 }
-                Inner::Script(text) => self.script(&text),
+                // The script is the input itself: what stands in it reads the rest of it.
+                Inner::Script(text) if outer.stdin.as_ref().is_some_and(|w| w.text == text) => {
+                    let handed = std::mem::replace(&mut self.handed, true);
+                    self.reading(vec![], |walk| walk.script(&text));
+                    self.handed = handed;
+                }
+                Inner::Script(text) => self.reading(feed::inputs(&outer), |walk| walk.script(&text)),
             }
         }
     }

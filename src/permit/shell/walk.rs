@@ -1,9 +1,11 @@
 //! From the parser's tree to a flat list of parts.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use brush_parser::ast::{self, Command, CompoundCommand, CompoundList, ExtendedTestExpr};
 
+use super::feed::{Feed, Functions};
 use super::simple::empty;
 use super::word::{self, Found};
 use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
@@ -27,6 +29,11 @@ pub(super) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis
         text: String::new(),
         depth: 0,
         pipe: None,
+        fed: vec![],
+        functions: Functions::new(),
+        calls: vec![],
+        handed: false,
+        substituted: false,
     };
     walk.script(command);
     if walk.out.parts.iter().filter(|p| p.role != Role::Guess).count() > MAX_PARTS {
@@ -38,10 +45,19 @@ pub(super) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis
 pub(super) struct Walk {
     pub(super) out: Analysis,
     /// The script that is being taken apart.
-    text: String,
+    pub(super) text: String,
     depth: usize,
     /// Parts whose output the current command reads.
     pub(super) pipe: Option<(usize, usize)>,
+    /// What a command without input and pipe reads. Of more than one it may be any.
+    pub(super) fed: Vec<Feed>,
+    pub(super) functions: Functions,
+    /// Functions whose bodies are walked with an input.
+    pub(super) calls: Vec<String>,
+    /// What is walked may be given an input that is not shown.
+    pub(super) handed: bool,
+    /// The current command reads the output of a substitution: `< <(list)`.
+    pub(super) substituted: bool,
     /// What is typed into it while it runs.
     pub(super) input: Option<Word>,
 }
@@ -66,14 +82,18 @@ impl Walk {
             return;
         };
         self.depth += 1;
-        let pipe = self.pipe.take();
-        let outer = std::mem::replace(&mut self.text, text.to_owned());
+        // A substitution reads what the command reads in whose words it stands.
+        let outer = self.enter(text);
         for list in &program.complete_commands {
             self.list(list);
         }
         self.text = outer;
-        self.pipe = pipe;
         self.depth -= 1;
+    }
+
+    /// Makes `text` the script that is taken apart, and hands the one before back.
+    pub(super) fn enter(&mut self, text: &str) -> String {
+        std::mem::replace(&mut self.text, text.to_owned())
     }
 
     pub(super) fn list(&mut self, list: &CompoundList) {
@@ -100,8 +120,7 @@ impl Walk {
         match command {
             Command::Simple(simple) => self.simple(simple),
             Command::Compound(compound, redirects) => {
-                self.compound(compound);
-                self.group_redirects(redirects.as_ref());
+                self.group(redirects.as_ref(), |walk| walk.compound(compound));
             }
             Command::Function(function) => {
                 self.out.set_loose("it defines a function");
@@ -109,20 +128,24 @@ impl Walk {
                     self.out.set_unclear("a function whose name is not a plain word");
                 }
                 let start = self.out.parts.len();
-                self.compound(&function.body.0);
-                self.group_redirects(function.body.1.as_ref());
+                // What it reads is only known where it is called.
+                let handed = std::mem::replace(&mut self.handed, true);
+                let body = &function.body;
+                self.reading(vec![], |walk| walk.group(body.1.as_ref(), |walk| walk.compound(&body.0)));
+                self.handed = handed;
+                let known = Rc::new((body.clone(), self.text.clone()));
+                self.functions.insert(function.fname.value.clone(), known);
                 let own = |p: &&Part| p.program() == function.fname.value;
                 let calls = self.out.parts.iter().skip(start).filter(own).count();
                 self.out.multiplies |= calls > 1 || (calls == 1 && self.out.raw.contains('&'));
             }
             Command::ExtendedTest(test, redirects) => {
-                self.test(&test.expr);
-                self.group_redirects(redirects.as_ref());
+                self.group(redirects.as_ref(), |walk| walk.test(&test.expr));
             }
         }
     }
 
-    fn compound(&mut self, compound: &CompoundCommand) {
+    pub(super) fn compound(&mut self, compound: &CompoundCommand) {
         match compound {
             CompoundCommand::Arithmetic(a) => {
                 self.arithmetic(&a.expr.value);
@@ -180,7 +203,9 @@ impl Walk {
             }
             CompoundCommand::Coprocess(c) => {
                 self.out.set_loose("a coprocess");
-                self.command(&c.body);
+                // It reads what later commands write.
+                let start = self.out.parts.len();
+                self.reading(vec![Feed::Pipe((start, start))], |walk| walk.command(&c.body));
             }
         }
     }
@@ -241,14 +266,6 @@ impl Walk {
 
     pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
         word::expand(raw).into_iter().map(|f| self.take(f)).collect()
-    }
-
-    fn group_redirects(&mut self, list: Option<&ast::RedirectList>) {
-        for redirect in list.into_iter().flat_map(|l| &l.0) {
-            let mut stdin = None;
-            let redirects = self.redirect(redirect, &mut stdin);
-            self.out.redirects.extend(redirects);
-        }
     }
 }
 

@@ -107,13 +107,22 @@ pub(crate) fn trees(part: &Part, analysis: &Analysis) -> Vec<Tree> {
                 folders.push(here());
             }
             folders.retain(|w| !w.text.is_empty() && !w.dynamic);
-            folders.into_iter().map(Tree::all).collect()
+            let compose = operands().next().is_some_and(|w| w.text == "compose");
+            let own = compose.then(|| Tree { names: Some(".env".into()), ..Tree::all(here()) });
+            folders.into_iter().map(Tree::all).chain(own).collect()
         }
         // `python -m http.server`, `php -S`, `ruby -run -e httpd`
         b if b.starts_with("python")
             && args.iter().any(|w| w.text == "http.server" || w.text == "-mhttp.server") =>
         {
             vec![Tree::all(here())]
+        }
+        // The environment of a project is read from its file.
+        b if b.starts_with("python") && args.iter().any(|w| w.text == "dotenv" || w.text == "-mdotenv") => {
+            vec![Tree { names: Some(".env".into()), ..Tree::all(here()) }]
+        }
+        "dotenv" | "docker-compose" | "podman-compose" => {
+            vec![Tree { names: Some(".env".into()), ..Tree::all(here()) }]
         }
         "php" if short("S") => vec![Tree::all(here())],
         "ruby" if args.iter().any(|w| w.text == "-run") => vec![Tree::all(here())],
@@ -188,6 +197,9 @@ fn git(args: &[Word]) -> Vec<Tree> {
                 || w.text.starts_with("--unified")
                 || w.text.starts_with("-L")
         }),
+        "cat-file" => rest.iter().any(|w| w.text.starts_with("--batch")),
+        // Of this repository, or of another that lies here.
+        "clone" => rest.iter().any(|w| !w.text.starts_with('-') && !w.text.contains(':')),
         _ => false,
     };
     // `add` and a list of stashes show nothing.
@@ -212,6 +224,8 @@ fn git(args: &[Word]) -> Vec<Tree> {
             | "fast-export"
             | "bundle"
             | "diff-tree"
+            | "cat-file"
+            | "clone"
     ) || matches!(sub, "diff" | "archive" | "diff-index" | "stash" | "grep")
         && rest.iter().take_while(|w| w.text != "--").any(|w| {
             !w.text.starts_with('-') && !matches!(w.text.as_str(), "HEAD" | "show") && sub != "grep"

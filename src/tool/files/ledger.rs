@@ -44,6 +44,12 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
     if known.as_ref().is_some_and(|k| k.hash == hash) {
         return Ok(());
     }
+    // What may not be read is not shown by a refusal either, and not written over unseen.
+    if let Some(rule) = cx.workspace.unreadable(path) {
+        return tell(format!(
+            "{name} exists, and the rule {rule} forbids reading it, so it is not written over; nothing was changed."
+        ));
+    }
     note(&cx.workspace, path, bytes);
     // Latin-1 has a character for every byte: what is no text must not be shown as one.
     let binary = crate::text::is_binary(&bytes[..bytes.len().min(8192)]);

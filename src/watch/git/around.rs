@@ -41,6 +41,23 @@ impl Surroundings for Around {
         look.at(folder, 0)
     }
 
+    fn planted(&self, folder: &Path, program: &Path) -> Option<String> {
+        let folder = folder.canonicalize().ok()?;
+        if let Some(bare) = bare(&folder) {
+            return Some(format!("{} looks like a repository inside of another", bare.display()));
+        }
+        let repository = Repository::find(&folder)?;
+        let env = self.env.now();
+        let look = Look { env: &env, program, until: Instant::now() + LIMIT, left: 0 };
+        // Where git cannot tell, it does not work here at all.
+        let list = ["config", "--list", "-z", "--show-scope", "--includes"];
+        let settings = parse(&look.call(&folder, &[], &list).ok()?).ok()?;
+        settings
+            .iter()
+            .filter(|s| s.repository)
+            .find_map(|s| leads::includes_project(&s.key, &s.value, &repository))
+    }
+
     fn tracked(&self, folder: &Path, program: &Path) -> Result<Vec<PathBuf>, String> {
         let env = self.env.now();
         let look = Look { env: &env, program, until: Instant::now() + LIMIT, left: 0 };
@@ -299,7 +316,7 @@ fn standard_lfs(key: &str, value: &str) -> bool {
 }
 
 /// Settings of Git LFS by which it runs other programs.
-fn lfs_runs(key: &str) -> bool {
+pub(crate) fn lfs_runs(key: &str) -> bool {
     let harmless =
         key == "lfs.repositoryformatversion" || key.ends_with(".access") || key.ends_with(".locksverify");
     (key.starts_with("lfs.") && !harmless) || key.starts_with("filter.lfs.")

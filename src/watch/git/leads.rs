@@ -113,3 +113,27 @@ pub(super) fn names_outside(key: &str, value: &str, repository: &Repository) -> 
         if includes { &[&repository.dir, &repository.common, &repository.work] } else { &[&repository.work] };
     bases.iter().map(|b| b.join(value)).any(|p| p.symlink_metadata().is_ok() && !stays(&p, repository))
 }
+
+/// Why a setting of the repository's own files makes git obey a file of the work tree.
+pub(super) fn includes_project(key: &str, value: &str, repository: &Repository) -> Option<String> {
+    let (section, last) = (key.split('.').next()?, key.rsplit('.').next()?);
+    if !matches!((section, last), ("include" | "includeif", "path")) {
+        return None;
+    }
+    let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_owned());
+    let (work, own) = (real(&repository.work), [real(&repository.dir), real(&repository.common)]);
+    // Relative to the file that includes it.
+    let bases = [&repository.dir, &repository.common];
+    let inside = |p: PathBuf| {
+        // What is not there yet can be written as well.
+        let p = match (p.parent(), p.file_name()) {
+            (Some(folder), Some(name)) if p.symlink_metadata().is_err() => real(folder).join(name),
+            _ => real(&p),
+        };
+        p.starts_with(&work) && !own.iter().any(|o| p.starts_with(o))
+    };
+    bases
+        .iter()
+        .any(|b| inside(b.join(value)))
+        .then(|| format!("{key} of git's configuration reads a file of the project"))
+}

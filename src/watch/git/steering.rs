@@ -60,7 +60,9 @@ fn runs(key: &str, value: &str) -> bool {
         | ("sequence", "editor")
         | ("merge", "driver")
         | ("gpg", "program" | "defaultkeycommand")
+        | ("gc", "recentobjectshook")
         | ("hook" | "credential", _) => true,
+        ("lfs", _) => around::lfs_runs(&key),
         ("pager", _) => value != "true",
         ("alias", _) => value.trim_start().starts_with('!'),
         _ => false,
@@ -92,6 +94,7 @@ mod tests {
         git(&work, &["config", "user.name", "x"]);
         git(&work, &["config", "core.fsmonitor", "true"]);
         git(&work, &["config", "alias.st", "status -s"]);
+        git(&work, &["config", "lfs.https://example.org/x.access", "basic"]);
         // The person's own settings are the person's own.
         std::fs::write(
             home.join(".gitconfig"),
@@ -105,6 +108,8 @@ mod tests {
             ("filter.evil.clean", "touch x"),
             ("diff.evil.textconv", "touch x"),
             ("alias.st", "!touch x"),
+            ("lfs.customtransfer.x.path", "touch"),
+            ("gc.recentObjectsHook", "touch x"),
         ] {
             git(&work, &["config", key, value]);
         }
@@ -119,6 +124,8 @@ mod tests {
             "diff.evil.textconv",
             "diff.external",
             "filter.evil.clean",
+            "gc.recentobjectshook",
+            "lfs.customtransfer.x.path",
         ];
         assert_eq!(found, expected);
         // From a folder below, and with a hook.

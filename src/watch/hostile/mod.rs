@@ -111,8 +111,24 @@ impl World {
             .collect()
     }
 
+    /// Whether a rule lets the command run as it is written.
+    fn ruled(&self, command: &str) -> bool {
+        matches!(self.verdict(command), Verdict::Allow { unasked: None, .. })
+    }
+
     /// The variables with which the command runs unasked; `None`: it asks.
     fn judge(&self, command: &str) -> Option<Vec<(String, String)>> {
+        match self.verdict(command) {
+            Verdict::Allow { rule, unasked } => match unasked {
+                Some(unasked) => Some(unasked.variables),
+                None => panic!("{command}: {rule}"),
+            },
+            Verdict::Ask { .. } => None,
+            Verdict::Deny { reason, .. } => panic!("{command}: {reason}"),
+        }
+    }
+
+    fn verdict(&self, command: &str) -> Verdict {
         let cx = &self.bench.cx;
         let shell = tiller_tool::shell::Terminal.shell(cx);
         let folder = self.bench.root.display().to_string();
@@ -126,14 +142,7 @@ impl World {
             access: &access,
             raw: "",
         };
-        match decide_in(&self.policy, &request, shell.as_ref()) {
-            Verdict::Allow { rule, unasked } => match unasked {
-                Some(unasked) => Some(unasked.variables),
-                None => panic!("{command}: {rule}"),
-            },
-            Verdict::Ask { .. } => None,
-            Verdict::Deny { reason, .. } => panic!("{command}: {reason}"),
-        }
+        decide_in(&self.policy, &request, shell.as_ref())
     }
 }
 
@@ -236,6 +245,58 @@ async fn x15_nothing_runs_unasked_in_hostile_repositories() {
         some.len()
     );
     assert!(ran > HOSTILE.len() * 4, "{ran} ran, {asked} asked");
+}
+
+/// A rule of the person's for git is about the person's repository, not about one that an agent wrote into the folder.
+#[tokio::test]
+async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
+    use tiller_permit::{Effect, Rule, Source};
+    let hostile = |name| HOSTILE.iter().find(|h| h.name == name).unwrap();
+    let include = Hostile {
+        name: "an include among the files",
+        setup: "git config include.path ../tools.conf; printf '[core]\n\tfsmonitor = \"%s\"\n' \"$EVIL\" >tools.conf",
+        shown_by: "git status",
+        needs: "git",
+        path: "",
+    };
+    for (hostile, commands) in [
+        (
+            hostile("repository without a work tree in a folder"),
+            &[
+                "git -C sub status",
+                "cd sub && git status",
+                "git --git-dir=sub status",
+                "git --git-dir sub diff",
+                "(cd sub; git add x)",
+                "env -C sub git status",
+                "git -C src -C ../sub commit -m x",
+            ][..],
+        ),
+        (
+            hostile("repository without a work tree around"),
+            &["git status", "git add .", "cd src && git status"][..],
+        ),
+        (&include, &["git status", "git commit -m x", "git -C src status"][..]),
+    ] {
+        let mut world = World::new(hostile);
+        let said = world.run(hostile.shown_by, Vec::new()).await;
+        assert!(world.fired(&said), "{}: {said}", hostile.name);
+        for rule in ["terminal(git *)", "terminal(git status*)", "terminal(git status)"] {
+            world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, rule).unwrap());
+        }
+        for command in commands {
+            // What only looks may run with variables that put what is configured out of action, never by the rule.
+            assert!(!world.ruled(command), "{}: {command}", hostile.name);
+        }
+        let _ = world.bench.cx.state.shells.shutdown().await;
+    }
+    // In the person's own repository the rules hold.
+    let calm = Hostile { name: "calm", setup: "", shown_by: "", needs: "", path: "" };
+    let mut world = World::new(&calm);
+    world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git *)").unwrap());
+    for command in ["git commit -m x", "git -C src add a.rs", "git --git-dir=.git fetch"] {
+        assert!(world.ruled(command), "{command}");
+    }
 }
 
 #[tokio::test]
