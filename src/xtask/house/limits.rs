@@ -44,7 +44,7 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
     ("src/tui/panel/conversation/mod.rs", "ConversationPanel", 17),
     ("src/tui/panel/mod.rs", "Panel", 39),
-    ("src/tui/plain/mod.rs", "Plain", 23),
+    ("src/tui/plain/mod.rs", "Plain", 24),
     ("src/tui/text/markdown/render.rs", "Render", 17),
     ("src/watch/workspace/worker.rs", "Worker", 18),
 ];
@@ -55,7 +55,7 @@ const FOLDERS: &[(&str, usize)] = &[
     ("src/engine/context", 18),
     ("src/engine/crew", 32),
     ("src/external/pty", 17),
-    ("src/permit/shell", 17),
+    ("src/permit/shell", 18),
     ("src/protocol", 32),
     ("src/tool/crew", 20),
     ("src/tool/files", 25),
