@@ -3,7 +3,7 @@
 //! An import is a path that begins with `crate::`, `super::` or `self::`, in a `use` or anywhere in the code. It counts
 //! for the file of the longest module path that it begins with. A name that a `mod.rs` passes on counts for that `mod.rs`.
 //! A file's own child modules and its parent count as well, when they are named by such a path. Not seen: paths that begin
-//! with the name of a child module, and paths inside macro calls.
+//! with the name of a child module, and paths inside macro calls. The path of a visibility, `pub(super)`, imports nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,6 +85,9 @@ impl<'ast> Visit<'ast> for Paths {
             visit::visit_item_impl(self, item);
         }
     }
+
+    /// `pub(super)` names the module that may see the item; nothing is taken from it.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         self.found.push(path.segments.iter().map(|s| s.ident.to_string()).collect());
@@ -198,6 +201,12 @@ mod tests {
         assert_eq!(largest(&circle), ["a", "b", "c"]);
         let chain = room(&[("a", "use crate::b::B;"), ("b", "use crate::c::C;"), ("c", "")]);
         assert!(largest(&chain).is_empty());
+    }
+
+    #[test]
+    fn a_visibility_makes_no_circle() {
+        let room = room(&[("a", "use crate::a::b::B;"), ("a/b", "pub(super) struct B;")]);
+        assert!(largest(&room).is_empty());
     }
 
     #[test]
