@@ -10,9 +10,9 @@ use tiller_protocol::command::{AskCommand, ReviewCommand, SessionCommand, TurnCo
 use tiller_protocol::{AskReply, CommandBody, Profile};
 
 use super::*;
-use crate::app::Owner;
 use crate::app::effect::Effect;
 use crate::app::msg::Msg;
+use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
 use crate::dialog::{OPENERS, SAMPLES};
