@@ -12,7 +12,7 @@ use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_provider::Providers;
 use tiller_provider::registry::{Entered, Found, Local, entered};
-use tiller_tui::app::effect::FoundKey;
+use tiller_tui::model::kinds::FoundKey;
 
 use crate::app::Setup;
 use crate::app::setup::Env;

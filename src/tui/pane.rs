@@ -2,24 +2,11 @@
 
 use tiller_protocol::AgentId;
 
-use crate::app::{App, Owner};
+use crate::app::App;
+use crate::app::state::Owner;
+use crate::panel::seen::Seen;
 use crate::panel::{Panel, View, terminal};
 use crate::view::layout::Zoom;
-
-/// What the terminal's panel was told last.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// It is on the screen.
-    pub shown: bool,
-    /// Keys come to it.
-    pub focus: bool,
-    /// A dialog lies on the screen, and may take room for a moment.
-    pub covered: bool,
-    /// The person's window has lost the focus.
-    pub away: bool,
-    /// Whose it is.
-    pub agent: Option<AgentId>,
-}
 
 impl App {
     /// Shows an agent's terminal.

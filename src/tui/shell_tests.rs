@@ -6,9 +6,9 @@ use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
 
-use crate::app::action::Action;
 use crate::app::task::Task;
 use crate::dialog;
+use crate::keymap::action::Action;
 use crate::panel::View;
 use crate::testing::Robot;
 
@@ -280,7 +280,7 @@ fn the_footer_tells_the_truth() {
             for (key, action) in told {
                 let mut r = make();
                 r.app.keys.log.clear();
-                if action == crate::app::action::LEADER {
+                if action == crate::keymap::action::LEADER {
                     r.run(&key);
                     assert_eq!(r.app.keys.pending.len(), 1, "{preset} {name}: {key}");
                     continue;

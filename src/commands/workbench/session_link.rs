@@ -13,7 +13,7 @@ use tiller_protocol::{
 };
 use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
-use tiller_tui::app::effect::AgentKind;
+use tiller_tui::model::kinds::AgentKind;
 
 use crate::app::screen::folder;
 use crate::app::settings::Shared;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use tiller_protocol::{AskId, Message};
 
+use crate::app::App;
 use crate::app::effect::Effect;
-use crate::app::{App, Layer, Owner};
+use crate::app::state::{Layer, Owner};
 use crate::dialog;
-use crate::panel::composer::Recall;
+use crate::panel::compose::Recall;
 use crate::panel::{Panel, View};
 
 /// No question opens by itself within this time after a typed character.

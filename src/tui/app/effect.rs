@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crossterm::event::KeyEvent;
 use tiller_protocol::{AgentId, CommandBody, ModelRef, Notice};
 
-use crate::app::action::Action;
+use crate::keymap::action::Action;
 use crate::panel::{Panel, View};
 
 /// Work for another thread; its result is delivered to the panel that asked.
@@ -135,23 +135,6 @@ pub struct Connected {
     pub said: String,
     /// What can be chosen there; empty: a model is chosen already.
     pub models: Vec<ModelRef>,
-}
-
-/// A key that is in the environment, by the name of its variable. Its value is not here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundKey {
-    pub variable: String,
-    pub provider: String,
-    /// The provider is ready, and begins with this model; `None`: it needs the person's yes first.
-    pub model: Option<ModelRef>,
-}
-
-/// A kind of agent that can be started by hand, by its definition.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentKind {
-    pub name: String,
-    /// When to use it, in a line.
-    pub about: String,
 }
 
 /// Names who waits for a reply or a job. Each panel chooses its own numbers; the shell keeps those of

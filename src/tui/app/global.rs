@@ -3,12 +3,13 @@
 use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
 
-use crate::app::action::{Action, ActionSpec};
+use crate::app::App;
 use crate::app::effect::{Effect, External};
+use crate::app::state::Owner;
 use crate::app::task::Task;
-use crate::app::{App, Owner};
 use crate::dialog::confirm::Confirm;
 use crate::input::ladder::{self, Break, Rung, Standing};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::{Panel, Reply, View};

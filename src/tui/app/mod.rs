@@ -13,101 +13,29 @@ pub(crate) mod queued_prompt;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod saver;
+pub mod state;
 pub mod task;
 pub mod ui;
 pub(crate) mod withheld;
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 use tiller_config::schema;
-use tiller_protocol::{AskId, Clock, Event, EventBody};
+use tiller_protocol::{Clock, Event, EventBody};
 
-use crate::app::action::Action;
 use crate::app::msg::Msg;
-use crate::app::route::Router;
+use crate::app::state::{Around, Asking, Keys, Layer, Owner, Router, Screen, Stage, Stale, is_words};
 use crate::app::task::Task;
-use crate::keymap::{Chord, Keymap, scope};
+use crate::keymap::action::Action;
+use crate::keymap::{Keymap, scope};
 use crate::model::Model;
 use crate::panel::{self, Panel, Reply, View};
 use crate::theme::Themes;
-use crate::view::agent_view::Stage;
-use crate::view::layout::{Areas, Zoom};
-use crate::view::stale::{Around, Stale, is_words};
+use crate::view::layout::Zoom;
 use crate::view::toast::Toasts;
-
-/// Who asked for something, and so gets the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Owner {
-    View(View),
-    Layer(u64),
-    Shell,
-}
-
-/// A dialog on the stack.
-pub(crate) struct Layer {
-    pub(crate) id: u64,
-    pub(crate) panel: Box<dyn Panel>,
-    /// Since when it has been in sight: until then nothing is decided in it.
-    pub(crate) deaf: crate::dialog::deaf::Deaf,
-}
-
-/// What is shown where.
-pub(crate) struct Screen {
-    pub(crate) focus: View,
-    /// The view in the main part.
-    pub(crate) main: View,
-    pub(crate) zoom: Zoom,
-    pub(crate) rail: bool,
-    /// The rail takes half of the screen.
-    pub(crate) half: bool,
-    pub(crate) size: Rect,
-    /// As drawn last; for the mouse and for moving the focus by direction.
-    pub(crate) areas: Option<Areas>,
-    /// What a click on each row of the strip does.
-    pub(crate) strip: Vec<Option<&'static str>>,
-    /// Where each layer was drawn last.
-    pub(crate) boxes: Vec<Rect>,
-    /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
-    pub(crate) grab: Option<(Owner, Rect)>,
-}
-
-/// The keyboard's state.
-pub(crate) struct Keys {
-    pub(crate) map: Arc<Keymap>,
-    /// Keys of an unfinished sequence, and since when.
-    pub(crate) pending: Vec<Chord>,
-    pub(crate) since: Duration,
-    /// Show the which-key box without waiting.
-    pub(crate) which: bool,
-    /// Everything that was asked for, for the tests of footer and keys.
-    #[cfg(test)]
-    pub(crate) log: Vec<Action>,
-    /// Rows of the palette that were chosen, the last one first.
-    pub(crate) recent: Vec<String>,
-    /// For "repeat".
-    pub(crate) last: Option<Action>,
-    /// When Escape, Ctrl-C and any text key were pressed last.
-    pub(crate) escape: Option<Duration>,
-    pub(crate) breaks: Option<Duration>,
-    pub(crate) typed: Option<Duration>,
-}
-
-/// Questions that the person has put aside, and which of them waits to be shown.
-#[derive(Default)]
-pub(crate) struct Asking {
-    pub(crate) aside: HashSet<AskId>,
-    /// Their dialogs, with what was begun in them.
-    pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
-    pub(crate) deadlines: crate::app::deadline::Deadlines,
-    /// The set-up is to be offered once.
-    pub(crate) first_run: bool,
-    /// A message that waits for a model.
-    pub(crate) held: crate::app::queued_prompt::Held,
-}
 
 /// The face's state.
 pub struct App {
@@ -122,8 +50,8 @@ pub struct App {
     pub(crate) router: Router,
     pub(crate) stage: Stage,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) told: crate::terminal::outside::Outside,
-    pub(crate) status: crate::view::statusline::StatusLine,
+    pub(crate) told: crate::app::state::Outside,
+    pub(crate) status: crate::app::state::StatusLine,
     clock: Arc<dyn Clock>,
     /// Something changed since the last frame.
     pub(crate) dirty: bool,
@@ -156,7 +84,7 @@ impl App {
                 boxes: Vec::new(),
                 grab: None,
             },
-            views: View::ALL.into_iter().map(|v| (v, panel::make(v))).collect(),
+            views: View::ALL.into_iter().map(|v| (v, panel::views::make(v))).collect(),
             layers: Vec::new(),
             keys: Keys {
                 map,
@@ -177,8 +105,8 @@ impl App {
             router: Router::default(),
             stage: Stage::default(),
             tasks: Vec::new(),
-            told: crate::terminal::outside::Outside::default(),
-            status: crate::view::statusline::StatusLine::default(),
+            told: crate::app::state::Outside::default(),
+            status: crate::app::state::StatusLine::default(),
             clock,
             dirty: true,
             stale: Stale::All,

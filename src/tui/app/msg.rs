@@ -3,7 +3,8 @@
 use crossterm::event::{KeyEvent, MouseEvent};
 use tiller_protocol::{Event, Notice};
 
-use crate::app::effect::{AgentKind, Token};
+use crate::app::effect::Token;
+use crate::model::kinds::AgentKind;
 
 /// One message to the loop.
 pub enum Msg {

@@ -7,24 +7,14 @@ use tiller_protocol::{
     AgentId, CommandBody, CommandId, Event, EventBody, Message, ModelRef, Notice, NoticeKind, SessionId,
 };
 
-use crate::app::action::Action;
+use crate::app::App;
 use crate::app::effect::Token;
+use crate::app::state::Owner;
 use crate::app::task::Task;
-use crate::app::{App, Owner};
 use crate::dialog::first_run::AskedFor;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::{Panel, Reply, View};
-
-/// What waits for a model.
-#[derive(Default)]
-pub(crate) struct Held {
-    /// The composer's text goes out when a model is chosen.
-    waits: bool,
-    /// A message on its way to an engine that had not answered yet.
-    early: Option<CommandId>,
-    /// The model that is in use next (this one, if one is named) is kept for later sessions.
-    keep: Option<Option<ModelRef>>,
-}
 
 const COMPOSER: Owner = Owner::View(View::Composer);
 

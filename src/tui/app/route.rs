@@ -1,62 +1,23 @@
 //! Carries effects out, and brings answers back to those who asked.
 
 use std::any::Any;
-use std::collections::HashMap;
 
 use tiller_protocol::command::{Query, QueueCommand, SessionCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SendMode,
-    SessionId,
+    AgentId, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, SendMode, SessionId,
 };
 
+use crate::app::App;
 use crate::app::effect::{Effect, Token, Visit};
+use crate::app::state::{Asked, Layer, Owner, Stale, Then};
 use crate::app::task::Task;
-use crate::app::{App, Layer, Owner};
 use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
-use crate::view::stale::Stale;
 
 /// Rows of the palette that are remembered.
 const RECENT: usize = 8;
-
-/// Who waits for what.
-#[derive(Default)]
-pub(crate) struct Router {
-    next: u64,
-    asked: HashMap<CommandId, Asked>,
-    jobs: HashMap<Token, (Owner, Token)>,
-    /// Whole states that are on their way, by whose they are.
-    snapshots: HashMap<AgentId, CommandId>,
-    /// The session where something is to be done as soon as it is open.
-    then: Option<(SessionId, CommandId, Then)>,
-}
-
-/// Who asked, and which agent was on the screen then.
-#[derive(Clone)]
-struct Asked {
-    owner: Owner,
-    token: Token,
-    screen: AgentId,
-}
-
-/// What is done in a session that was opened.
-#[derive(Clone, Copy)]
-enum Then {
-    /// Go on from here on another branch; `None`: from its end.
-    Branch(Option<EntryId>),
-    Show(EntryId),
-    /// Ask what is to go back to it.
-    Restore(EntryId),
-}
-
-impl Router {
-    pub(crate) fn fresh(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-}
 
 impl App {
     pub(crate) fn effects(&mut self, from: Owner, list: Vec<Effect>) {
@@ -323,7 +284,7 @@ impl App {
     }
 
     /// Why an action cannot be done now; the panel that owns the action says so.
-    pub(crate) fn disabled(&self, action: crate::app::action::Action) -> Option<String> {
+    pub(crate) fn disabled(&self, action: crate::keymap::action::Action) -> Option<String> {
         crate::app::global::disabled(self, action)
             .or_else(|| self.views.iter().find_map(|(_, p)| p.disabled(action, &self.model)))
     }

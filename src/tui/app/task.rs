@@ -1,7 +1,7 @@
 //! What the screen asks of the loop that runs it.
 
-use crate::app::Owner;
 use crate::app::effect::{External, Job, Token};
+use crate::app::state::Owner;
 
 /// What the loop has to do outside of the screen.
 pub enum Task {

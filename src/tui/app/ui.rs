@@ -56,10 +56,10 @@ pub struct UiOptions {
     pub settings: Option<Settings>,
     pub save_setting: Option<SaveSetting>,
     /// Runs the command of `ui.statusline`.
-    pub statusline: Option<crate::view::statusline::Runner>,
+    pub statusline: Option<crate::app::state::Runner>,
     pub connect: Option<SetUp>,
     /// Keys that the environment holds, to be offered by name.
-    pub found_keys: Vec<crate::app::effect::FoundKey>,
+    pub found_keys: Vec<crate::model::kinds::FoundKey>,
     /// Names of agent programs that were found on the path.
     pub found_agents: Vec<String>,
     /// No model was found: offer to set one up, once the engine has answered.
@@ -166,7 +166,7 @@ impl UiSender {
     }
 
     /// The kinds of agents that there are by now.
-    pub fn kinds(&self, kinds: Vec<crate::app::effect::AgentKind>) {
+    pub fn kinds(&self, kinds: Vec<crate::model::kinds::AgentKind>) {
         let _ = self.0.send(Msg::Kinds(kinds));
     }
 

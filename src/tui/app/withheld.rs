@@ -2,9 +2,9 @@
 //! away waits until the layer has been in sight for the deaf time, as with approvals; and the key that presses the
 //! button with the focus (Enter, Space) is never a yes. So a new dialog cannot forget either.
 
-use crate::app::App;
-use crate::app::action::{self, Action};
+use crate::app::{App, action};
 use crate::dialog::deaf::TYPED;
+use crate::keymap::action::Action;
 
 /// What layers do at once that grants something, ends something, or takes something away; beside what says yes by
 /// its nature ([`action::ActionSpec::yes`]).

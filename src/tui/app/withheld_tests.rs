@@ -15,9 +15,9 @@ use tiller_protocol::{
 };
 
 use super::*;
-use crate::app::Owner;
 use crate::app::effect::{Effect, External};
 use crate::app::msg::Msg;
+use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
 use crate::dialog::{OPENERS, SAMPLES};

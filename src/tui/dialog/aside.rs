@@ -8,9 +8,9 @@ use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::line::{Line, Look, Wrap};

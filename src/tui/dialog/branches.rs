@@ -8,8 +8,8 @@ use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind
 use super::picker::{self, Item, Outcome, Picker, Source};
 use super::restore::Restore;
 use super::sessions::ago;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
 

@@ -7,13 +7,13 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
-use super::confirm;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::wrap::wrap;
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
@@ -118,8 +118,7 @@ impl Panel for Compact {
             cx.key("compact.focus"),
             cx.key("global.escape")
         );
-        let rows: Vec<String> =
-            self.lines().iter().flat_map(|l| confirm::wrap(l, usize::from(inner.width))).collect();
+        let rows: Vec<String> = self.lines().iter().flat_map(|l| wrap(l, usize::from(inner.width))).collect();
         for (i, row) in rows.iter().take(usize::from(inner.height.saturating_sub(2))).enumerate() {
             draw::text(
                 buf,

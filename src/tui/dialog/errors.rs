@@ -4,8 +4,8 @@ use tiller_protocol::{Notice, Time};
 
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
 
@@ -32,7 +32,7 @@ fn whole(n: &Notice) -> String {
         text.push_str("\n\n");
         text.push_str(d);
     }
-    super::confirm::wrap(&text, 60).join("\n")
+    crate::widget::wrap::wrap(&text, 60).join("\n")
 }
 
 impl Log {

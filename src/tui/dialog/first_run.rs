@@ -17,12 +17,12 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Connect, Connected, Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::composer::Recall;
+use crate::panel::compose::Recall;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::widget::edit::Edit;

@@ -5,13 +5,13 @@ use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{FirstRun, Step};
-use crate::dialog::confirm;
 use crate::model::Model;
 use crate::panel::DrawCx;
 use crate::panel::rows::Rows;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
+use crate::widget::wrap::wrap;
 use crate::widget::{draw, input};
 
 impl FirstRun {
@@ -34,7 +34,7 @@ impl FirstRun {
 
     /// Rows of the words, and of what was said.
     fn heights(&self, columns: u16) -> (u16, u16) {
-        let lines = |text: &str| confirm::wrap(text, usize::from(columns)).len() as u16;
+        let lines = |text: &str| wrap(text, usize::from(columns)).len() as u16;
         (lines(&self.words()), self.said.as_deref().map_or(1, lines).clamp(1, 4))
     }
 
@@ -54,7 +54,7 @@ impl FirstRun {
 
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let [words, list, said] = self.parts(area);
-        for (n, row) in confirm::wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
+        for (n, row) in wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
             let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
             draw::text(buf, spot, row, cx.theme.style(Role::Strong));
         }
@@ -66,7 +66,7 @@ impl FirstRun {
             self.rows.draw(cx, list, buf);
         }
         let why = self.said.as_deref().unwrap_or("");
-        for (n, row) in confirm::wrap(why, usize::from(said.width)).iter().enumerate() {
+        for (n, row) in wrap(why, usize::from(said.width)).iter().enumerate() {
             let spot = Rect { y: said.y + n as u16, height: u16::from((n as u16) < said.height), ..said };
             draw::text(buf, spot, row, cx.theme.style(Role::Error));
         }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::app::effect::FoundKey;
 use crate::app::msg::Msg;
 use crate::app::task::Task;
+use crate::model::kinds::FoundKey;
 use crate::testing::Robot;
 
 fn opened() -> Robot {

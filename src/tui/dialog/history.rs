@@ -6,8 +6,8 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
 

@@ -11,9 +11,9 @@ use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice
 
 use super::words;
 use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::text::{clean, shorten_end, width};

@@ -7,7 +7,7 @@
 use tiller_protocol::{Ask, AskId};
 
 use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Panel;
 
@@ -75,7 +75,7 @@ pub const OPENERS: &[Opener] = &[
         Ok(Box::new(review::Review::dialog()))
     }),
     opens("queue.open", "queue", "Reorder, edit or remove waiting messages", |app| {
-        let none = crate::panel::composer::waiting(&app.model).next().is_none();
+        let none = app.model.waiting().next().is_none();
         if none { Err("No message is waiting".into()) } else { Ok(Box::new(queue::Queue::default())) }
     }),
     opens("setup.open", "setup", "Set up a model: a key, a server or the demo", |_| {
@@ -117,7 +117,9 @@ pub const OPENERS: &[Opener] = &[
     opens("spawn.open", "start an agent", "Start an agent in the background", |_| {
         Ok(Box::new(crate::panel::agents::spawn()))
     }),
-    opens("workflows.open", "workflows", "Show running workflows, or start one", |app| Ok(flow::open(app))),
+    opens("workflows.open", "workflows", "Show running workflows, or start one", |app| {
+        Ok(flow::open(&app.model))
+    }),
     opens("compact.open", "compact", "Compact the conversation to free context", |app| {
         if app.model.running {
             Err("A turn is running; stop it first".into())

@@ -8,9 +8,9 @@ use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
 use super::picker::{Item, Picker, Source};
 use super::settings;
-use crate::app::App;
-use crate::app::action::{self, Action};
 use crate::app::effect::{Effect, Token};
+use crate::app::{App, action};
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::View;
 use crate::slash::{self, SlashCommand};

@@ -5,8 +5,8 @@ use std::any::Any;
 use tiller_protocol::{CommandBody, Event};
 
 use super::ACTIONS;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
 

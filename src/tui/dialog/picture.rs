@@ -10,8 +10,8 @@ use image::RgbaImage;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;

@@ -10,12 +10,12 @@ use tiller_protocol::{
     CommandBody, Event, EventBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::composer::{Recall, waiting};
+use crate::panel::compose::Recall;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -78,7 +78,7 @@ fn line(n: usize, q: &Queued) -> Line {
 }
 
 fn lines(model: &Model) -> Vec<Line> {
-    waiting(model).enumerate().map(|(n, q)| line(n, q)).collect()
+    model.waiting().enumerate().map(|(n, q)| line(n, q)).collect()
 }
 
 fn waits(q: &Queued) -> bool {
@@ -103,12 +103,12 @@ fn send(command: QueueCommand) -> Reply {
 impl Queue {
     fn current<'a>(&self, model: &'a Model) -> Option<&'a Queued> {
         let id = self.chosen?;
-        waiting(model).find(|q| q.id == id)
+        model.waiting().find(|q| q.id == id)
     }
 
     /// The chosen message stays chosen wherever it goes; when it has gone out, its neighbour is chosen.
     fn follow(&mut self, model: &Model) {
-        self.ids = waiting(model).map(|q| q.id).collect();
+        self.ids = model.waiting().map(|q| q.id).collect();
         match self.chosen.and_then(|id| self.ids.iter().position(|i| *i == id)) {
             Some(at) => self.rows.chosen = at,
             None => self.rows.chosen = self.rows.chosen.min(self.ids.len().saturating_sub(1)),
@@ -182,7 +182,7 @@ impl Panel for Queue {
     }
 
     fn title(&self, model: &Model) -> String {
-        format!("Queue {}", waiting(model).count())
+        format!("Queue {}", model.waiting().count())
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -287,13 +287,13 @@ impl Panel for Queue {
                 false => said.hint("Your text is the newest entry of the composer's history"),
             };
             all.push(Effect::Toast(said));
-            if waiting(model).next().is_none() {
+            if model.waiting().next().is_none() {
                 all.push(Effect::Pop);
             }
             return Reply::Done(all);
         }
         // Nothing waits any more: nothing is left to do here, unless words are being written.
-        if waiting(model).next().is_none() && self.edit.is_none() && self.sent.is_none() {
+        if model.waiting().next().is_none() && self.edit.is_none() && self.sent.is_none() {
             return Reply::with(Effect::Pop);
         }
         Reply::Ignored
@@ -314,7 +314,7 @@ impl Panel for Queue {
             return vec![Hint::as_("queue.send", "keep"), Hint::of("queue.newline")];
         }
         let mut all = vec![Hint::of("queue.edit"), Hint::of("queue.take")];
-        if waiting(model).count() > 1 {
+        if model.waiting().count() > 1 {
             all.extend([Hint::of("queue.up"), Hint::of("queue.down")]);
         }
         match self.current(model).map(|q| q.mode) {

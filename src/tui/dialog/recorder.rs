@@ -10,17 +10,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::{Notice, NoticeKind};
 
-use super::confirm::{self, wrap};
+use super::confirm;
 use super::deaf::Deaf;
 use super::picker::{Item, Picker, Source};
-use crate::app::App;
-use crate::app::action::{self, Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::app::{App, action};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::{self, Chord, Does, Keymap, scope, show};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::wrap::wrap;
 
 /// Keys of one sequence at most.
 const LONGEST: usize = 3;

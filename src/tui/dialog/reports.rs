@@ -7,11 +7,11 @@ use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
-use crate::view::header::short;
+use crate::view::words::short;
 
 /// What they can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] =

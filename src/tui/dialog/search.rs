@@ -9,8 +9,8 @@ use tiller_protocol::{
 
 use super::picker::{Item, Outcome, Picker, Source};
 use super::sessions::ago;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token, Visit};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Hint;
 

@@ -6,8 +6,8 @@ use tiller_config::schema;
 
 use super::picker::{ACTIONS, Item, Outcome, Picker, Source};
 use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 
 /// Name, what it means, and the values that choosing goes through; none: a dialog of its own.

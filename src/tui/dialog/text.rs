@@ -4,10 +4,10 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
 use crate::cell;
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::find::Find;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};

@@ -8,9 +8,9 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, External, Token};
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::ToolCell;
 use crate::panel::conversation::{ConversationPanel, private_file, search};

@@ -7,12 +7,12 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Event, EventBody, Message};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::composer::Recall;
+use crate::panel::compose::Recall;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::theme::Role;
 use crate::widget::edit::Edit;

@@ -4,9 +4,10 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use tiller_protocol::{Notice, NoticeKind};
 
-use crate::app::action::Action;
+use crate::app::App;
 use crate::app::effect::Effect;
-use crate::app::{App, Owner};
+use crate::app::state::Owner;
+use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, scope, show};
 use crate::panel::{Panel, Reply, View};
 
@@ -125,7 +126,7 @@ impl App {
     /// In place of what was said of the key before.
     fn say_of_keys(&mut self, text: String) {
         self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
-        self.stale = crate::view::stale::Stale::All;
+        self.stale = crate::app::state::Stale::All;
     }
 
     /// A panel took a key: with no effects it has changed nothing but itself.

@@ -5,8 +5,9 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use ratatui::layout::{Position, Rect};
 
-use crate::app::action::Action;
-use crate::app::{App, Owner};
+use crate::app::App;
+use crate::app::state::Owner;
+use crate::keymap::action::Action;
 use crate::panel::{Reply, View};
 
 /// A click so soon after the window got the focus is the click that gave it.

@@ -11,7 +11,8 @@ use toml::de::{DeTable, DeValue};
 use super::chord::{Chord, parse_sequence, written};
 use super::scope;
 use super::table::{Binding, Does, Keymap};
-use crate::app::action::{self, Action};
+use crate::app::action;
+use crate::keymap::action::Action;
 use crate::mistakes::{self, Mistakes};
 
 /// The presets that come with the program.

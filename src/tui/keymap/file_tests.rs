@@ -1,4 +1,5 @@
 use super::*;
+use crate::keymap::action::LEADER;
 use crate::keymap::{Lookup, scope};
 
 fn overlay(text: &str) -> Result<Keymap, KeyError> {
@@ -22,7 +23,7 @@ fn every_preset_loads() {
 fn every_palette_action_has_a_key_or_is_only_in_the_palette() {
     let map = preset("default").unwrap();
     let without: Vec<&str> = action::all()
-        .filter(|(_, s)| !s.palette && map.anywhere(s.action).is_none() && s.action != action::LEADER)
+        .filter(|(_, s)| !s.palette && map.anywhere(s.action).is_none() && s.action != LEADER)
         .map(|(_, s)| s.action.0)
         .collect();
     assert!(without.is_empty(), "neither key nor palette: {without:?}");
@@ -80,7 +81,7 @@ fn the_overlay_may_choose_preset_and_leader() {
     let map = overlay("preset = \"emacs\"\nleader = \"ctrl-q\"\n").unwrap();
     assert_eq!(map.preset, "emacs");
     assert_eq!(map.lookup(&["global"], &keys("ctrl-q q")), Lookup::Actions(vec![Action("global.quit")]));
-    assert_eq!(map.describe(action::LEADER, &["global"]).as_deref(), Some("Ctrl-Q"));
+    assert_eq!(map.describe(LEADER, &["global"]).as_deref(), Some("Ctrl-Q"));
 }
 
 #[test]

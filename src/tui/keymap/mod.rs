@@ -1,6 +1,7 @@
 //! Keys to actions. A preset file, then the person's overlay; everything else (footer, help, palette,
 //! which-key, `tiller keys`) is read from the map that results, so that it cannot lie.
 
+pub mod action;
 pub mod chord;
 mod file;
 pub mod scope;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::chord::{Chord, show};
 use super::scope;
-use crate::app::action::{self, Action};
+use crate::app::action;
+use crate::keymap::action::{Action, LEADER};
 
 /// What a binding does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ impl Keymap {
     /// The key that does `action` here, as text; `None` when there is none. The first one of the file
     /// that no inner section covers.
     pub fn describe(&self, action: Action, scopes: &[&str]) -> Option<String> {
-        if action == action::LEADER {
+        if action == LEADER {
             return Some(self.leader.shown());
         }
         self.keys_of(action, scopes).map(show)

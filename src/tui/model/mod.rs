@@ -1,6 +1,8 @@
 //! What the engine has said so far, one file per concern. Changed in `apply` only.
 
 pub mod conversation;
+pub mod kinds;
+pub mod remarks;
 mod talk;
 pub mod tour;
 
@@ -13,7 +15,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
     AgentId, Ask, AskId, BranchName, Cost, EffortView, Event, EventBody, FileChange, GoalView, ModelRef,
-    Notice, Profile, Queued, SessionSummary, Time, TodoItem, Usage, WorkflowView,
+    Notice, Profile, Queued, QueuedState, SessionSummary, Time, TodoItem, Usage, WorkflowView,
 };
 
 pub use talk::Talk;
@@ -53,7 +55,7 @@ pub struct Model {
     /// Where files of the screen are kept.
     pub folders: Folders,
     /// Remarks of diff reviews that were not sent yet.
-    pub remarks: crate::dialog::review::RemarkBook,
+    pub remarks: remarks::RemarkBook,
     /// What the person's own status line says, cleaned; empty: nothing.
     pub status_line: String,
     /// The person's settings of the screen.
@@ -80,7 +82,7 @@ pub struct Model {
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
     /// Kinds of agents that can be started by hand.
-    pub kinds: Vec<crate::app::effect::AgentKind>,
+    pub kinds: Vec<crate::model::kinds::AgentKind>,
     /// The agent whose terminal is shown, or was last.
     pub pane: Option<AgentId>,
     /// How often programs in terminals had rung when the person looked last.
@@ -88,7 +90,7 @@ pub struct Model {
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
-    pub found_keys: Vec<crate::app::effect::FoundKey>,
+    pub found_keys: Vec<crate::model::kinds::FoundKey>,
 }
 
 /// The header's facts.
@@ -159,6 +161,11 @@ pub struct Retry {
 }
 
 impl Model {
+    /// Messages that have not gone out yet, next one first.
+    pub(crate) fn waiting(&self) -> impl DoubleEndedIterator<Item = &Queued> {
+        self.queue.iter().filter(|q| q.state != QueuedState::Delivered)
+    }
+
     /// Something runs that Escape stops: a turn, or the check of a goal.
     pub fn stoppable(&self) -> bool {
         let checks = |g: &GoalView| g.state == tiller_protocol::GoalState::Checking;

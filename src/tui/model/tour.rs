@@ -1,7 +1,7 @@
 //! The guided tour: which step is shown. It lies over nothing and takes no keys: a few lines tell what to
 //! try, and doing it goes on to the next step.
 
-use crate::app::action::Action;
+use crate::keymap::action::Action;
 /// One step: what to read, and the actions that take it further by themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TourStep {

@@ -8,14 +8,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::{AskId, Event, Message, Time};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Keymap;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::theme::Theme;
 
 pub mod agents;
+pub mod compose;
 pub mod composer;
 pub mod conversation;
 pub(crate) mod find;
@@ -23,66 +24,16 @@ pub(crate) mod find;
 mod find_tests;
 pub mod nothing;
 pub(crate) mod rows;
+pub mod seen;
 pub mod sessions;
 pub(crate) mod sides;
 pub mod terminal;
 pub mod todo;
+mod view;
+pub mod views;
 pub mod watch;
 
-/// Makes a panel.
-pub type Make = fn() -> Box<dyn Panel>;
-
-/// The panel of each view. One line each; a view without a line shows why it is empty.
-pub const VIEWS: &[(View, Make)] = &[
-    (View::Composer, || Box::new(composer::Composer::default())),
-    (View::Conversation, || Box::new(conversation::ConversationPanel::default())),
-    (View::Todo, || Box::new(todo::Todo::default())),
-    (View::Agents, || Box::new(agents::Agents::default())),
-    (View::Watch, || Box::new(watch::Watch::default())),
-    (View::Sessions, || Box::new(sessions::Tree::default())),
-    (View::Diff, || Box::new(crate::dialog::review::Review::view())),
-    (View::Terminals, || Box::new(terminal::Terminal::default())),
-];
-
-/// Makes the panel of `view`.
-pub fn make(view: View) -> Box<dyn Panel> {
-    VIEWS
-        .iter()
-        .find(|(v, _)| *v == view)
-        .map_or_else(|| Box::new(nothing::Nothing(view)) as Box<dyn Panel>, |(_, make)| make())
-}
-
-/// The views that Alt-1 to Alt-7 show, and the composer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum View {
-    Composer,
-    Conversation,
-    Todo,
-    Agents,
-    Watch,
-    Sessions,
-    Diff,
-    Terminals,
-}
-
-impl View {
-    /// The composer, then the seven views in the order of their digits.
-    pub const ALL: [Self; 8] = [
-        Self::Composer,
-        Self::Conversation,
-        Self::Todo,
-        Self::Agents,
-        Self::Watch,
-        Self::Sessions,
-        Self::Diff,
-        Self::Terminals,
-    ];
-
-    /// The digit of Alt-1 to Alt-7; 0 is the composer.
-    pub fn digit(self) -> usize {
-        Self::ALL.iter().position(|v| *v == self).unwrap_or(0)
-    }
-}
+pub use view::View;
 
 /// Where a layer lies. Whatever is asked for, the shell makes it fit: a box that is larger than the
 /// screen becomes the full screen, and must scroll inside.
@@ -273,7 +224,7 @@ pub trait Panel: Any {
 
     /// It came on the screen or went, keys come to it or not, a dialog lies on the screen or not: what it needs from
     /// the engine now. Only told to the view of terminals.
-    fn seen(&mut self, _now: &crate::pane::Seen, _model: &Model) -> Vec<Effect> {
+    fn seen(&mut self, _now: &crate::panel::seen::Seen, _model: &Model) -> Vec<Effect> {
         Vec::new()
     }
 

@@ -4,8 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::theme::Role;
 use crate::widget::draw;

@@ -8,10 +8,10 @@ use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoSt
 
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;

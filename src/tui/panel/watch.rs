@@ -12,10 +12,10 @@ use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Not
 
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_middle, width};

@@ -95,7 +95,7 @@ impl Plain {
                     TurnStatus::Limit => "A budget or limit was reached",
                     TurnStatus::Store => "Stopped: the session cannot be saved",
                 };
-                let money = crate::view::header::money;
+                let money = crate::view::words::money;
                 let cost = cost_usd.map_or_else(String::new, |c| format!(" Cost so far {}.", money(c)));
                 self.say(&format!("{word}.{cost}"));
                 if let Some(n) = error {
@@ -313,11 +313,11 @@ impl Plain {
                 for r in rows {
                     let cost = r
                         .cost
-                        .map_or_else(|| "price unknown".into(), |c| crate::view::header::money(c.usd()));
+                        .map_or_else(|| "price unknown".into(), |c| crate::view::words::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
-                    self.say(&format!("Total cost: {}.", crate::view::header::money(t.usd())));
+                    self.say(&format!("Total cost: {}.", crate::view::words::money(t.usd())));
                 }
             }
             ReplyEvent::ContextReply { report } => {

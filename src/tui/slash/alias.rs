@@ -1,8 +1,8 @@
 //! Commands that do just what a key does.
 
 use super::SlashCommand;
-use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 
 /// Name, help, and the action that it stands for.

@@ -4,8 +4,8 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::ContextCommand;
 
 use super::SlashCommand;
-use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 
 /// `/compact`

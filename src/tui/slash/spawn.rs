@@ -3,8 +3,8 @@
 use tiller_protocol::CommandBody;
 
 use super::SlashCommand;
-use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 
 /// `/spawn`

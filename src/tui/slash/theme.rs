@@ -1,8 +1,8 @@
 //! `/theme`.
 
 use super::SlashCommand;
-use crate::app::action::Action;
 use crate::app::effect::Effect;
+use crate::keymap::action::Action;
 use crate::model::Model;
 
 /// `/theme`

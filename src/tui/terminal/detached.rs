@@ -5,10 +5,10 @@ use std::time::Duration;
 use tiller_protocol::CommandBody;
 use tiller_protocol::command::SessionCommand;
 
-use crate::app::Owner;
 use crate::app::effect::Effect;
 use crate::app::msg::Msg;
 use crate::app::run::Loop;
+use crate::app::state::Owner;
 use crate::app::ui::{Exit, UiError, escape_wait};
 use crate::input::reader::HANGUP;
 use crate::output::Encoder;

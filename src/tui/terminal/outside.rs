@@ -8,37 +8,11 @@ use tiller_protocol::{Event, EventBody};
 
 use crate::app::App;
 use crate::app::task::Task;
-use crate::view::header::needs_you;
+use crate::view::words::needs_you;
 use crate::widget::draw;
 
 /// A turn that took longer than this is worth a notification.
 const LONG: Duration = Duration::from_secs(20);
-
-/// What was told last.
-#[derive(Default)]
-pub(crate) struct Outside {
-    title: String,
-    turn: Option<Duration>,
-    stop: Option<Duration>,
-    /// The terminal of a program.
-    pub(crate) pane: crate::pane::Seen,
-    /// Notices that the person has seen in the error log.
-    pub(crate) seen: usize,
-}
-
-impl Outside {
-    /// Another terminal: it was told nothing yet.
-    pub(crate) fn forget(&mut self) {
-        self.title.clear();
-    }
-
-    /// Notes that "stop" was pressed; true when it was within two seconds of the last time.
-    pub(crate) fn stopped(&mut self, now: Duration) -> bool {
-        let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2));
-        self.stop = Some(now);
-        hard
-    }
-}
 
 impl App {
     /// The title, when it has changed.

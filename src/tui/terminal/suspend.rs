@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tiller_protocol::{Notice, NoticeKind, Origin};
 
-use crate::app::Owner;
 use crate::app::effect::External;
 use crate::app::msg::Msg;
 use crate::app::run::Loop;
+use crate::app::state::Owner;
 use crate::app::ui::{Exit, UiError};
 use crate::cell::plain::plain_lines;
 use crate::input::reader::Reader;

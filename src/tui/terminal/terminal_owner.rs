@@ -125,7 +125,7 @@ impl Facts {
             title: summary.map(|s| s.title.clone()).unwrap_or_default(),
             turn: m.main_runs(),
             agents: m.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
-            waiting: crate::view::header::needs_you(m),
+            waiting: crate::view::words::needs_you(m),
             processes: m.processes.iter().filter(|p| Process::lives(p)).count(),
             goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
             lines: 0,

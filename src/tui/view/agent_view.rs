@@ -2,51 +2,27 @@
 //! place; the main one's panels are put by as they are, so that going back shows them at once. Each agent keeps
 //! its draft.
 
-use std::collections::VecDeque;
-
 use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, AgentState, Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind,
-    Receipt,
+    AgentId, AgentState, Command, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, Receipt,
 };
 
-use crate::app::action::{Action, ActionSpec};
+use crate::app::App;
 use crate::app::effect::Effect;
+use crate::app::state::Owner;
 use crate::app::task::Task;
-use crate::app::{App, Owner};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::{Model, Whose};
-use crate::panel::composer::Recall;
+use crate::panel::compose::Recall;
 use crate::panel::{self, Panel, Reply, View};
 
 /// What can be done from everywhere.
 pub const ACTIONS: &[ActionSpec] =
     &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")];
 
-/// What is not on the screen.
-#[derive(Default)]
-pub(crate) struct Stage {
-    /// Panels of agents that are not shown.
-    parked: Vec<(AgentId, View, Box<dyn Panel>)>,
-    /// What is done as soon as the conversation of this agent is here.
-    then: Option<(AgentId, Action)>,
-    /// Messages to agents that may still be missed.
-    sent: VecDeque<(CommandId, Message)>,
-}
-
 /// Messages that are kept until their receipts come.
 const SENT: usize = 64;
-
-impl Stage {
-    fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
-        let at = self.parked.iter().position(|(a, v, _)| a == agent && *v == view)?;
-        Some(self.parked.swap_remove(at).2)
-    }
-
-    fn find(&mut self, agent: &AgentId, view: View) -> Option<&mut dyn Panel> {
-        self.parked.iter_mut().find(|(a, v, _)| a == agent && *v == view).map(|(_, _, p)| p.as_mut())
-    }
-}
 
 /// Does it; `None`: it is none of these, or it cannot be done now.
 pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
@@ -138,7 +114,7 @@ impl App {
             for view in [View::Conversation, View::Composer] {
                 let (mut next, fresh) = match self.stage.take(agent, view) {
                     Some(panel) => (panel, false),
-                    None => (panel::make(view), true),
+                    None => (panel::views::make(view), true),
                 };
                 if let Some((_, panel)) = self.views.iter_mut().find(|(v, _)| *v == view) {
                     std::mem::swap(panel, &mut next);

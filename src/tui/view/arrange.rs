@@ -1,8 +1,8 @@
 //! Which pane has the focus, and how the panes share the screen.
 
 use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::Effect;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::panel::View;
 use crate::view::layout::{self, Class, Preset};
 

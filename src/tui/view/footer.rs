@@ -5,7 +5,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::action::{self, Action};
+use crate::app::action;
+use crate::keymap::action::Action;
 use crate::panel::{DrawCx, Hint};
 use crate::theme::Role;
 use crate::widget::draw;

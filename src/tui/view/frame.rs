@@ -3,7 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::{App, Owner};
+use crate::app::App;
+use crate::app::state::Owner;
 use crate::panel::{DrawCx, View};
 use crate::theme::Role;
 use crate::view::layout::Areas;

@@ -2,15 +2,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use tiller_protocol::{AgentState, Effort, GoalState, GoalView, Profile};
+use tiller_protocol::{Effort, Profile};
 use unicode_width::UnicodeWidthStr;
 
-use crate::model::Model;
 use crate::panel::DrawCx;
-use crate::panel::composer::waiting;
 use crate::theme::Role;
 use crate::view::layout::Class;
 use crate::view::notice_bar::LOW;
+use crate::view::words::{goal, money, needs_you, short};
 use crate::widget::draw;
 
 /// A piece with its importance (0 is kept longest).
@@ -64,17 +63,6 @@ pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class, area: Rect, buf:
     for p in &right {
         let room = Rect { x, width: area.right().saturating_sub(x), ..area };
         x += draw::text(buf, room, &p.text, bar.patch(cx.theme.style(p.role))) + gap;
-    }
-}
-
-/// Leaves out the least important piece of at least this rank; `false` when there is none.
-/// How a goal stands, in a word or two.
-pub(crate) fn goal(g: &GoalView) -> (String, Role) {
-    match g.state {
-        GoalState::Working => (format!("goal {}/{}", g.done, g.goal.turns), Role::Accent),
-        GoalState::Checking => ("goal?".to_owned(), Role::Accent),
-        GoalState::Stopped => ("goal stopped".to_owned(), Role::Waiting),
-        GoalState::Reached => ("goal reached".to_owned(), Role::Ok),
     }
 }
 
@@ -181,7 +169,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let text = format!("x {} {}", facts.errors, cx.key("errors.open"));
         put(text, format!("x {}", facts.errors), Role::Error, 2);
     }
-    let queued = waiting(m).count();
+    let queued = m.waiting().count();
     if queued > 0 && m.screen.1 < LOW {
         put(format!("queue {queued}"), format!("q{queued}"), Role::Text, 1);
     }
@@ -192,16 +180,6 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         put(text, brief, Role::Waiting, 0);
     }
     (left, right)
-}
-
-/// How many questions and agents wait for the person.
-pub fn needs_you(m: &Model) -> usize {
-    let agents = m
-        .agents
-        .iter()
-        .filter(|a| a.state == AgentState::Waiting && !m.asks.iter().any(|k| k.agent == a.id))
-        .count();
-    m.asks.len() + agents
 }
 
 /// The look of the permission mode.
@@ -227,24 +205,6 @@ fn context(cx: &DrawCx<'_>, class: Class) -> String {
         }
         _ if s.context > 0 => short(s.context),
         _ => String::new(),
-    }
-}
-
-/// `$0.83`; small costs to a tenth of a cent, for `$0.00` would say that it was free.
-pub fn money(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.0005 {
-        return "<$0.001".into();
-    }
-    if usd > 0.0 && usd < 0.0995 { format!("${usd:.3}") } else { format!("${usd:.2}") }
-}
-
-/// `182k`, `9k`, `740`.
-pub fn short(n: u64) -> String {
-    match n {
-        0..1_000 => n.to_string(),
-        1_000..10_000 => format!("{:.1}k", n as f64 / 1e3),
-        10_000..1_000_000 => format!("{}k", n / 1_000),
-        _ => format!("{:.1}M", n as f64 / 1e6),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::{App, Owner};
+use crate::app::App;
+use crate::app::state::Owner;
 use crate::panel::{Place, View};
 use crate::view::layout::{Class, Section, Wish};
 

@@ -11,14 +11,15 @@ pub(crate) mod notice_bar;
 pub(crate) mod stale;
 pub mod statusline;
 pub(crate) mod toast;
+pub(crate) mod words;
 
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::global;
-use crate::app::{App, Layer, Owner};
+use crate::app::state::{Layer, Owner, Stale};
+use crate::app::{App, global};
 use crate::dialog::which_key;
 use crate::input::ladder::Rung;
 use crate::keymap::scope;
@@ -27,7 +28,6 @@ use crate::theme::Role;
 use crate::view::header::HeaderFacts;
 use crate::view::layout::{Areas, Class, Part};
 use crate::view::layout_request::RAIL;
-use crate::view::stale::Stale;
 use crate::widget::draw;
 
 /// A drawing context from the app's fields, so that panels stay free to be borrowed.

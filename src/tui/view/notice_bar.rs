@@ -10,7 +10,6 @@ use unicode_width::UnicodeWidthStr;
 use crate::dialog::queue;
 use crate::input::ladder::Rung;
 use crate::panel::DrawCx;
-use crate::panel::composer::waiting;
 use crate::theme::Role;
 use crate::widget::draw;
 
@@ -82,7 +81,7 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
     if cx.model.screen.1 < LOW {
         return;
     }
-    let all: Vec<_> = waiting(cx.model).collect();
+    let all: Vec<_> = cx.model.waiting().collect();
     for (i, q) in all.iter().take(QUEUE).enumerate() {
         let saved = if q.state == QueuedState::Queued { " (saving)" } else { "" };
         let text = format!("{} {}: {}{saved}", queue::word(q.mode), i + 1, q.message.text.replace('\n', " "));
@@ -102,12 +101,12 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
     let specs = || step.actions.iter().filter_map(|a| crate::app::action::find(&a.id));
     // Escape has many names; in a tour it is the one that the step is about.
-    let label = |s: &crate::app::action::ActionSpec| match s.action.0 {
+    let label = |s: &crate::keymap::action::ActionSpec| match s.action.0 {
         "global.escape" => Rung::Stop.label().unwrap_or(s.label),
         _ => s.label,
     };
     let told = |labels: bool| -> String {
-        let key = |s: &crate::app::action::ActionSpec| match labels {
+        let key = |s: &crate::keymap::action::ActionSpec| match labels {
             true => format!("{} {}", cx.key(s.action.0), label(s)),
             false => cx.key(s.action.0),
         };
@@ -121,14 +120,14 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let text = if fits { whole } else { told(false) };
     out.push(Line { text, right, role: Role::Strong, act: None });
     let width = usize::from(width).clamp(20, 102) - 2;
-    let rows = crate::dialog::confirm::wrap(&step.text, width);
+    let rows = crate::widget::wrap::wrap(&step.text, width);
     out.extend(rows.into_iter().map(|text| Line { text, right: String::new(), role: Role::Text, act: None }));
 }
 
 /// What the border over the lines says.
 pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
     let m = cx.model;
-    match waiting(m).count() {
+    match m.waiting().count() {
         n @ 1.. if shown.contains(&Some("queue.open")) => format!("queue {n}"),
         _ if m.tour.step().is_some() => "tour".into(),
         _ if m.not_saving.is_some() => "not saving".into(),

@@ -1,7 +1,7 @@
 //! Another agent on the screen, driven by the robot.
 
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::{AgentState, AgentView, ChildView, Cost, SendMode, SessionId};
+use tiller_protocol::{AgentState, AgentView, ChildView, Cost, Message, SendMode, SessionId};
 
 use super::*;
 use crate::model::conversation::script::Script;

@@ -3,46 +3,12 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::event::{ToolEvent, TurnEvent};
-use tiller_protocol::{Event, EventBody};
 
-use crate::app::{App, Owner};
+use crate::app::App;
+use crate::app::state::{Around, Owner, Stale};
 use crate::keymap::scope;
-use crate::panel::{Hint, Panel, View};
-use crate::view::layout::{Class, Section, Wish};
-
-/// What may have changed since the last frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stale {
-    /// Anything.
-    All,
-    /// Nothing but the insides of these views; a bit for each, by its digit.
-    Inside(u8),
-}
-
-impl Stale {
-    pub(crate) const NOTHING: Self = Self::Inside(0);
-
-    /// The same and this view; `None`: anything.
-    pub(crate) fn and(self, view: Option<View>) -> Self {
-        match (self, view) {
-            (Self::Inside(views), Some(view)) => Self::Inside(views | 1 << view.digit()),
-            _ => Self::All,
-        }
-    }
-}
-
-/// What the last whole frame drew around the views and was told by them. While they tell the same, their insides can
-/// be drawn alone.
-pub(crate) struct Around {
-    screen: Rect,
-    /// Rows that the composer and the sections of the rail would like.
-    composer: u16,
-    sections: Vec<Section>,
-    hints: Vec<Hint>,
-    /// Title of each view, and whether it is empty: they stand in borders and badges.
-    views: [(String, bool); View::ALL.len()],
-}
+use crate::panel::{Panel, View};
+use crate::view::layout::{Class, Wish};
 
 impl App {
     /// Everything may have changed, and is drawn anew.
@@ -104,14 +70,5 @@ impl App {
         self.screen.areas = Some(areas);
         self.wake = self.next_wake(wake);
         Some(cursor)
-    }
-}
-
-/// Words of a reply or of a call that runs: they change the conversation, and nothing around it.
-pub(crate) fn is_words(event: &Event) -> bool {
-    match &event.body {
-        EventBody::Turn(e) => matches!(e, TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }),
-        EventBody::Tool(e) => matches!(e, ToolEvent::ToolProgress { .. }),
-        _ => false,
     }
 }

@@ -2,34 +2,18 @@
 //! prints is shown. It runs off the screen's thread, one at a time, when the state has changed; at rest
 //! never. What it prints is foreign text like any other.
 
-use std::sync::Arc;
-
 use serde_json::json;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{Event, EventBody};
 
+use crate::app::App;
 use crate::app::effect::{Effect, Token};
-use crate::app::{App, Owner};
+use crate::app::state::Owner;
 use crate::model::Model;
 use crate::text::{clean, shorten_end};
 
-/// Runs a command with this on its standard input, within its time; its first output, or why there is none.
-/// Called on a thread of its own.
-pub type Runner = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
-
 /// Columns of the line at most.
 const LONGEST: usize = 60;
-
-/// What the command said last, and whether it runs.
-#[derive(Default)]
-pub(crate) struct StatusLine {
-    pub(crate) runner: Option<Runner>,
-    running: bool,
-    /// The state changed while it ran.
-    again: bool,
-    /// Its last complaint, so that the same one is reported once.
-    wrong: Option<String>,
-}
 
 impl App {
     /// After an event that changes the command's input.
@@ -128,7 +112,7 @@ fn state(m: &Model) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use tiller_config::schema::Ui;
     use tiller_protocol::event::TurnStatus;

@@ -7,10 +7,10 @@ use ratatui::layout::Rect;
 use tiller_protocol::{Notice, NoticeKind};
 use unicode_width::UnicodeWidthStr;
 
-use crate::dialog::confirm::wrap;
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::wrap::wrap;
 
 /// How many are shown at once.
 const MOST: usize = 3;

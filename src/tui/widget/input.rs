@@ -7,7 +7,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::edit::Edit;
-use crate::app::action::ActionSpec;
+use crate::keymap::action::ActionSpec;
 
 /// The readline set, shared by every place where text is typed.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -1,6 +1,6 @@
 //! Which row of a list is chosen and which rows are visible. The same keys mean the same in every list.
 
-use crate::app::action::ActionSpec;
+use crate::keymap::action::ActionSpec;
 
 /// Keys that every list has.
 pub const ACTIONS: &[ActionSpec] = &[

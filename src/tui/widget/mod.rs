@@ -17,3 +17,4 @@ pub mod field;
 pub mod input;
 pub mod list;
 pub mod scroll;
+pub(crate) mod wrap;

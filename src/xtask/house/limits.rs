@@ -15,7 +15,7 @@ pub(super) const SPREAD: usize = 10;
 pub(super) const FILES: usize = 15;
 
 /// Crates with a larger circle.
-const CIRCLES: &[(&str, usize)] = &[("snapshot", 9), ("tui", 61)];
+const CIRCLES: &[(&str, usize)] = &[("snapshot", 9)];
 /// File, type, members.
 const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),

@@ -16,8 +16,8 @@ use tiller_protocol::{AgentId, SeqIds};
 
 use super::tests::{ask, permission};
 use super::*;
-use crate::app::Owner;
 use crate::app::msg::Msg;
+use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::keymap::Chord;
 use crate::testing::Robot;

@@ -17,10 +17,10 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Event, EventBody};
 
 use super::deaf::Deaf;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::widget::edit::Edit;

@@ -14,9 +14,9 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::sample::sample;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};

@@ -12,7 +12,7 @@ use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, paint, shorten_end, width};
 use crate::theme::Role;
-use crate::view::header::{money, short};
+use crate::view::words::{money, short};
 use crate::widget::draw;
 
 /// Columns of a name at most.

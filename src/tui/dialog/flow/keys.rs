@@ -3,11 +3,11 @@
 use tiller_protocol::{AgentCommand, AgentId, AgentView, CommandBody, StepState, StepView, WorkflowView};
 
 use super::{DIFF, Flow, agents, graph, say, start, sums};
-use crate::app::action::Action;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::text::Text;
 use crate::dialog::words::Words;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::agents::{message, pause, raise};
 use crate::panel::{Hint, Reply};

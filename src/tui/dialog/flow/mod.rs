@@ -15,10 +15,9 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, StepView, WorkflowView};
 
-use crate::app::App;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Reply};
 use crate::text::clean;
@@ -63,8 +62,8 @@ pub(crate) struct Flow {
 }
 
 /// Opens the one that matters most: it runs, or was started last. Without any: those that can be started.
-pub(super) fn open(app: &App) -> Box<dyn Panel> {
-    match latest(&app.model) {
+pub(super) fn open(model: &Model) -> Box<dyn Panel> {
+    match latest(model) {
         Some(flow) => Box::new(Flow::of(flow)),
         None => Box::new(start::open()),
     }

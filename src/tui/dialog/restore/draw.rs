@@ -7,13 +7,13 @@ use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 use super::Restore;
 use super::choice::Choice;
 use crate::cell::diff;
-use crate::dialog::confirm;
 use crate::panel::DrawCx;
 use crate::panel::rows::clock;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
+use crate::widget::wrap::wrap;
 
 /// The first thing that is said of another branch.
 const STAY: &str = "Only the conversation switches to that branch; the files stay as they are.";
@@ -35,7 +35,7 @@ impl Parts {
 
 impl Restore {
     pub(super) fn parts(&self, area: Rect) -> Parts {
-        let words: usize = self.head().iter().map(|l| confirm::wrap(l, usize::from(area.width)).len()).sum();
+        let words: usize = self.head().iter().map(|l| wrap(l, usize::from(area.width)).len()).sum();
         let words = (words as u16 + 1).min(area.height / 2);
         let room = area.height - words;
         let list = (self.files().len() as u16).clamp(1, (room / 2).max(1)).min(room);
@@ -147,8 +147,7 @@ impl Restore {
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let parts = self.parts(area);
         let words = parts.words;
-        let rows =
-            self.head().iter().flat_map(|l| confirm::wrap(l, usize::from(words.width))).collect::<Vec<_>>();
+        let rows = self.head().iter().flat_map(|l| wrap(l, usize::from(words.width))).collect::<Vec<_>>();
         for (row, y) in rows.iter().zip(words.top()..words.bottom()) {
             draw::text(buf, Rect { y, height: 1, ..words }, row, cx.theme.style(Role::Text));
         }

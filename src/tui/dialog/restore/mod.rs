@@ -14,8 +14,8 @@ use tiller_protocol::{
 };
 
 use self::choice::Choice;
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};

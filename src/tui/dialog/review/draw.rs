@@ -89,7 +89,7 @@ impl Review {
 
     /// Unsent remarks that no line here belongs to, above the hunks.
     fn stray_lines(&self) -> Vec<(Line, Spot)> {
-        let line = |c: &super::remarks::Comment| {
+        let line = |c: &crate::model::remarks::Comment| {
             let text = format!("{}:{}  {}", c.path, c.line, c.text);
             let line = Line::strict(&text, Look::of(Role::Accent), Wrap::Word);
             // No hunk has this number: it is never chosen.

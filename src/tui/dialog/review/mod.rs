@@ -2,7 +2,6 @@
 //! Rejecting applies the reverse of a hunk, never by force; comments go to the agent as one message.
 
 mod draw;
-mod remarks;
 mod state;
 mod talk;
 
@@ -12,15 +11,14 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
+use crate::model::remarks::Spot;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::sheet::Sheet;
 use crate::widget::edit::Edit;
-pub use remarks::RemarkBook;
-use remarks::Spot;
 use state::State;
 use talk::say;
 

@@ -4,7 +4,7 @@ use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
 
-use super::remarks::{Comment, Remarks, Spot};
+use crate::model::remarks::{Comment, Remarks, Spot};
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
 
 /// A changed file.

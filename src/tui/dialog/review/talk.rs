@@ -4,11 +4,11 @@ use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind};
 
-use super::remarks::{Comment, said};
 use super::{OPEN, Phase, REJECT, Review, UNDO};
 use crate::app::effect::{Effect, External, Token};
 use crate::model::Model;
-use crate::panel::composer::Recall;
+use crate::model::remarks::{Comment, said};
+use crate::panel::compose::Recall;
 use crate::panel::{Reply, View};
 use crate::text::clean;
 

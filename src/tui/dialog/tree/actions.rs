@@ -1,6 +1,6 @@
 //! What the browser can do, for the list of actions.
 
-use crate::app::action::ActionSpec;
+use crate::keymap::action::ActionSpec;
 
 /// What it can do besides a list, and besides forking and going back, which the small tree can as well.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

@@ -15,7 +15,7 @@ use crate::panel::DrawCx;
 use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
-use crate::view::header::short;
+use crate::view::words::short;
 use crate::widget::{draw, input};
 
 /// From this width on, the preview stands beside the rows.

@@ -7,11 +7,11 @@ use tiller_protocol::{AgentId, CommandBody, EntryId, Notice, NoticeKind, Session
 use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
 use super::{Browser, Copying, Field};
-use crate::app::action::Action;
 use crate::app::effect::{Effect, Visit};
 use crate::dialog::branches::open_branch;
 use crate::dialog::compare::Compare;
 use crate::dialog::restore::Restore;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::{Reply, View};
 use crate::widget::edit::Edit;

@@ -5,7 +5,7 @@ use tiller_protocol::tree::NodeKind;
 use super::{Browser, Field};
 use crate::model::Model;
 use crate::panel::Hint;
-use crate::view::header::short;
+use crate::view::words::short;
 
 impl Browser {
     /// What is known of the chosen entry besides its words.

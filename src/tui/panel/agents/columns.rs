@@ -1,11 +1,13 @@
 //! Rows of agents as a table: each figure stands in a column of its own, in all rows at the same place, and the columns
 //! have names where there is room.
 
-use super::tree::WIDE;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// Columns from which the model is named.
+pub(super) const WIDE: usize = 60;
 
 /// Columns below which what is done is left out.
 const LEAST: usize = 8;

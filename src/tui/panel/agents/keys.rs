@@ -8,12 +8,13 @@ use tiller_protocol::{
     NoticeKind, SendMode,
 };
 
-use super::{Agents, DIFF, KILLED, What, tree};
-use crate::app::action::Action;
+use super::what::What;
+use super::{Agents, DIFF, KILLED, sums};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
 use crate::dialog::words::Words;
+use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::{Reply, View};
 
@@ -260,7 +261,7 @@ impl Agents {
     /// To the next one that waits for the person, and its question.
     fn next(&mut self, model: &Model) -> Reply {
         let waiting = |w: &What| match w {
-            What::Agent(id) => model.row(id).is_some_and(|a| tree::waits(model, a)),
+            What::Agent(id) => model.row(id).is_some_and(|a| sums::waits(model, a)),
             _ => false,
         };
         let n = self.what.len();
@@ -366,7 +367,7 @@ fn resume(a: &AgentView, name: &str) -> Reply {
 }
 
 fn retry(a: &AgentView, name: &str) -> Reply {
-    if !tree::ended(a.state) {
+    if !sums::ended(a.state) {
         return say(format!("{name} is working; end it first, or write to it"));
     }
     let id = a.id.clone();

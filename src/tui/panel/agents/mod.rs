@@ -3,7 +3,9 @@
 mod columns;
 mod keys;
 mod row;
+mod sums;
 mod tree;
+mod what;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -16,14 +18,16 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
-use self::tree::{Tree, ended, processes, waits};
+use self::sums::{ended, waits};
+use self::tree::{Tree, processes};
 pub(crate) use self::tree::{look, nearest_limit};
+use self::what::What;
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::text::line::Line;
 use crate::text::sheet::Sheet;
@@ -74,19 +78,6 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("agents.todo", "go to item", "Go to the todo item of the selected agent"),
     ActionSpec::key_only("agents.next", "next waiting", "Go to the next agent that needs you"),
 ];
-
-/// What a row stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
-    Agent(AgentId),
-    Tool(String),
-    /// A workflow by its id.
-    Flow(String),
-    /// A background process by its id.
-    Process(String),
-    /// The children of this agent that have ended, folded.
-    Fold(AgentId),
-}
 
 const PROCESSES: Token = Token(1);
 const KILLED: Token = Token(2);

@@ -2,7 +2,7 @@
 
 use tiller_protocol::{AgentView, ChildView, Cost, Receipt};
 
-use super::tree::{Sum, ended};
+use super::sums::{Sum, ended};
 use crate::model::conversation::{Body, Cell, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
@@ -10,7 +10,7 @@ use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
-use crate::view::header::money;
+use crate::view::words::money;
 use crate::widget::draw;
 
 /// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.

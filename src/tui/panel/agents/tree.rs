@@ -4,22 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
 
-use super::What;
-use super::columns::{Parts, Table};
+use super::columns::{Parts, Table, WIDE};
 pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
+use super::sums::{Sum, ended, waits};
+use super::what::What;
 use crate::model::conversation::{Body, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::text::line::Line;
 use crate::theme::Role;
-use crate::view::header::{goal, money, short};
+use crate::view::words::{goal, money, short};
 use crate::widget::draw;
 
 /// Cells from the end in which running tools are looked for.
 const RECENT: usize = 200;
-/// Columns from which the model is named.
-pub(super) const WIDE: usize = 60;
 /// Of those that have ended below one agent, so many stay; older ones fold into one row.
 const UNFOLDED: usize = 5;
 /// Share of a limit, in percent, from which it stands out.
@@ -39,52 +38,6 @@ pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
         AgentState::Failed => ("x", "failed", Role::Error),
         AgentState::Cancelled => ("-", "cancelled", Role::Skipped),
         AgentState::Interrupted => ("-", "interrupted", Role::Waiting),
-    }
-}
-
-/// It has ended, for good or until it is continued.
-pub(super) fn ended(state: AgentState) -> bool {
-    matches!(state, AgentState::Done | AgentState::Failed | AgentState::Cancelled | AgentState::Interrupted)
-}
-
-/// It waits for the person: it says so, or a question of its is open.
-pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
-    a.state == AgentState::Waiting || model.asks.iter().any(|k| k.agent == a.id)
-}
-
-/// What an agent and all below it came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
-    pub(super) tokens: u64,
-    pub(super) cost: Cost,
-    /// Of some the cost is not known.
-    pub(super) unknown: bool,
-    pub(super) files: u32,
-    pub(super) agents: u32,
-    /// One of them waits for the person.
-    pub(super) waits: bool,
-}
-
-impl Sum {
-    fn add(&mut self, other: Self) {
-        self.tokens = self.tokens.saturating_add(other.tokens);
-        self.cost = self.cost.plus(other.cost);
-        self.unknown |= other.unknown;
-        self.files = self.files.saturating_add(other.files);
-        self.agents = self.agents.saturating_add(other.agents);
-        self.waits |= other.waits;
-    }
-
-    fn of(model: &Model, a: &AgentView) -> Self {
-        let tokens = a.usage.context().saturating_add(a.usage.output);
-        Self {
-            tokens,
-            cost: a.cost.unwrap_or_default(),
-            unknown: a.cost.is_none() && tokens > 0 && !a.model.starts_with("demo/"),
-            files: a.child.as_ref().map_or(0, |c| c.files),
-            agents: 1,
-            waits: waits(model, a),
-        }
     }
 }
 

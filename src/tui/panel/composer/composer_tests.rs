@@ -139,7 +139,7 @@ fn at_lists_files_and_sends_them_along() {
 #[test]
 fn a_name_that_is_nearly_an_agents_is_said_and_not_sent() {
     let mut r = Robot::new(100, 24);
-    let kind = |name: &str| crate::app::effect::AgentKind { name: name.into(), about: String::new() };
+    let kind = |name: &str| crate::model::kinds::AgentKind { name: name.into(), about: String::new() };
     r.app.model.kinds = vec![kind("coder")];
     r.clear().run("type @cladue mend it; enter");
     assert!(submitted(&mut r).is_empty());
@@ -429,7 +429,7 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
 fn an_agent_named_first_gets_the_message_as_its_task() {
     use tiller_protocol::AgentCommand;
     let kind =
-        |name: &str| crate::app::effect::AgentKind { name: name.into(), about: format!("when {name}") };
+        |name: &str| crate::model::kinds::AgentKind { name: name.into(), about: format!("when {name}") };
     let mut r = Robot::new(118, 25);
     r.msg(crate::app::msg::Msg::Kinds(vec![kind("coder"), kind("reviewer")]));
     let mentions = |r: &mut Robot, text: &str| {

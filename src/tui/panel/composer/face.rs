@@ -11,16 +11,16 @@ use tiller_protocol::{Attachment, CommandBody, Event, EventBody, Message, SendMo
 
 use super::content::Content;
 use super::draft::Keeper;
-use super::recall::{self, Recall};
 use super::vim::{Mode, Vim};
 use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::picture::Picture;
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
+use crate::panel::compose::Recall;
 use crate::panel::{DrawCx, Hint, Panel, Reply};
 use crate::terminal::clipboard::{self, PastedImage};
 
@@ -316,7 +316,7 @@ impl Panel for Composer {
         }
         if self.content.is_blank() {
             let mut all = Vec::new();
-            if recall::waiting(model).next().is_some() {
+            if model.waiting().next().is_some() {
                 // After a stop they wait for the person.
                 all.extend((!model.running).then(|| Hint::as_("composer.send", "send queued")));
                 all.push(Hint::as_("composer.up", "edit queued"));
@@ -348,7 +348,7 @@ impl Panel for Composer {
         let blank = self.content.is_blank();
         match action.0 {
             "composer.now" | "composer.queue" if !model.running => Some("No turn is running".into()),
-            "composer.send" if blank && recall::waiting(model).next().is_some() => None,
+            "composer.send" if blank && model.waiting().next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
                 Some("The message is empty".into())
             }

@@ -9,6 +9,7 @@ mod moves;
 mod pictures;
 mod popup;
 mod recall;
+mod sent;
 mod submit;
 mod vim;
 
@@ -23,15 +24,14 @@ use self::content::Content;
 use self::draft::{Draft, Keeper};
 use self::history::History;
 use self::popup::{Kind, Popup};
-pub use self::recall::Recall;
-pub(crate) use self::recall::waiting;
 use self::recall::{Sending, Taking};
-use self::submit::Sent;
 use self::vim::Vim;
-use crate::app::action::ActionSpec;
 use crate::app::effect::{Effect, External, Token};
+use crate::keymap::action::ActionSpec;
 use crate::model::Model;
 use crate::panel::Reply;
+pub use crate::panel::compose::Recall;
+use crate::panel::composer::sent::Sent;
 use crate::slash;
 
 /// What the composer can do, besides the `edit.*` actions of every text field.
@@ -274,7 +274,7 @@ impl Composer {
             return self.look();
         }
         // After a stop, what waits goes out with the next message, or by an Enter alone.
-        if let Some(q) = recall::waiting(model).next().filter(|_| self.content.is_blank() && !model.running) {
+        if let Some(q) = model.waiting().next().filter(|_| self.content.is_blank() && !model.running) {
             let go = QueueCommand::Mode { id: q.id, mode: SendMode::Now };
             return Reply::with(Effect::Send(CommandBody::Queue(go)));
         }

@@ -6,7 +6,7 @@ use tiller_protocol::view::Mention;
 
 use tiller_protocol::{Effort, WorkflowFile};
 
-use crate::app::effect::AgentKind;
+use crate::model::kinds::AgentKind;
 use crate::slash;
 use crate::widget::edit::Edit;
 

@@ -15,18 +15,6 @@ use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::Reply;
 
-/// What others want of the composer ([`Effect::Tell`]).
-pub enum Recall {
-    /// Take this waiting message out of the queue and into the text.
-    Take(QueueId),
-    /// Keep this text among the earlier prompts.
-    Keep(Message),
-    /// Put these words before what is written.
-    Before(String),
-    /// Send this message; when it is refused it comes back into the text.
-    Send(Message),
-}
-
 /// A message that is on its way back. Its text appears only when the engine has said that it waits no
 /// more: until then it could still be sent.
 #[derive(Clone, Debug)]
@@ -46,11 +34,6 @@ pub(super) struct Sending {
     pub(super) queued: Option<QueueId>,
 }
 
-/// Messages that have not gone out yet, next one first.
-pub(crate) fn waiting(model: &Model) -> impl DoubleEndedIterator<Item = &Queued> {
-    model.queue.iter().filter(|q| q.state != QueuedState::Delivered)
-}
-
 impl Composer {
     pub(super) fn up(&mut self, model: &Model) -> Reply {
         if let Some(p) = &mut self.popup {
@@ -62,7 +45,7 @@ impl Composer {
             return Reply::done();
         }
         if self.content.is_blank()
-            && let Some(q) = waiting(model).next_back()
+            && let Some(q) = model.waiting().next_back()
         {
             return self.take_back(q.id, model);
         }
@@ -117,7 +100,7 @@ impl Composer {
 
     /// Asks for a waiting message back.
     pub(super) fn take_back(&mut self, id: QueueId, model: &Model) -> Reply {
-        let Some(q) = waiting(model).find(|q| q.id == id) else { return Reply::done() };
+        let Some(q) = model.waiting().find(|q| q.id == id) else { return Reply::done() };
         if self.taking.is_some() {
             return Reply::done();
         }

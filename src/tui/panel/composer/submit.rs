@@ -3,19 +3,10 @@
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{CommandBody, Message, SendMode};
 
+use super::sent::Sent;
 use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash;
-
-/// What to do with a text that is sent.
-pub(crate) enum Sent {
-    /// To the engine, as a message; comes back when it is refused.
-    Message(CommandBody),
-    /// Done at once by these.
-    Effects(Vec<Effect>),
-    /// Nothing is done, and the text stays: why.
-    Stay(String),
-}
 
 /// Reads the text as the person meant it.
 pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {

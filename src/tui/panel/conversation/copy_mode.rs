@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::viewport::{Pos, Viewport};
-use crate::app::action::ActionSpec;
+use crate::keymap::action::ActionSpec;
 use crate::model::conversation::Conversation;
 use crate::text::paint::{byte_at, column_of};
 

@@ -40,7 +40,7 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
     let mut lines = vec![(cx.model.name_of(&row.id), Role::Heading)];
     let task = row.child.as_ref().map(|c| c.task.as_str()).filter(|t| *t != row.label).unwrap_or_default();
     let columns = usize::from(width).saturating_sub(4).clamp(20, 70);
-    let task = crate::dialog::confirm::wrap(&clean::plain(task), columns);
+    let task = crate::widget::wrap::wrap(&clean::plain(task), columns);
     lines.extend(task.into_iter().take(TASK).map(|l| (l, Role::Text)));
     lines.push((String::new(), Role::Text));
     lines.push((waits.into(), Role::Accent));

@@ -554,7 +554,7 @@ fn reaches_everything(count: usize) {
         crate::panel::View::Conversation,
         Box::new(crate::panel::conversation::GoTo::Entry(all[1].id)),
     );
-    r.app.effects(crate::app::Owner::Shell, vec![to]);
+    r.app.effects(crate::app::state::Owner::Shell, vec![to]);
     r.run("wait 0");
     serve(&mut r, &all);
     assert!(r.screen().contains("the needle"), "{}", r.screen());

@@ -89,7 +89,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
     let key = |id| cx.key(id);
     let right = match (t.entered, &t.copy, view) {
         (true, ..) => {
-            let keys = cx.keys.all_of(crate::app::action::Action("terminal.release"), "terminal");
+            let keys = cx.keys.all_of(crate::keymap::action::Action("terminal.release"), "terminal");
             format!("{} releases", if keys.is_empty() { "-".into() } else { keys.join(" or ") })
         }
         (false, Some(_), _) => "copy mode".to_owned(),

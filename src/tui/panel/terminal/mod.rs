@@ -20,11 +20,11 @@ use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 use self::copy::Copy;
 use self::screen::Screen;
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::app::action::{Action, ActionSpec};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
+use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::pane::Seen;
+use crate::panel::seen::Seen;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

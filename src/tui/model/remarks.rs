@@ -16,7 +16,7 @@ const WINDOWS: usize = 64;
 
 /// What a remark is about, and what it says. Kept by the line's text as well, so that it survives a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Comment {
+pub(crate) struct Comment {
     pub path: String,
     /// Line in the new file, or in the old one for a removed line.
     pub line: u32,
@@ -26,14 +26,14 @@ pub(super) struct Comment {
 }
 
 /// A place that a remark can be about: path, line, the line's text.
-pub(super) type Spot = (String, u32, String);
+pub(crate) type Spot = (String, u32, String);
 
 impl Comment {
-    pub(super) fn on(spot: &Spot, text: String) -> Self {
+    pub(crate) fn on(spot: &Spot, text: String) -> Self {
         Self { path: spot.0.clone(), line: spot.1, quote: spot.2.clone(), text }
     }
 
-    pub(super) fn is_on(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_on(&self, spot: &Spot) -> bool {
         self.path == spot.0 && self.line == spot.1 && self.quote == spot.2
     }
 }
@@ -43,22 +43,22 @@ impl Comment {
 #[serde(default)]
 pub(crate) struct Remarks {
     /// Finished with Enter: they go out with the next message.
-    pub(super) done: Vec<Comment>,
+    pub(crate) done: Vec<Comment>,
     /// Begun and left: they come back when the line is remarked on again.
-    pub(super) begun: Vec<Comment>,
+    pub(crate) begun: Vec<Comment>,
 }
 
 impl crate::app::saver::Kept for Remarks {}
 
 impl Remarks {
     /// What a new remark on `spot` starts with: what was begun there, else the remark that is there.
-    pub(super) fn text_on(&self, spot: &Spot) -> String {
+    pub(crate) fn text_on(&self, spot: &Spot) -> String {
         let mut both = self.begun.iter().chain(&self.done);
         both.find(|c| c.is_on(spot)).map(|c| c.text.clone()).unwrap_or_default()
     }
 
     /// Adds, changes or (with an empty text) removes the remark on `spot`.
-    pub(super) fn finish(&mut self, spot: &Spot, text: String) {
+    pub(crate) fn finish(&mut self, spot: &Spot, text: String) {
         self.begun.retain(|c| !c.is_on(spot));
         self.done.retain(|c| !c.is_on(spot));
         if !text.trim().is_empty() {
@@ -67,7 +67,7 @@ impl Remarks {
     }
 
     /// Keeps what is being written on `spot` without sending it.
-    pub(super) fn begin(&mut self, spot: &Spot, text: &str) {
+    pub(crate) fn begin(&mut self, spot: &Spot, text: &str) {
         self.begun.retain(|c| !c.is_on(spot));
         let same = self.done.iter().any(|c| c.is_on(spot) && c.text == text);
         if !same && !text.trim().is_empty() {
@@ -90,14 +90,14 @@ impl Remarks {
     }
 
     /// Takes the finished ones out, as one message to the agent; `None`: there are none.
-    pub(super) fn take_message(&mut self) -> Option<String> {
+    pub(crate) fn take_message(&mut self) -> Option<String> {
         let done = std::mem::take(&mut self.done);
         (!done.is_empty()).then(|| said(&done))
     }
 }
 
 /// Remarks as one message.
-pub(super) fn said(all: &[Comment]) -> String {
+pub(crate) fn said(all: &[Comment]) -> String {
     let mut out = String::from("My review of your changes:\n");
     for c in all {
         out.push_str(&format!("\n{}:{}\n> {}\n{}\n", c.path, c.line, c.quote.trim(), c.text.trim()));
@@ -184,7 +184,7 @@ impl Own {
 impl RemarkBook {
     /// The remarks of `session`, and their revision. `folder`: of the workspace's drafts; without one nothing is kept
     /// beyond this process.
-    pub(super) fn read(&self, folder: Option<&Path>, session: SessionId) -> (Remarks, u64) {
+    pub(crate) fn read(&self, folder: Option<&Path>, session: SessionId) -> (Remarks, u64) {
         let mut open = self.open.borrow_mut();
         if open.session != Some(session) {
             // What was changed last is on disk before another file is read.
@@ -198,7 +198,7 @@ impl RemarkBook {
     }
 
     /// Keeps `remarks` for `session`, when they are others than before; gives their revision.
-    pub(super) fn write(&self, session: SessionId, remarks: &Remarks) -> u64 {
+    pub(crate) fn write(&self, session: SessionId, remarks: &Remarks) -> u64 {
         let mut open = self.open.borrow_mut();
         if open.session == Some(session) && open.remarks != *remarks {
             open.remarks.clone_from(remarks);

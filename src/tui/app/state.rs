@@ -1,0 +1,239 @@
+//! The state of the screen besides the model, one struct per concern. What is done with it stands in the files that
+//! implement `App`.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+use tiller_protocol::event::{ToolEvent, TurnEvent};
+use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Event, EventBody, Message, ModelRef, SessionId};
+
+use crate::app::effect::Token;
+use crate::keymap::action::Action;
+use crate::keymap::{Chord, Keymap};
+use crate::panel::{Hint, Panel, View};
+use crate::view::layout::{Areas, Section, Zoom};
+
+/// Who asked for something, and so gets the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    View(View),
+    Layer(u64),
+    Shell,
+}
+
+/// A dialog on the stack.
+pub(crate) struct Layer {
+    pub(crate) id: u64,
+    pub(crate) panel: Box<dyn Panel>,
+    /// Since when it has been in sight: until then nothing is decided in it.
+    pub(crate) deaf: crate::dialog::deaf::Deaf,
+}
+
+/// What is shown where.
+pub(crate) struct Screen {
+    pub(crate) focus: View,
+    /// The view in the main part.
+    pub(crate) main: View,
+    pub(crate) zoom: Zoom,
+    pub(crate) rail: bool,
+    /// The rail takes half of the screen.
+    pub(crate) half: bool,
+    pub(crate) size: Rect,
+    /// As drawn last; for the mouse and for moving the focus by direction.
+    pub(crate) areas: Option<Areas>,
+    /// What a click on each row of the strip does.
+    pub(crate) strip: Vec<Option<&'static str>>,
+    /// Where each layer was drawn last.
+    pub(crate) boxes: Vec<Rect>,
+    /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
+    pub(crate) grab: Option<(Owner, Rect)>,
+}
+
+/// The keyboard's state.
+pub(crate) struct Keys {
+    pub(crate) map: Arc<Keymap>,
+    /// Keys of an unfinished sequence, and since when.
+    pub(crate) pending: Vec<Chord>,
+    pub(crate) since: Duration,
+    /// Show the which-key box without waiting.
+    pub(crate) which: bool,
+    /// Everything that was asked for, for the tests of footer and keys.
+    #[cfg(test)]
+    pub(crate) log: Vec<Action>,
+    /// Rows of the palette that were chosen, the last one first.
+    pub(crate) recent: Vec<String>,
+    /// For "repeat".
+    pub(crate) last: Option<Action>,
+    /// When Escape, Ctrl-C and any text key were pressed last.
+    pub(crate) escape: Option<Duration>,
+    pub(crate) breaks: Option<Duration>,
+    pub(crate) typed: Option<Duration>,
+}
+
+/// Questions that the person has put aside, and which of them waits to be shown.
+#[derive(Default)]
+pub(crate) struct Asking {
+    pub(crate) aside: HashSet<AskId>,
+    /// Their dialogs, with what was begun in them.
+    pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
+    pub(crate) deadlines: crate::app::deadline::Deadlines,
+    /// The set-up is to be offered once.
+    pub(crate) first_run: bool,
+    /// A message that waits for a model.
+    pub(crate) held: crate::app::state::Held,
+}
+
+/// What waits for a model.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// The composer's text goes out when a model is chosen.
+    pub(crate) waits: bool,
+    /// A message on its way to an engine that had not answered yet.
+    pub(crate) early: Option<CommandId>,
+    /// The model that is in use next (this one, if one is named) is kept for later sessions.
+    pub(crate) keep: Option<Option<ModelRef>>,
+}
+
+/// Who waits for what.
+#[derive(Default)]
+pub(crate) struct Router {
+    pub(crate) next: u64,
+    pub(crate) asked: HashMap<CommandId, Asked>,
+    pub(crate) jobs: HashMap<Token, (Owner, Token)>,
+    /// Whole states that are on their way, by whose they are.
+    pub(crate) snapshots: HashMap<AgentId, CommandId>,
+    /// The session where something is to be done as soon as it is open.
+    pub(crate) then: Option<(SessionId, CommandId, Then)>,
+}
+
+/// Who asked, and which agent was on the screen then.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    pub(crate) owner: Owner,
+    pub(crate) token: Token,
+    pub(crate) screen: AgentId,
+}
+
+/// What is done in a session that was opened.
+#[derive(Clone, Copy)]
+pub(crate) enum Then {
+    /// Go on from here on another branch; `None`: from its end.
+    Branch(Option<EntryId>),
+    Show(EntryId),
+    /// Ask what is to go back to it.
+    Restore(EntryId),
+}
+
+impl Router {
+    pub(crate) fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+/// What is not on the screen.
+#[derive(Default)]
+pub(crate) struct Stage {
+    /// Panels of agents that are not shown.
+    pub(crate) parked: Vec<(AgentId, View, Box<dyn Panel>)>,
+    /// What is done as soon as the conversation of this agent is here.
+    pub(crate) then: Option<(AgentId, Action)>,
+    /// Messages to agents that may still be missed.
+    pub(crate) sent: VecDeque<(CommandId, Message)>,
+}
+
+impl Stage {
+    pub(crate) fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
+        let at = self.parked.iter().position(|(a, v, _)| a == agent && *v == view)?;
+        Some(self.parked.swap_remove(at).2)
+    }
+
+    pub(crate) fn find(&mut self, agent: &AgentId, view: View) -> Option<&mut dyn Panel> {
+        self.parked.iter_mut().find(|(a, v, _)| a == agent && *v == view).map(|(_, _, p)| p.as_mut())
+    }
+}
+
+/// Runs a command with this on its standard input, within its time; its first output, or why there is none.
+/// Called on a thread of its own.
+pub type Runner = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
+
+/// What the command said last, and whether it runs.
+#[derive(Default)]
+pub(crate) struct StatusLine {
+    pub(crate) runner: Option<Runner>,
+    pub(crate) running: bool,
+    /// The state changed while it ran.
+    pub(crate) again: bool,
+    /// Its last complaint, so that the same one is reported once.
+    pub(crate) wrong: Option<String>,
+}
+
+/// What was told last.
+#[derive(Default)]
+pub(crate) struct Outside {
+    pub(crate) title: String,
+    pub(crate) turn: Option<Duration>,
+    pub(crate) stop: Option<Duration>,
+    /// The terminal of a program.
+    pub(crate) pane: crate::panel::seen::Seen,
+    /// Notices that the person has seen in the error log.
+    pub(crate) seen: usize,
+}
+
+impl Outside {
+    /// Another terminal: it was told nothing yet.
+    pub(crate) fn forget(&mut self) {
+        self.title.clear();
+    }
+
+    /// Notes that "stop" was pressed; true when it was within two seconds of the last time.
+    pub(crate) fn stopped(&mut self, now: Duration) -> bool {
+        let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2));
+        self.stop = Some(now);
+        hard
+    }
+}
+
+/// What may have changed since the last frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stale {
+    /// Anything.
+    All,
+    /// Nothing but the insides of these views; a bit for each, by its digit.
+    Inside(u8),
+}
+
+impl Stale {
+    pub(crate) const NOTHING: Self = Self::Inside(0);
+
+    /// The same and this view; `None`: anything.
+    pub(crate) fn and(self, view: Option<View>) -> Self {
+        match (self, view) {
+            (Self::Inside(views), Some(view)) => Self::Inside(views | 1 << view.digit()),
+            _ => Self::All,
+        }
+    }
+}
+
+/// What the last whole frame drew around the views and was told by them. While they tell the same, their insides can
+/// be drawn alone.
+pub(crate) struct Around {
+    pub(crate) screen: Rect,
+    /// Rows that the composer and the sections of the rail would like.
+    pub(crate) composer: u16,
+    pub(crate) sections: Vec<Section>,
+    pub(crate) hints: Vec<Hint>,
+    /// Title of each view, and whether it is empty: they stand in borders and badges.
+    pub(crate) views: [(String, bool); View::ALL.len()],
+}
+
+/// Words of a reply or of a call that runs: they change the conversation, and nothing around it.
+pub(crate) fn is_words(event: &Event) -> bool {
+    match &event.body {
+        EventBody::Turn(e) => matches!(e, TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }),
+        EventBody::Tool(e) => matches!(e, ToolEvent::ToolProgress { .. }),
+        _ => false,
+    }
+}

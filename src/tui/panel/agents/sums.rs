@@ -1,0 +1,51 @@
+//! What an agent and all below it came to.
+
+use tiller_protocol::{AgentState, AgentView, Cost};
+
+use crate::model::Model;
+
+/// It has ended, for good or until it is continued.
+pub(super) fn ended(state: AgentState) -> bool {
+    matches!(state, AgentState::Done | AgentState::Failed | AgentState::Cancelled | AgentState::Interrupted)
+}
+
+/// It waits for the person: it says so, or a question of its is open.
+pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
+    a.state == AgentState::Waiting || model.asks.iter().any(|k| k.agent == a.id)
+}
+
+/// What an agent and all below it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    pub(super) tokens: u64,
+    pub(super) cost: Cost,
+    /// Of some the cost is not known.
+    pub(super) unknown: bool,
+    pub(super) files: u32,
+    pub(super) agents: u32,
+    /// One of them waits for the person.
+    pub(super) waits: bool,
+}
+
+impl Sum {
+    pub(super) fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost = self.cost.plus(other.cost);
+        self.unknown |= other.unknown;
+        self.files = self.files.saturating_add(other.files);
+        self.agents = self.agents.saturating_add(other.agents);
+        self.waits |= other.waits;
+    }
+
+    pub(super) fn of(model: &Model, a: &AgentView) -> Self {
+        let tokens = a.usage.context().saturating_add(a.usage.output);
+        Self {
+            tokens,
+            cost: a.cost.unwrap_or_default(),
+            unknown: a.cost.is_none() && tokens > 0 && !a.model.starts_with("demo/"),
+            files: a.child.as_ref().map_or(0, |c| c.files),
+            agents: 1,
+            waits: waits(model, a),
+        }
+    }
+}

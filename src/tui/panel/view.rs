@@ -1,0 +1,33 @@
+//! The views of the screen by name.
+
+/// The views that Alt-1 to Alt-7 show, and the composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    Composer,
+    Conversation,
+    Todo,
+    Agents,
+    Watch,
+    Sessions,
+    Diff,
+    Terminals,
+}
+
+impl View {
+    /// The composer, then the seven views in the order of their digits.
+    pub const ALL: [Self; 8] = [
+        Self::Composer,
+        Self::Conversation,
+        Self::Todo,
+        Self::Agents,
+        Self::Watch,
+        Self::Sessions,
+        Self::Diff,
+        Self::Terminals,
+    ];
+
+    /// The digit of Alt-1 to Alt-7; 0 is the composer.
+    pub fn digit(self) -> usize {
+        Self::ALL.iter().position(|v| *v == self).unwrap_or(0)
+    }
+}
