@@ -17,6 +17,7 @@
 //! | room | job | may use |
 //! | --- | --- | --- |
 //! | [`protocol`] | the vocabulary of the bus; plain data | nothing of ours |
+//! | `fs` | attributes and access lists of files, for those that write them | nothing of ours |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
@@ -30,6 +31,8 @@
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
 //! | [`app`] | the composition root: makes the parts and hands them over | all |
 //! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, tui |
+//!
+//! `tests/engine` drives whole turns of the engine, `tests/it` the program on a terminal; `tests/kit` is what both share.
 //!
 //! Each room above `main` is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
 //! list of what it may use.
@@ -46,12 +49,14 @@
 //! 9. An error goes to the model, to the person (as a `Notice`) or to the log; never to the screen directly.
 //! 10. Between two compactions each request is its predecessor plus new material at the end, byte for byte.
 //!
-//! # Adding things: one file, one line
+//! # Adding things
+//! A new file, and the place that lists it; `CONTRIBUTING.md` has the steps where there are more.
+//!
 //! | to add a | new file | the line |
 //! | --- | --- | --- |
-//! | tool | `src/tool/<group>/x.rs` and `x.md` | `src/tool/registry.rs` |
-//! | wire format | `src/provider/x/` | `src/provider/registry/mod.rs` |
-//! | panel, dialog | `src/tui/panel/x.rs`, `src/tui/dialog/x.rs` | the list in its `mod.rs` |
+//! | tool | `src/tool/<group>/x.rs` and `x.md` | `ALL` in `src/tool/registry.rs`, and its name in two tables of names |
+//! | wire format | `src/provider/x/` | `ProviderKind` in `src/config`, and `src/provider/registry/mod.rs` |
+//! | panel, dialog | `src/tui/panel/x.rs`, `src/tui/dialog/x.rs` | the list in its `mod.rs`; actions of its own in `GROUPS` |
 //! | slash command | `src/tui/slash/x.rs` | `src/tui/slash/list.rs` |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
