@@ -15,8 +15,8 @@ use crate::app::msg::Msg;
 use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
-use crate::dialog::{OPENERS, SAMPLES};
 use crate::keymap::Chord;
+use crate::shipped;
 use crate::testing::Robot;
 
 struct Random(u64);
@@ -111,7 +111,7 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) {
 fn run(rounds: u64, seed: u64) {
     let mut random = Random(seed);
     for _ in 0..rounds {
-        for (name, make) in SAMPLES {
+        for (name, make) in shipped::registry().samples() {
             let mut r = Robot::new(80, 24);
             r.push(make());
             typed_into(&mut r, &mut random, name, 12);
@@ -119,7 +119,7 @@ fn run(rounds: u64, seed: u64) {
         let mut r = Robot::new(80, 24);
         r.push(quit());
         typed_into(&mut r, &mut random, "quit", 12);
-        for opener in OPENERS {
+        for opener in shipped::registry().openers() {
             let mut r = Robot::new(80, 24);
             r.app.act(opener.spec.action);
             typed_into(&mut r, &mut random, opener.spec.action.0, 12);
@@ -217,6 +217,6 @@ fn trust_begins_on_not_now() {
 #[test]
 fn every_dialog_says_what_it_decides() {
     for id in DECIDES {
-        assert!(action::find(id).is_some(), "{id} is no action");
+        assert!(shipped::registry().words().find(id).is_some(), "{id} is no action");
     }
 }
