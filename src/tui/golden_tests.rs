@@ -3,16 +3,15 @@
 use ratatui::style::{Color, Modifier};
 use tiller_config::schema::Ui;
 
-use crate::keymap;
-use crate::scene;
 use crate::testing::{Robot, text_of};
 use crate::theme::{Depth, Theme};
+use crate::{keymap, scene};
 
 const SIZES: [(u16, u16); 6] = [(40, 12), (60, 20), (80, 24), (118, 25), (160, 50), (220, 60)];
 
 fn robot(w: u16, h: u16, theme: &str, depth: Depth, ascii: bool) -> Robot {
     let ui = Ui { ascii, reduced_motion: true, ..Ui::default() };
-    let map = keymap::preset("default").unwrap();
+    let map = keymap::preset(crate::shipped::registry().words(), "default").unwrap();
     let mut r = Robot::made(w, h, ui, map, Theme::built_in(theme, depth).unwrap());
     scene::play(&mut r);
     r
@@ -80,7 +79,13 @@ fn sixteen_colours_are_sixteen() {
     for name in ["ansi", "catppuccin-mocha", "solarized-light", "high-contrast-dark"] {
         let theme = Theme::built_in(name, Depth::Sixteen).unwrap();
         let ui = Ui { reduced_motion: true, ..Ui::default() };
-        let mut r = Robot::made(118, 25, ui, keymap::preset("default").unwrap(), theme);
+        let mut r = Robot::made(
+            118,
+            25,
+            ui,
+            keymap::preset(crate::shipped::registry().words(), "default").unwrap(),
+            theme,
+        );
         scene::play(&mut r);
         for steps in ["", "ctrl-p", "ctrl-x a"] {
             r.run(steps);

@@ -12,6 +12,7 @@
 //! | [`panel`], `dialog` | what is drawn and takes keys; what lies on top |
 //! | `slash` | the `/` commands, one file each |
 //! | `cell`, `text`, [`widget`], [`theme`] | blocks of the conversation, text on its way to cells, small parts, colours |
+//! | [`registry`], [`shipped`] | what the screen is made of: one line for each dialog, panel and command |
 //! | [`keymap`] | keys to actions |
 //! | [`pane`] | whose terminal program is shown |
 //! | [`plain`] | linear text: no drawing at all |
@@ -33,10 +34,12 @@ pub mod output;
 pub mod pane;
 pub mod panel;
 pub mod plain;
+pub mod registry;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod shell_tests;
+pub mod shipped;
 pub mod slash;
 pub mod terminal;
 #[cfg(test)]

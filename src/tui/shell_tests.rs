@@ -7,7 +7,6 @@ use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
 
 use crate::app::task::Task;
-use crate::dialog;
 use crate::keymap::action::Action;
 use crate::panel::View;
 use crate::testing::Robot;
@@ -193,7 +192,7 @@ fn every_view_can_be_reached_at_every_size() {
 /// A button that a dialog has on a wide screen it also has on a narrow one.
 #[test]
 fn dialogs_have_the_same_options_at_every_width() {
-    for (name, make) in dialog::SAMPLES {
+    for (name, make) in crate::shipped::registry().samples() {
         let mut seen: Option<Vec<(String, Action)>> = None;
         for width in [200, 120, 80, 60, 40] {
             let mut r = Robot::new(width, 24);
@@ -411,7 +410,7 @@ fn a_key_that_can_do_nothing_says_so_and_one_at_an_end_does_not() {
 
 #[test]
 fn toasts_cover_nothing_of_any_dialog() {
-    for (name, make) in crate::dialog::SAMPLES {
+    for (name, make) in crate::shipped::registry().samples() {
         for (w, h) in [(118, 25), (80, 24), (60, 20)] {
             let mut r = Robot::new(w, h);
             r.push(make());

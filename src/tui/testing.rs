@@ -24,6 +24,7 @@ use crate::app::msg::Msg;
 use crate::app::task::Task;
 use crate::keymap::{self, Chord, chord};
 use crate::panel::Panel;
+use crate::shipped;
 use crate::theme::{Depth, Theme, Themes};
 
 /// Milliseconds since the epoch at which every test starts: 2026-11-21T20:00:00Z.
@@ -55,7 +56,7 @@ impl Robot {
     pub fn with(width: u16, height: u16, ui: schema::Ui) -> Self {
         let name = if ui.theme == "auto" { "mono" } else { ui.theme.as_str() };
         let theme = Theme::built_in(name, Depth::True).expect("a shipped theme");
-        let map = keymap::preset(&ui.keymap).expect("a shipped keymap");
+        let map = keymap::preset(shipped::registry().words(), &ui.keymap).expect("a shipped keymap");
         Self::made(width, height, ui, map, theme)
     }
 
@@ -65,7 +66,8 @@ impl Robot {
         // Not at zero, so that "long ago" exists.
         clock.advance(Duration::from_secs(100));
         clock.jump(START);
-        let app = App::new(Arc::new(ui), Arc::new(map), Themes::fixed(theme), clock.clone());
+        let app =
+            App::new(Arc::new(ui), shipped::registry(), Arc::new(map), Themes::fixed(theme), clock.clone());
         let mut robot = Self {
             app,
             clock,

@@ -75,7 +75,7 @@ impl App {
                 panel.back(&self.model);
                 panel
             }
-            None => match dialog::for_ask(ask, &self.model) {
+            None => match self.registry.for_ask(ask) {
                 Some(panel) => panel,
                 None => return false,
             },

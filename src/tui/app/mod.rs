@@ -2,7 +2,6 @@
 //! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
 //! [`crate::input::ladder`].
 
-pub mod action;
 pub(crate) mod asking;
 pub(crate) mod deadline;
 pub mod effect;
@@ -27,12 +26,13 @@ use tiller_config::schema;
 use tiller_protocol::{Clock, Event, EventBody};
 
 use crate::app::msg::Msg;
-use crate::app::state::{Around, Asking, Keys, Layer, Owner, Router, Screen, Stage, Stale, is_words};
+use crate::app::state::{Asking, Keys, LastFrame, Layer, Owner, Router, Screen, Stage, Stale, is_words};
 use crate::app::task::Task;
+use crate::keymap::Keymap;
 use crate::keymap::action::Action;
-use crate::keymap::{Keymap, scope};
 use crate::model::Model;
-use crate::panel::{self, Panel, Reply, View};
+use crate::panel::{Panel, Reply, View};
+use crate::registry::Registry;
 use crate::theme::Themes;
 use crate::view::layout::Zoom;
 use crate::view::toast::Toasts;
@@ -40,6 +40,8 @@ use crate::view::toast::Toasts;
 /// The face's state.
 pub struct App {
     pub model: Model,
+    /// What the screen is made of.
+    pub(crate) registry: &'static Registry,
     pub(crate) screen: Screen,
     pub(crate) views: Vec<(View, Box<dyn Panel>)>,
     pub(crate) layers: Vec<Layer>,
@@ -59,19 +61,25 @@ pub struct App {
     pub(crate) stale: Stale,
     /// The view whose inside is all that the message changes that is being dealt with.
     pub(crate) inside: Option<View>,
-    /// What the last whole frame drew around the views, and what the last frame drew.
-    pub(crate) around: Option<Around>,
-    pub(crate) drawn: Vec<Rect>,
+    /// The frames before.
+    pub(crate) last: LastFrame,
     /// When to draw again though nothing happens, as the last frame said.
     pub(crate) wake: Option<Duration>,
 }
 
 impl App {
     /// A fresh screen. Nothing is asked of the engine yet: see [`App::start`].
-    pub fn new(ui: Arc<schema::Ui>, map: Arc<Keymap>, themes: Themes, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(
+        ui: Arc<schema::Ui>,
+        registry: &'static Registry,
+        map: Arc<Keymap>,
+        themes: Themes,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let model = Model { ui, now: clock.now(), mono: clock.mono(), ..Model::default() };
         Self {
             model,
+            registry,
             screen: Screen {
                 focus: View::Composer,
                 main: View::Conversation,
@@ -84,7 +92,7 @@ impl App {
                 boxes: Vec::new(),
                 grab: None,
             },
-            views: View::ALL.into_iter().map(|v| (v, panel::views::make(v))).collect(),
+            views: View::ALL.into_iter().map(|v| (v, registry.panel(v))).collect(),
             layers: Vec::new(),
             keys: Keys {
                 map,
@@ -111,8 +119,7 @@ impl App {
             dirty: true,
             stale: Stale::All,
             inside: None,
-            around: None,
-            drawn: Vec::new(),
+            last: LastFrame::default(),
             wake: None,
         }
     }
@@ -254,7 +261,7 @@ impl App {
 
     /// Sections of the key file that are active, inner first.
     pub(crate) fn scopes(&self) -> Vec<&'static str> {
-        scope::chain(self.panel(self.top()).map_or("global", Panel::scope))
+        self.registry.words().chain(self.panel(self.top()).map_or("global", Panel::scope))
     }
 
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
@@ -292,7 +299,7 @@ impl App {
             self.effects(Owner::Shell, list);
             return true;
         }
-        if let Some(open) = crate::dialog::opener(action) {
+        if let Some(open) = self.registry.openers().find(|o| o.spec.action == action) {
             match (open.open)(self) {
                 Ok(panel) => {
                     if action.0 == "errors.open" {

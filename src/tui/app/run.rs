@@ -156,7 +156,8 @@ impl Loop {
         }
         self.writer.write(out);
         self.app.start();
-        let first = self.options.as_ref().and_then(|o| o.first).and_then(crate::app::action::find);
+        let first =
+            self.options.as_ref().and_then(|o| o.first).and_then(|id| self.app.registry.words().find(id));
         if let Some(first) = first {
             self.app.act(first.action);
         }

@@ -217,6 +217,15 @@ impl Stale {
     }
 }
 
+/// What is known of the frames before.
+#[derive(Default)]
+pub(crate) struct LastFrame {
+    /// What the last whole one drew around the views.
+    pub(crate) around: Option<Around>,
+    /// What the last one drew.
+    pub(crate) drawn: Vec<Rect>,
+}
+
 /// What the last whole frame drew around the views and was told by them. While they tell the same, their insides can
 /// be drawn alone.
 pub(crate) struct Around {

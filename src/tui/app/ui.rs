@@ -13,6 +13,7 @@ use crate::app::inbox::{Inbox, Post, Ring, Source, inbox};
 use crate::app::msg::Msg;
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
+use crate::shipped;
 use crate::terminal::notify::Window;
 use crate::terminal::terminal_owner::{Host, SeatMsg, Seating};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
@@ -269,7 +270,13 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
         }
     };
     crate::text::width::set_ambiguous_wide(o.config.ambiguous_wide);
-    let mut app = App::new(Arc::new(o.config.clone()), Arc::new(map), themes, Arc::clone(&o.clock));
+    let mut app = App::new(
+        Arc::new(o.config.clone()),
+        shipped::registry(),
+        Arc::new(map),
+        themes,
+        Arc::clone(&o.clock),
+    );
     app.model.folders.draft.clone_from(&o.draft);
     app.model.folders.scratch.clone_from(&o.scratch);
     app.model.folders.config.clone_from(&o.config_folder);
@@ -284,7 +291,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
 
 #[expect(clippy::expect_used, reason = "the built-in keymap is compiled in, and a test loads it")]
 fn builtin_keys() -> Keymap {
-    keymap::preset("default").expect("the built-in keymap")
+    keymap::preset(shipped::registry().words(), "default").expect("the built-in keymap")
 }
 
 /// The keymap of the settings with the person's overlay.
@@ -304,7 +311,7 @@ pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notic
         }
     };
     let overlay = text.as_deref().map(|t| (name.as_str(), t));
-    keymap::load(&ui.keymap, overlay).map_err(|e| {
+    keymap::load(shipped::registry().words(), &ui.keymap, overlay).map_err(|e| {
         // Without a file of keys only the preset's name can be wrong, and that stands in the settings.
         let what = if overlay.is_some() { e.to_string() } else { format!("ui.keymap: {}", e.message) };
         Notice::new(NoticeKind::Config, format!("keys: {what}"))

@@ -2,9 +2,10 @@
 //! away waits until the layer has been in sight for the deaf time, as with approvals; and the key that presses the
 //! button with the focus (Enter, Space) is never a yes. So a new dialog cannot forget either.
 
-use crate::app::{App, action};
+use crate::app::App;
 use crate::dialog::deaf::TYPED;
 use crate::keymap::action::Action;
+use crate::keymap::vocabulary::Vocabulary;
 
 /// What layers do at once that grants something, ends something, or takes something away; beside what says yes by
 /// its nature ([`action::ActionSpec::yes`]).
@@ -38,35 +39,36 @@ const DECIDES: &[&str] = &[
 ];
 
 /// Whether an action of a layer decides something.
-pub(crate) fn decides(action: Action) -> bool {
-    DECIDES.contains(&action.0) || action::find(action.0).is_some_and(|s| s.yes)
+pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
+    DECIDES.contains(&action.0) || words.find(action.0).is_some_and(|s| s.yes)
 }
 
 impl App {
     /// Whether the layer on top does not take this action now. What is not taken is reported, or comes too early to be
     /// meant.
     pub(crate) fn withheld(&mut self, action: Action) -> bool {
+        let words = self.registry.words();
         let Some(layer) = self.layers.last() else { return false };
         // Questions of the engine have this of their own, with words for each case.
         let mine = layer.panel.actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
-        if layer.panel.ask().is_some() || !(mine || decides(action)) {
+        if layer.panel.ask().is_some() || !(mine || decides(words, action)) {
             return false;
         }
         let stands_for = layer.panel.pressed(action, &self.model);
-        if stands_for.is_some_and(|a| a != action && decides(a)) {
+        if stands_for.is_some_and(|a| a != action && decides(words, a)) {
             self.say("To approve, press the key of the button");
             return true;
         }
-        let decides = decides(action) || stands_for == Some(action);
+        let decides = decides(words, action) || stands_for == Some(action);
         decides && !layer.deaf.listens(&self.model)
     }
 
     /// A letter came that the layer on top has no use for: others of the same word follow.
     pub(crate) fn typed_past(&mut self) {
-        let now = self.model.mono;
+        let (now, words) = (self.model.mono, self.registry.words());
         let Some(layer) = self.layers.last_mut() else { return };
-        if layer.panel.ask().is_none() && layer.panel.actions().iter().any(|s| decides(s.action)) {
+        if layer.panel.ask().is_none() && layer.panel.actions().iter().any(|s| decides(words, s.action)) {
             layer.deaf.typed(now);
             self.say(TYPED);
         }

@@ -20,8 +20,8 @@ use crate::app::msg::Msg;
 use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
-use crate::dialog::{OPENERS, SAMPLES};
 use crate::keymap::Chord;
+use crate::shipped;
 use crate::testing::Robot;
 
 struct Random(u64);
@@ -178,12 +178,12 @@ fn ours() -> Vec<(&'static str, Robot)> {
 /// Every dialog that a test can make.
 fn dialogs() -> Vec<(&'static str, Robot)> {
     let mut all = ours();
-    for (name, make) in SAMPLES {
+    for (name, make) in shipped::registry().samples() {
         let mut r = drafted();
         r.push(make());
         all.push((*name, r));
     }
-    for opener in OPENERS {
+    for opener in shipped::registry().openers() {
         let mut r = drafted();
         if opener.spec.action.0 == "queue.open" {
             crate::scene::running(&mut r);
@@ -352,6 +352,6 @@ fn trust_begins_on_not_now() {
 #[test]
 fn every_dialog_says_what_it_decides() {
     for id in DECIDES {
-        assert!(action::find(id).is_some(), "{id} is no action");
+        assert!(shipped::registry().words().find(id).is_some(), "{id} is no action");
     }
 }

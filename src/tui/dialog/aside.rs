@@ -13,11 +13,16 @@ use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::markdown::{Doc, Opts};
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog =
+    Dialog { samples: &[("on the side", || Box::new(Aside::new("why is it so?")))], ..Dialog::NONE };
 
 /// The dialog.
 pub struct Aside {

@@ -19,8 +19,10 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::sheet::Sheet;
 use crate::theme::Role;
@@ -28,6 +30,28 @@ use crate::widget::buttons::{self, Face};
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 use crate::widget::{draw, input};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Other questions", ACTIONS)],
+    scopes: &[
+        Scope::new("trust", Some("question"), "Trust", false),
+        Scope::new("plan", Some("question"), "Plan", false),
+        Scope::new("question", None, "Other questions", false),
+        Scope::new("question_text", Some("input"), "Other questions, text", true),
+    ],
+    samples: &[
+        ("trust", || sample(0)),
+        ("budget", || sample(1)),
+        ("deep tier", || sample(2)),
+        ("session in use", || sample(3)),
+        ("not saving", || sample(4)),
+        ("plan", || sample(5)),
+        ("no price", || sample(6)),
+    ],
+    answers: Some(|ask| Some(Box::new(Question::of(ask)?))),
+    ..Dialog::NONE
+};
 
 /// What they can do.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -279,7 +303,7 @@ impl Question {
 
     /// Whether a button says yes to something.
     fn says_yes(&self, n: usize) -> bool {
-        self.choices.get(n).is_some_and(|c| crate::app::action::find(c.0).is_some_and(|s| s.yes))
+        self.choices.get(n).is_some_and(|c| ACTIONS.iter().any(|s| s.action.0 == c.0 && s.yes))
     }
 
     fn send(&mut self) -> Reply {

@@ -10,8 +10,24 @@ use super::restore::Restore;
 use super::sessions::ago;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "branches.open",
+        "branches",
+        "Branches of this session: open, name, archive",
+        |_| Ok(Box::new(open())),
+    )],
+    groups: &[("Branches", ACTIONS)],
+    scopes: &[Scope::new("branches", Some("picker"), "Branches", true)],
+    samples: &[("branches", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a picker's own.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

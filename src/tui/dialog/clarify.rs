@@ -19,8 +19,10 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::paint;
 use crate::text::sheet::Sheet;
@@ -28,6 +30,20 @@ use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 use crate::widget::{draw, field, input};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Questions", ACTIONS)],
+    scopes: &[Scope::new("clarify", Some("input"), "Questions", true)],
+    samples: &[
+        ("clarify", || Box::new(sample())),
+        ("program's question", || {
+            Clarify::of(&granting_sample()).map_or_else(|| Box::new(sample()), Box::new)
+        }),
+    ],
+    answers: Some(|ask| Some(Box::new(Clarify::of(ask)?))),
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

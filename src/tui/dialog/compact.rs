@@ -9,11 +9,27 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("compact.open", "compact", "Compact the conversation to free context", |app| {
+        if app.model.running {
+            Err("A turn is running; stop it first".into())
+        } else {
+            Ok(Box::new(Compact::default()))
+        }
+    })],
+    groups: &[("Compaction", ACTIONS)],
+    scopes: &[Scope::new("compact", None, "Compaction", false)],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

@@ -8,11 +8,21 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Confirm", ACTIONS)],
+    scopes: &[Scope::new("confirm", None, "Confirm", false)],
+    samples: &[("confirm", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -6,8 +6,20 @@ use super::picker::{Item, Outcome, Picker, Source};
 use crate::app::App;
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("errors.open", "errors", "Show errors and notices", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    groups: &[("Error log", ACTIONS)],
+    scopes: &[Scope::new("errors", Some("picker"), "Error log", true)],
+    ..Dialog::NONE
+};
 
 /// What the log can do besides a picker.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("errors.copy", "copy", "Copy the whole entry")];

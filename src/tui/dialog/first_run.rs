@@ -21,11 +21,27 @@ use crate::app::effect::{Connect, Connected, Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::compose::Recall;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::{Dialog, Opener};
 use crate::widget::edit::Edit;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("setup.open", "setup", "Set up a model: a key, a server or the demo", |_| {
+        Ok(Box::new(FirstRun::default()))
+    })],
+    groups: &[("Setup", ACTIONS)],
+    scopes: &[
+        Scope::new("setup", None, "Setup", false),
+        Scope::new("setup_text", Some("input"), "Setup, text", true),
+    ],
+    samples: &[("first run", || Box::new(FirstRun::default()))],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Submit the text")];

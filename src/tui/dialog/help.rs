@@ -4,10 +4,19 @@
 use super::palette;
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
-use crate::app::action;
 use crate::app::effect::Effect;
-use crate::keymap::{scope, show};
+use crate::keymap::scope::Scope;
+use crate::keymap::show;
+use crate::keymap::vocabulary::Vocabulary;
 use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("help.open", "help", "Search keys and commands", |app| Ok(Box::new(open(app))))],
+    scopes: &[Scope::new("help", Some("picker"), "Help", true)],
+    ..Dialog::NONE
+};
 
 /// What a person needs first, in this order; all else is below, and found by typing.
 pub(super) const ESSENTIALS: [&str; 10] = [
@@ -24,24 +33,26 @@ pub(super) const ESSENTIALS: [&str; 10] = [
 ];
 
 struct Help {
+    words: &'static Vocabulary,
     items: Vec<Item>,
 }
 
 /// Makes it for where the focus is now.
 pub(crate) fn open(app: &App) -> Picker {
+    let words = app.registry.words();
     let here = app.scopes();
     let mut rows: Vec<(usize, Item)> = Vec::new();
     // Each essential once, by the first of its keys.
     let mut first = ESSENTIALS.to_vec();
     for row in app.keys.map.table() {
         let near = here.iter().position(|s| *s == row.scope);
-        let place = scope::find(row.scope).map_or(row.scope, |s| s.title);
-        let label = action::find(row.action.0).map_or("", |s| s.label);
+        let place = words.scope(row.scope).map_or(row.scope, |s| s.title);
+        let label = words.find(row.action.0).map_or("", |s| s.label);
         let mut item = Item::new(row.action.0, format!("{:<16} {}", show(&row.keys), row.help));
         if near.is_none() {
             item.detail = place.to_owned();
             // A key of another place does nothing here; what has a name in the palette can be done all the same.
-            let anywhere = action::find(row.action.0).is_some_and(|s| s.palette);
+            let anywhere = words.find(row.action.0).is_some_and(|s| s.palette);
             item.disabled = (!anywhere).then(|| format!("in: {place}"));
         }
         // The draft is not in sight here: what sends it is pressed where it is.
@@ -59,7 +70,7 @@ pub(crate) fn open(app: &App) -> Picker {
         };
         rows.push((rank, item));
     }
-    for (group, s) in action::all() {
+    for (group, s) in words.actions() {
         if app.keys.map.anywhere(s.action).is_none() && s.palette {
             let mut item = Item::new(s.action.0, format!("{:<16} {}", "--", s.help));
             item.detail = group.into();
@@ -67,7 +78,7 @@ pub(crate) fn open(app: &App) -> Picker {
         }
     }
     rows.sort_by_key(|(near, _)| *near);
-    Picker::new(Help { items: rows.into_iter().map(|(_, i)| i).collect() })
+    Picker::new(Help { words, items: rows.into_iter().map(|(_, i)| i).collect() })
 }
 
 impl Source for Help {
@@ -88,7 +99,7 @@ impl Source for Help {
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        action::find(&item.id).map(|s| Effect::Act(s.action)).into_iter().collect()
+        self.words.find(&item.id).map(|s| Effect::Act(s.action)).into_iter().collect()
     }
 }
 

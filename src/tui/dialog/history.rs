@@ -8,8 +8,18 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("history.open", "history", "Find an earlier prompt", |_| Ok(Box::new(open())))],
+    groups: &[("History search", ACTIONS)],
+    scopes: &[Scope::new("history", Some("picker"), "History search", true)],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only(

@@ -14,12 +14,22 @@ use crate::app::App;
 use crate::app::effect::Effect;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::Dialog;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, input};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Branch summary", ACTIONS)],
+    scopes: &[Scope::new("leave", None, "Branch summary", false)],
+    samples: &[("leave", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

@@ -8,6 +8,14 @@ use tiller_protocol::{AgentId, CommandBody, Event, EventBody, ModelRef};
 use super::picker::{Item, Picker, Source};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open())))],
+    samples: &[("models", || Box::new(open()))],
+    ..Dialog::NONE
+};
 
 struct Models {
     items: Vec<Item>,

@@ -8,18 +8,30 @@ use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
 use super::picker::{Item, Picker, Source};
 use super::settings;
+use crate::app::App;
 use crate::app::effect::{Effect, Token};
-use crate::app::{App, action};
 use crate::keymap::action::Action;
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::View;
+use crate::registry::{Dialog, Opener, Registry};
 use crate::slash::{self, SlashCommand};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("palette.open", "palette", "Find and run any action", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    scopes: &[Scope::new("palette", Some("picker"), "Palette", true)],
+    ..Dialog::NONE
+};
 
 const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
 
 /// What it lists.
 struct Everything {
+    registry: &'static Registry,
     /// Actions and commands.
     fixed: Vec<Item>,
     themes: Vec<String>,
@@ -36,7 +48,7 @@ pub(crate) fn open(app: &App) -> Picker {
     let map = &app.keys.map;
     let key = |a| map.describe(a, &scopes).or_else(|| map.anywhere(a).map(|(_, k)| k));
     let mut fixed: Vec<Item> = Vec::new();
-    for (group, s) in action::all().filter(|(_, s)| s.palette) {
+    for (group, s) in app.registry.words().actions().filter(|(_, s)| s.palette) {
         let key = key(s.action).unwrap_or_else(|| "--".into());
         // Two names of the same thing are one row.
         if let Some(same) = fixed.iter_mut().find(|i| i.text == s.help) {
@@ -52,7 +64,8 @@ pub(crate) fn open(app: &App) -> Picker {
             disabled: app.disabled(s.action),
         });
     }
-    for c in slash::all() {
+    let commands = app.registry.commands();
+    for c in commands.0 {
         let name = if c.usage().is_empty() { format!("/{}", c.name()) } else { c.usage().to_owned() };
         // A command that only does what an action does stands in the action's row.
         if let Some(a) = stands_for(*c, &app.model)
@@ -73,6 +86,7 @@ pub(crate) fn open(app: &App) -> Picker {
     // What ends or takes something away is found by its name, and is never what lies under the cursor by itself.
     fixed.sort_by_key(|i| (i.disabled.is_some(), ends(&i.id), recent(i)));
     Picker::new(Everything {
+        registry: app.registry,
         fixed,
         themes: app.themes.names(),
         theme: app.themes.choice().to_owned(),
@@ -216,11 +230,16 @@ impl Source for Everything {
         let Some((kind, id)) = item.id.split_once(' ') else { return Vec::new() };
         let used = || Effect::Used(item.id.clone());
         match kind {
-            "action" => {
-                action::find(id).map(|s| [used(), Effect::Act(s.action)]).into_iter().flatten().collect()
-            }
+            "action" => self
+                .registry
+                .words()
+                .find(id)
+                .map(|s| [used(), Effect::Act(s.action)])
+                .into_iter()
+                .flatten()
+                .collect(),
             "slash" => {
-                let mut all = slash::find(id).map_or_else(Vec::new, |c| run(c, model));
+                let mut all = self.registry.commands().find(id).map_or_else(Vec::new, |c| run(c, model));
                 all.insert(0, used());
                 all
             }

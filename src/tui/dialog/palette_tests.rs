@@ -14,7 +14,7 @@ fn commands_settings_and_questions_are_in_it_each_once() {
     let mut all = open(&r.app);
     crate::panel::Panel::opened(&mut all, &r.app.model);
     let all = all.rows();
-    for c in slash::all() {
+    for c in slash::COMMANDS.0 {
         let name = format!("/{}", c.name());
         let usage = if c.usage().is_empty() { &name } else { c.usage() };
         let found: Vec<&Item> = all.iter().filter(|i| i.detail.split("  ").any(|d| d == usage)).collect();

@@ -24,8 +24,10 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::widget::{edit::Edit, list::ListState};
 
 #[path = "picker_draw.rs"]
@@ -33,6 +35,17 @@ mod drawn;
 #[path = "picker_source.rs"]
 mod source;
 pub use source::{Item, Outcome, Source};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Pickers", ACTIONS)],
+    scopes: &[
+        Scope::new("picker", Some("input"), "Pickers", true),
+        Scope::new("picker_text", Some("input"), "Pickers, words", true),
+    ],
+    samples: &[("picker", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What every picker can do.
 pub const ACTIONS: &[ActionSpec] = &[

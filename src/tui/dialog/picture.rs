@@ -160,7 +160,7 @@ mod tests {
 
     fn shown(data: String) -> Robot {
         let theme = Theme::built_in("mono", Depth::Mono).unwrap();
-        let map = crate::keymap::preset("default").unwrap();
+        let map = crate::keymap::preset(crate::shipped::registry().words(), "default").unwrap();
         let mut r = Robot::made(60, 20, tiller_config::schema::Ui::default(), map, theme);
         r.push(Box::new(Picture::new("[image 1: 40x20 1 KB]", data)));
         assert!(r.screen().contains("Reading the image"), "{}", r.screen());

@@ -7,6 +7,15 @@ use super::confirm::Confirm;
 use super::picker::{Item, Picker, Source};
 use crate::app::effect::Effect;
 use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("profile.open", "permissions", "Choose what runs without asking", |_| {
+        Ok(Box::new(open()))
+    })],
+    ..Dialog::NONE
+};
 
 struct Profiles;
 

@@ -14,14 +14,30 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::compose::Recall;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::{Dialog, Opener};
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, field};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("queue.open", "queue", "Reorder, edit or remove waiting messages", |app| {
+        let none = app.model.waiting().next().is_none();
+        if none { Err("No message is waiting".into()) } else { Ok(Box::new(Queue::default())) }
+    })],
+    groups: &[("Queue", ACTIONS)],
+    scopes: &[
+        Scope::new("queue", Some("list"), "Queue", false),
+        Scope::new("queue_text", Some("input"), "Queue, words", true),
+    ],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[

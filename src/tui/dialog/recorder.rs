@@ -13,15 +13,26 @@ use tiller_protocol::{Notice, NoticeKind};
 use super::confirm;
 use super::deaf::Deaf;
 use super::picker::{Item, Picker, Source};
+use crate::app::App;
 use crate::app::effect::{Effect, Token};
-use crate::app::{App, action};
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::{self, Chord, Does, Keymap, scope, show};
+use crate::keymap::scope::Scope;
+use crate::keymap::vocabulary::Vocabulary;
+use crate::keymap::{self, Chord, Does, Keymap, show};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("keys.open", "keys", "Bind another key to an action", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    ..Dialog::NONE
+};
 
 /// Keys of one sequence at most.
 const LONGEST: usize = 3;
@@ -35,10 +46,10 @@ struct Actions {
 pub(crate) fn open(app: &App) -> Picker {
     let map = Arc::clone(&app.keys.map);
     let mut items = Vec::new();
-    for (group, s) in action::all() {
+    for (group, s) in map.words().actions() {
         let homes = homes(&map, group, s.action);
         for home in homes {
-            let place = scope::find(home).map_or(home, |s| s.title);
+            let place = map.words().scope(home).map_or(home, |s| s.title);
             let keys: Vec<String> = map
                 .scope(home)
                 .iter()
@@ -57,10 +68,10 @@ pub(crate) fn open(app: &App) -> Picker {
 
 /// Sections in which the action has keys; without any, everywhere.
 fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
-    let bound = |s: &&scope::Scope| {
+    let bound = |s: &&Scope| {
         map.scope(s.name).iter().any(|b| matches!(&b.does, Does::Actions(a) if a.contains(&action)))
     };
-    let mut all: Vec<&'static str> = scope::SCOPES.iter().filter(bound).map(|s| s.name).collect();
+    let mut all: Vec<&'static str> = map.words().scopes().iter().filter(bound).map(|s| s.name).collect();
     if all.is_empty() {
         all.push(if group == "Composer" { "composer" } else { "global" });
     }
@@ -78,7 +89,9 @@ impl Source for Actions {
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
         let Some((home, id)) = item.id.split_once(' ') else { return Vec::new() };
-        let (Some(home), Some(spec)) = (scope::find(home), action::find(id)) else { return Vec::new() };
+        let (Some(home), Some(spec)) = (self.map.words().scope(home), self.map.words().find(id)) else {
+            return Vec::new();
+        };
         let file = model.folders.config.as_ref().map(|f| f.join("keys.toml"));
         vec![Effect::Push(Box::new(Recorder::new(home, *spec, Arc::clone(&self.map), file)))]
     }
@@ -86,7 +99,7 @@ impl Source for Actions {
 
 /// The dialog.
 pub struct Recorder {
-    home: &'static scope::Scope,
+    home: &'static Scope,
     spec: ActionSpec,
     map: Arc<Keymap>,
     file: Option<PathBuf>,
@@ -103,7 +116,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    fn new(home: &'static scope::Scope, spec: ActionSpec, map: Arc<Keymap>, file: Option<PathBuf>) -> Self {
+    fn new(home: &'static Scope, spec: ActionSpec, map: Arc<Keymap>, file: Option<PathBuf>) -> Self {
         let says = Ok(String::new());
         let (keys, deaf) = (Vec::new(), Deaf::default());
         Self { home, spec, map, file, keys, listening: true, says, writing: false, deaf, enter: false }
@@ -129,17 +142,17 @@ impl Recorder {
         let names = |does: &Does| match does {
             Does::Actions(a) => a
                 .iter()
-                .map(|a| action::find(a.0).map_or(a.0, |s| s.help))
+                .map(|a| self.map.words().find(a.0).map_or(a.0, |s| s.help))
                 .collect::<Vec<_>>()
                 .join(", then "),
             Does::Nothing => "nothing".into(),
         };
-        for (n, name) in scope::chain(self.home.name).into_iter().enumerate() {
+        for (n, name) in self.map.words().chain(self.home.name).into_iter().enumerate() {
             let Some(b) = self.map.scope(name).iter().find(|b| b.keys == self.keys) else { continue };
             if matches!(&b.does, Does::Actions(a) if a.first() == Some(&self.spec.action)) {
                 return Err("That key is already bound to this action".into());
             }
-            let place = scope::find(name).map_or(name, |s| s.title);
+            let place = self.map.words().scope(name).map_or(name, |s| s.title);
             return Ok(match n {
                 0 => format!("This replaces: {}.", names(&b.does)),
                 _ => format!("This hides: {} ({place}).", names(&b.does)),
@@ -157,24 +170,32 @@ impl Recorder {
             return Reply::done();
         }
         self.writing = true;
-        let (preset, home) = (self.map.preset.clone(), self.home.name);
+        let (words, preset, home) = (self.map.words(), self.map.preset.clone(), self.home.name);
         let (keys, id) = (self.text(), self.spec.action.0);
-        let job = move || Box::new(keep(&file, &preset, home, &keys, id)) as Box<dyn Any + Send>;
+        let job = move || Box::new(keep(words, &file, &preset, home, &keys, id)) as Box<dyn Any + Send>;
         Reply::with(Effect::Job(Box::new(job), Token(1)))
     }
 }
 
 /// Writes the binding into the person's file, if the map that results is right. Slow: only in a job.
-fn keep(file: &Path, preset: &str, home: &str, keys: &str, id: &str) -> Result<(), String> {
+fn keep(
+    words: &'static Vocabulary,
+    file: &Path,
+    preset: &str,
+    home: &str,
+    keys: &str,
+    id: &str,
+) -> Result<(), String> {
     let old = match std::fs::read_to_string(file) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(format!("{}: {e}", file.display())),
     };
     let name = file.display().to_string();
-    keymap::load(preset, Some((&name, &old))).map_err(|e| format!("the key file has an error: {e}"))?;
+    keymap::load(words, preset, Some((&name, &old)))
+        .map_err(|e| format!("the key file has an error: {e}"))?;
     let new = tiller_config::set_entry(&old, home, keys, &id.into()).map_err(|e| e.to_string())?;
-    keymap::load(preset, Some((&name, &new))).map_err(|e| e.message)?;
+    keymap::load(words, preset, Some((&name, &new))).map_err(|e| e.message)?;
     tiller_config::write_private(file, &new).map_err(|e| e.to_string())
 }
 
@@ -225,7 +246,7 @@ impl Panel for Recorder {
         }
         self.keys.push(Chord::of(key));
         // A key that begins others waits for the next one.
-        let scopes = scope::chain(self.home.name);
+        let scopes = self.map.words().chain(self.home.name);
         let prefix = self.map.lookup(&scopes, &self.keys) == keymap::Lookup::Prefix;
         self.listening = self.keys.len() < LONGEST && (prefix || self.keys[..] == [self.map.leader]);
         if !self.listening {

@@ -9,9 +9,30 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
 use crate::view::words::short;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[
+        Opener::new("context.open", "context", "What takes up the model's context", |_| {
+            Ok(Box::new(context()))
+        }),
+        Opener::new("cost.open", "cost", "Cost by model, agent and day", |_| Ok(Box::new(cost()))),
+        Opener::new("audit.open", "audit", "What ran, what allowed it, how it ended", |_| {
+            Ok(Box::new(audit()))
+        }),
+        Opener::new("ops.open", "operations", "Operations on the conversation, files and titles", |_| {
+            Ok(Box::new(ops()))
+        }),
+    ],
+    groups: &[("Reports", ACTIONS)],
+    scopes: &[Scope::new("report", Some("picker"), "Reports", true)],
+    ..Dialog::NONE
+};
 
 /// What they can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] =

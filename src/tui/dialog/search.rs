@@ -11,8 +11,21 @@ use super::picker::{Item, Outcome, Picker, Source};
 use super::sessions::ago;
 use crate::app::effect::{Effect, Token, Visit};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("search.open", "find", "Search the text of all sessions", |app| {
+        Ok(Box::new(open(&app.model)))
+    })],
+    groups: &[("Search in sessions", ACTIONS)],
+    scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true)],
+    samples: &[("search", || Box::new(open(&Model::default())))],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] = &[

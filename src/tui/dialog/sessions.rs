@@ -9,8 +9,19 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, Session
 use super::picker::{self, Item, Outcome, Picker, Source};
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))],
+    groups: &[("Session picker", ACTIONS)],
+    scopes: &[Scope::new("resume", Some("picker"), "Session picker", true)],
+    samples: &[("sessions", || Box::new(open()))],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] = &[

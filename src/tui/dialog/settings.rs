@@ -9,6 +9,15 @@ use crate::app::App;
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("settings.open", "settings", "Change screen settings", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    ..Dialog::NONE
+};
 
 /// Name, what it means, and the values that choosing goes through; none: a dialog of its own.
 struct Setting(&'static str, &'static str, fn() -> Vec<Value>);

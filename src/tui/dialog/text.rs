@@ -8,14 +8,20 @@ use crate::app::effect::Effect;
 use crate::cell;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::find::Find;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::text::diff::Patch;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog =
+    Dialog { scopes: &[Scope::new("text", Some("list"), "Texts", false)], ..Dialog::NONE };
 
 /// The dialog.
 pub struct Text {

@@ -4,6 +4,15 @@ use super::picker::{Item, Picker, Source};
 use crate::app::App;
 use crate::app::effect::Effect;
 use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("theme.open", "theme", "Choose a theme with a live preview", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    ..Dialog::NONE
+};
 
 struct ThemeSource {
     names: Vec<String>,

@@ -11,16 +11,31 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 use crate::app::effect::{Effect, External, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::conversation::ToolCell;
 use crate::panel::conversation::{ConversationPanel, private_file, search};
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::paint::{self, Over};
 use crate::text::wrap::{Row, wrap};
 use crate::text::{clean, width};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "viewer.open",
+        "viewer",
+        "Read and search the whole conversation, unfolded",
+        |app| open(&app.model),
+    )],
+    groups: &[("Viewer", ACTIONS)],
+    scopes: &[Scope::new("viewer", Some("list"), "Viewer", false)],
+    ..Dialog::NONE
+};
 
 /// What viewers have besides the keys of lists.
 pub const ACTIONS: &[ActionSpec] = &[

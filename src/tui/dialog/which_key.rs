@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::action;
 use crate::keymap::{Chord, show};
 use crate::panel::DrawCx;
 use crate::theme::Role;
@@ -18,7 +17,7 @@ pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut 
         .following(cx.scopes, pending)
         .into_iter()
         .map(|(key, action)| {
-            let label = action.map_or("...", |a| action::find(a.0).map_or(a.0, |s| s.label));
+            let label = action.map_or("...", |a| cx.keys.words().find(a.0).map_or(a.0, |s| s.label));
             (key.shown(), label.to_owned())
         })
         .collect();

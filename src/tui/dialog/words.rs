@@ -11,12 +11,22 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::compose::Recall;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::Dialog;
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, field};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Message box", ACTIONS)],
+    scopes: &[Scope::new("words", Some("input"), "Message box", true)],
+    samples: &[("words", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

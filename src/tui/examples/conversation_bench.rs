@@ -29,8 +29,14 @@ struct Bench {
 impl Bench {
     fn new() -> Option<Self> {
         let themes = Themes::fixed(Theme::built_in("mono", Depth::True).ok()?);
-        let map = Arc::new(keymap::preset("default").ok()?);
-        let mut app = App::new(Arc::default(), map, themes, Arc::new(SystemClock::default()));
+        let map = Arc::new(keymap::preset(tiller_tui::shipped::registry().words(), "default").ok()?);
+        let mut app = App::new(
+            Arc::default(),
+            tiller_tui::shipped::registry(),
+            map,
+            themes,
+            Arc::new(SystemClock::default()),
+        );
         app.start();
         let ids = SeqIds::default();
         let session = SessionId(ids.next(Time(0)));

@@ -39,8 +39,14 @@ fn main() {
 fn bench() {
     let ui = tiller_config::schema::Ui::default();
     let (themes, _) = Themes::new(&ui, Depth::True, None);
-    let Ok(map) = keymap::preset("default") else { return };
-    let mut app = App::new(Arc::new(ui), Arc::new(map), themes, Arc::new(SystemClock::default()));
+    let Ok(map) = keymap::preset(tiller_tui::shipped::registry().words(), "default") else { return };
+    let mut app = App::new(
+        Arc::new(ui),
+        tiller_tui::shipped::registry(),
+        Arc::new(map),
+        themes,
+        Arc::new(SystemClock::default()),
+    );
     app.start();
     let mut buf = Buffer::empty(Rect::new(0, 0, 120, 40));
     let (mut encoder, mut out) = (Encoder::default(), String::new());

@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::app::effect::Effect;
 use crate::app::state::Owner;
 use crate::keymap::action::Action;
-use crate::keymap::{Chord, Keymap, Lookup, scope, show};
+use crate::keymap::{Chord, Keymap, Lookup, show};
 use crate::panel::{Panel, Reply, View};
 
 /// A key that a person presses to do something. Terminals also report locks, modifiers and media keys.
@@ -46,7 +46,7 @@ impl App {
         }
         let scopes = self.scopes();
         // A letter that is a command in a list or a dialog is no typing.
-        let field = scopes.first().and_then(|s| scope::find(s)).is_some_and(|s| s.text);
+        let field = scopes.first().and_then(|s| self.registry.words().scope(s)).is_some_and(|s| s.text);
         if field && chord.text().is_some() {
             self.keys.typed = Some(self.model.mono);
             if self.layers.is_empty() {

@@ -9,9 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::chord::{Chord, parse_sequence, written};
-use super::scope;
 use super::table::{Binding, Does, Keymap};
-use crate::app::action;
+use super::vocabulary::Vocabulary;
 use crate::keymap::action::Action;
 use crate::mistakes::{self, Mistakes};
 
@@ -38,19 +37,23 @@ pub struct KeyError {
 ///
 /// # Errors
 /// When there is no such preset (the shipped files themselves are tested).
-pub fn preset(name: &str) -> Result<Keymap, KeyError> {
-    load(name, None)
+pub fn preset(words: &'static Vocabulary, name: &str) -> Result<Keymap, KeyError> {
+    load(words, name, None)
 }
 
-/// The preset (which the overlay may choose itself), then the overlay: its path for messages and its
+/// `words`: what key files can name. The preset (which the overlay may choose itself), then the overlay: its path for messages and its
 /// text.
 ///
 /// # Errors
 /// Everything that is wrong in the file, with lines.
-pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyError> {
+pub fn load(
+    words: &'static Vocabulary,
+    name: &str,
+    overlay: Option<(&str, &str)>,
+) -> Result<Keymap, KeyError> {
     let mut wrong = Mistakes::of(overlay.map_or("", |(_, text)| text));
     let own = overlay.map(|(file, _)| file);
-    let overlay = overlay.map(|(file, text)| Source::parse(file, text, true, &mut wrong));
+    let overlay = overlay.map(|(file, text)| Source::parse(words, file, text, true, &mut wrong));
     let name = overlay.as_ref().and_then(|o| o.preset.clone()).unwrap_or_else(|| name.to_owned());
     let mut chain = Vec::new();
     let mut next = Some(name.clone());
@@ -71,7 +74,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
             break;
         }
         let (file, mut theirs) = (format!("keymaps/{shipped}.toml"), Mistakes::of(text));
-        let source = Source::parse(&file, text, false, &mut theirs);
+        let source = Source::parse(words, &file, text, false, &mut theirs);
         refuse(&file, theirs)?;
         next.clone_from(&source.preset);
         chain.push(source);
@@ -80,7 +83,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
     chain.extend(overlay);
     let leader = chain.iter().rev().find_map(|s| s.leader);
     let leader = leader.unwrap_or_else(|| Chord::new(KeyCode::Char('x'), KeyModifiers::CONTROL));
-    let mut map = Keymap::new(name, leader);
+    let mut map = Keymap::new(words, name, leader);
     for source in &chain {
         if source.own {
             source.apply(&mut map, &mut wrong);
@@ -119,7 +122,13 @@ struct Source {
 
 impl Source {
     /// What can be read of it; the rest is reported.
-    fn parse(file: &str, text: &str, own: bool, wrong: &mut Mistakes<'_>) -> Self {
+    fn parse(
+        words: &'static Vocabulary,
+        file: &str,
+        text: &str,
+        own: bool,
+        wrong: &mut Mistakes<'_>,
+    ) -> Self {
         let mut out =
             Self { file: file.into(), own, preset: None, preset_line: 1, leader: None, lines: Vec::new() };
         let (doc, errors) = DeTable::parse_recoverable(text);
@@ -140,14 +149,14 @@ impl Source {
                 },
                 ("preset" | "leader", _) => wrong.at(at, format!("'{name}' must be a string")),
                 (_, DeValue::Table(table)) => {
-                    let Some(found) = scope::find(name) else {
-                        let near = nearest(name, scope::SCOPES.iter().map(|s| s.name));
+                    let Some(found) = words.scope(name) else {
+                        let near = nearest(name, words.scopes().iter().map(|s| s.name));
                         wrong.at(at, format!("there is no section [{name}]{near}"));
                         continue;
                     };
                     for (k, v) in table {
                         let line = wrong.line(k.span().start);
-                        if let Err((at, m)) = lines(found.name, k, v, &mut out.lines, line) {
+                        if let Err((at, m)) = lines(words, found.name, k, v, &mut out.lines, line) {
                             wrong.at(at, m);
                         }
                     }
@@ -167,7 +176,9 @@ impl Source {
         let mut good = Vec::new();
         for l in &self.lines {
             let keys = parse_sequence(&l.keys, map.leader);
-            let keys = match keys.and_then(|keys| approval_guard(l.scope, &keys, &l.does).map(|()| keys)) {
+            let keys = match keys
+                .and_then(|keys| approval_guard(map.words(), l.scope, &keys, &l.does).map(|()| keys))
+            {
                 Ok(keys) => keys,
                 Err(m) => {
                     wrong.on(l.line, m);
@@ -210,6 +221,7 @@ type At<T> = Result<T, (usize, String)>;
 /// Reads `key = "action"`, `key = ["action", ...]` (the first that can be done), `key = false`, and
 /// `"action" = "key"` or a list of keys.
 fn lines(
+    words: &Vocabulary,
     scope: &'static str,
     key: &Spanned<Cow<'_, str>>,
     value: &Spanned<DeValue<'_>>,
@@ -232,7 +244,7 @@ fn lines(
         }
     };
     if is_id(name) {
-        let action = known(name).map_err(|m| (at, m))?;
+        let action = known(words, name).map_err(|m| (at, m))?;
         for keys in texts()? {
             out.push(Line { scope, keys, does: Does::Actions(vec![action]), line });
         }
@@ -242,7 +254,7 @@ fn lines(
         DeValue::Boolean(false) => Does::Nothing,
         _ => {
             let at = value.span().start;
-            let actions = texts()?.iter().map(|t| known(t)).collect::<Result<Vec<_>, _>>();
+            let actions = texts()?.iter().map(|t| known(words, t)).collect::<Result<Vec<_>, _>>();
             let actions = actions.map_err(|m| (at, m))?;
             if actions.is_empty() {
                 return Err((at, "empty list: use false to unbind".into()));
@@ -262,16 +274,16 @@ fn is_id(text: &str) -> bool {
     })
 }
 
-fn known(id: &str) -> Result<Action, String> {
-    action::find(id).map(|s| s.action).ok_or_else(|| {
-        format!("there is no action '{id}'{}", nearest(id, action::all().map(|(_, s)| s.action.0)))
+fn known(words: &Vocabulary, id: &str) -> Result<Action, String> {
+    words.find(id).map(|s| s.action).ok_or_else(|| {
+        format!("there is no action '{id}'{}", nearest(id, words.actions().map(|(_, s)| s.action.0)))
     })
 }
 
 /// Approvals must not be given by keys that one presses without reading.
-fn approval_guard(scope: &str, keys: &[Chord], does: &Does) -> Result<(), String> {
+fn approval_guard(words: &Vocabulary, scope: &str, keys: &[Chord], does: &Does) -> Result<(), String> {
     let Does::Actions(actions) = does else { return Ok(()) };
-    let yes = actions.iter().any(|a| action::find(a.0).is_some_and(|s| s.yes));
+    let yes = actions.iter().any(|a| words.find(a.0).is_some_and(|s| s.yes));
     if matches!(scope, "approval" | "trust" | "question")
         && yes
         && keys.iter().any(|k| matches!(k.code, KeyCode::Enter | KeyCode::Char(' ')))

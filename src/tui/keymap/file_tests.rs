@@ -1,9 +1,13 @@
 use super::*;
+use crate::keymap::Lookup;
 use crate::keymap::action::LEADER;
-use crate::keymap::{Lookup, scope};
+
+fn words() -> &'static Vocabulary {
+    crate::shipped::registry().words()
+}
 
 fn overlay(text: &str) -> Result<Keymap, KeyError> {
-    load("default", Some(("keys.toml", text)))
+    load(words(), "default", Some(("keys.toml", text)))
 }
 
 fn keys(text: &str) -> Vec<Chord> {
@@ -13,7 +17,7 @@ fn keys(text: &str) -> Vec<Chord> {
 #[test]
 fn every_preset_loads() {
     for (name, _) in PRESETS {
-        let map = preset(name).unwrap_or_else(|e| panic!("{e}"));
+        let map = preset(words(), name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(map.preset, *name);
         assert!(map.table().len() > 50);
     }
@@ -21,8 +25,9 @@ fn every_preset_loads() {
 
 #[test]
 fn every_palette_action_has_a_key_or_is_only_in_the_palette() {
-    let map = preset("default").unwrap();
-    let without: Vec<&str> = action::all()
+    let map = preset(words(), "default").unwrap();
+    let without: Vec<&str> = words()
+        .actions()
         .filter(|(_, s)| !s.palette && map.anywhere(s.action).is_none() && s.action != LEADER)
         .map(|(_, s)| s.action.0)
         .collect();
@@ -34,7 +39,7 @@ fn every_palette_action_has_a_key_or_is_only_in_the_palette() {
 #[test]
 fn every_global_chord_has_a_leader_twin() {
     for (name, _) in PRESETS {
-        let map = preset(name).unwrap();
+        let map = preset(words(), name).unwrap();
         let twins: Vec<Action> = map
             .scope("global")
             .iter()
@@ -57,7 +62,7 @@ fn every_global_chord_has_a_leader_twin() {
 #[test]
 fn an_overlay_changes_only_what_it_says() {
     let map = overlay("[global]\nctrl-t = \"view.watch\"\n\"view.agents\" = [\"f3\", \"f4\"]\n").unwrap();
-    let chain = scope::chain("composer");
+    let chain = words().chain("composer");
     assert_eq!(map.lookup(&chain, &keys("ctrl-t")), Lookup::Actions(vec![Action("view.watch")]));
     assert_eq!(map.lookup(&chain, &keys("f4")), Lookup::Actions(vec![Action("view.agents")]));
     assert_eq!(map.lookup(&chain, &keys("ctrl-p")), Lookup::Actions(vec![Action("palette.open")]));
@@ -72,8 +77,8 @@ fn an_overlay_changes_only_what_it_says() {
 #[test]
 fn false_unbinds() {
     let map = overlay("[composer]\nctrl-p = false\n").unwrap();
-    assert_eq!(map.lookup(&scope::chain("composer"), &keys("ctrl-p")), Lookup::Nothing);
-    assert_eq!(map.describe(Action("palette.open"), &scope::chain("composer")).as_deref(), Some("Alt-X"));
+    assert_eq!(map.lookup(&words().chain("composer"), &keys("ctrl-p")), Lookup::Nothing);
+    assert_eq!(map.describe(Action("palette.open"), &words().chain("composer")).as_deref(), Some("Alt-X"));
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn all_mistakes_of_a_file_are_told_at_once() {
 #[test]
 fn yes_is_never_on_enter_or_space() {
     // The rule looks at the action, so every approving action is covered.
-    let yes = action::all().find(|(_, s)| s.yes).unwrap().1.action.0;
+    let yes = words().actions().find(|(_, s)| s.yes).unwrap().1.action.0;
     for key in ["enter", "space", "ctrl-enter", "f2 space"] {
         let e = overlay(&format!("[approval]\n\"{key}\" = \"{yes}\"\n")).expect_err(key);
         assert!(e.message.contains("[approval]"), "{e}");
@@ -141,7 +146,7 @@ fn yes_is_never_on_enter_or_space() {
 #[test]
 fn sequences_wait_and_inner_sections_win() {
     let map = overlay("[composer]\n\"leader q\" = \"composer.clear\"\n").unwrap();
-    let chain = scope::chain("composer");
+    let chain = words().chain("composer");
     assert_eq!(map.lookup(&chain, &keys("ctrl-x")), Lookup::Prefix);
     assert_eq!(map.lookup(&chain, &keys("ctrl-x q")), Lookup::Actions(vec![Action("composer.clear")]));
     assert_eq!(map.lookup(&chain, &keys("ctrl-x e")), Lookup::Actions(vec![Action("errors.open")]));
@@ -152,7 +157,7 @@ fn sequences_wait_and_inner_sections_win() {
 #[test]
 fn every_key_of_every_preset_is_shown_as_on_the_keyboard() {
     for (name, _) in PRESETS {
-        for row in preset(name).unwrap().table() {
+        for row in preset(words(), name).unwrap().table() {
             let shown = crate::keymap::show(&row.keys);
             for word in shown.split(' ') {
                 let last = word

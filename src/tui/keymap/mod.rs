@@ -6,6 +6,7 @@ pub mod chord;
 mod file;
 pub mod scope;
 mod table;
+pub mod vocabulary;
 
 pub use chord::{Chord, show, written};
 pub(crate) use file::nearest;

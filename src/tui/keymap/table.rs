@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::chord::{Chord, show};
-use super::scope;
-use crate::app::action;
+use super::vocabulary::Vocabulary;
 use crate::keymap::action::{Action, LEADER};
 
 /// What a binding does.
@@ -41,6 +40,7 @@ pub enum Lookup {
 /// The effective map.
 #[derive(Clone, Debug)]
 pub struct Keymap {
+    words: &'static Vocabulary,
     pub preset: String,
     pub leader: Chord,
     pub(super) scopes: BTreeMap<&'static str, Vec<Binding>>,
@@ -60,8 +60,13 @@ pub struct Row {
 
 impl Keymap {
     /// Without any binding.
-    pub(super) fn new(preset: String, leader: Chord) -> Self {
-        Self { preset, leader, scopes: BTreeMap::new(), begins: HashMap::new() }
+    pub(super) fn new(words: &'static Vocabulary, preset: String, leader: Chord) -> Self {
+        Self { words, preset, leader, scopes: BTreeMap::new(), begins: HashMap::new() }
+    }
+
+    /// The actions and sections that it can name.
+    pub fn words(&self) -> &'static Vocabulary {
+        self.words
     }
 
     /// To be called when all bindings are there.
@@ -171,7 +176,7 @@ impl Keymap {
     /// The whole map as rows, by section in the order of help.
     pub fn table(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for s in scope::SCOPES {
+        for s in self.words.scopes() {
             for b in self.scope(s.name) {
                 let Does::Actions(actions) = &b.does else { continue };
                 for a in actions {
@@ -179,7 +184,7 @@ impl Keymap {
                         scope: s.name,
                         keys: b.keys.clone(),
                         action: *a,
-                        help: action::find(a.0).map_or("", |spec| spec.help),
+                        help: self.words.find(a.0).map_or("", |spec| spec.help),
                         own: b.own,
                     });
                 }

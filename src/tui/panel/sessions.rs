@@ -20,12 +20,22 @@ use crate::dialog::restore::Restore;
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::conversation::Body;
+use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Sessions,
+    make: |_| Box::new(Tree::default()),
+    groups: &[("Session tree", ACTIONS)],
+    scopes: &[Scope::new("sessions", Some("list"), "Session tree", false)],
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -12,11 +12,24 @@ use crate::app::effect::Effect;
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
+use crate::registry::PanelEntry;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, input};
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Todo,
+    make: |_| Box::new(Todo::default()),
+    groups: &[("Todo", ACTIONS)],
+    scopes: &[
+        Scope::new("todo", Some("list"), "Todo", false),
+        Scope::new("todo_text", Some("input"), "Todo, words", true),
+    ],
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -16,11 +16,21 @@ use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
+use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Watch,
+    make: |_| Box::new(Watch::default()),
+    groups: &[("Watch", ACTIONS)],
+    scopes: &[Scope::new("watch", Some("list"), "Watch", false)],
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[

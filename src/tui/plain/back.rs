@@ -70,7 +70,7 @@ pub(super) fn preview(v: &RestorePreview) -> String {
 
 /// A command of the full screen, when all that it does can be done in lines.
 pub(super) fn elsewhere(p: &mut Plain, name: &str, text: &str) -> Option<Result<(), String>> {
-    let command = slash::find(name)?;
+    let command = slash::COMMANDS.find(name)?;
     let effects = match command.run(text, &p.model) {
         Ok(effects) => effects,
         Err(why) => return Some(Err(why.trim_end_matches('.').to_owned())),

@@ -452,7 +452,7 @@ impl Plain {
     }
 
     fn help(&mut self) {
-        let more = super::back::MORE.iter().filter_map(|name| crate::slash::find(name));
+        let more = super::back::MORE.iter().filter_map(|name| crate::slash::COMMANDS.find(name));
         let more = more.map(|c| {
             let usage = c.usage().trim_start_matches('/');
             format!("/{}: {}{}{}", c.name(), usage, if usage.is_empty() { "" } else { ": " }, c.help())

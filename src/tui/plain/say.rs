@@ -311,9 +311,8 @@ impl Plain {
             }
             ReplyEvent::CostsReply { rows, total } => {
                 for r in rows {
-                    let cost = r
-                        .cost
-                        .map_or_else(|| "price unknown".into(), |c| crate::view::words::money(c.usd()));
+                    let cost =
+                        r.cost.map_or_else(|| "price unknown".into(), |c| crate::view::words::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {

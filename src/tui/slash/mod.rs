@@ -48,10 +48,12 @@ pub trait SlashCommand: Sync {
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String>;
 }
 
-/// All commands, by name.
-pub fn all() -> &'static [&'static dyn SlashCommand] {
-    list::ALL
-}
+/// A list of commands, in the order of their names.
+#[derive(Clone, Copy, Default)]
+pub struct Commands(pub &'static [&'static dyn SlashCommand]);
+
+/// The commands of this program.
+pub const COMMANDS: Commands = Commands(list::ALL);
 
 /// Name and arguments, when `text` is one line that begins with a slash and a word. A path such as
 /// `/usr/bin` is text.
@@ -60,11 +62,6 @@ pub(crate) fn parse(text: &str) -> Option<(&str, &str)> {
     let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     word.then(|| (name, args.trim()))
-}
-
-/// Whether there is a command of this name.
-pub fn exists(name: &str) -> bool {
-    find(name).is_some()
 }
 
 /// Names that fingers know from elsewhere, and ours. They work, and are not listed.
@@ -89,33 +86,40 @@ pub(crate) fn others(name: &str) -> String {
     all.collect::<Vec<_>>().join(" ")
 }
 
-/// By its exact name, or one of [`ELSEWHERE`].
-pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
-    let ours = ELSEWHERE.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| *ours);
-    all().iter().copied().find(|c| c.name() == ours)
-}
+impl Commands {
+    /// Whether there is a command of this name.
+    pub fn exists(self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
 
-/// Those that begin with `word`, then those that another name leads to, then those that contain it.
-pub(crate) fn matching(word: &str) -> Vec<&'static dyn SlashCommand> {
-    let elsewhere = |c: &dyn SlashCommand| {
-        ELSEWHERE.iter().any(|(other, ours)| *ours == c.name() && other.starts_with(word))
-    };
-    let rank = |c: &dyn SlashCommand| match c.name() {
-        n if n.starts_with(word) => Some(0),
-        _ if elsewhere(c) => Some(1),
-        n if n.contains(word) => Some(2),
-        _ => None,
-    };
-    let mut found: Vec<_> = all().iter().filter_map(|c| Some((rank(*c)?, *c))).collect();
-    found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().map(|(_, c)| c).collect()
-}
+    /// By its exact name, or one of [`ELSEWHERE`].
+    pub(crate) fn find(self, name: &str) -> Option<&'static dyn SlashCommand> {
+        let ours = ELSEWHERE.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| *ours);
+        self.0.iter().copied().find(|c| c.name() == ours)
+    }
 
-/// The sentence for a name that is none, with the nearest one.
-pub(crate) fn unknown(name: &str) -> String {
-    match tiller_protocol::nearest::nearest(name, all().iter().map(|c| c.name())) {
-        Some(near) => format!("There is no command /{name}. Did you mean /{near}?"),
-        None => format!("There is no command /{name}. Type / to see all commands."),
+    /// Those that begin with `word`, then those that another name leads to, then those that contain it.
+    pub(crate) fn matching(self, word: &str) -> Vec<&'static dyn SlashCommand> {
+        let elsewhere = |c: &dyn SlashCommand| {
+            ELSEWHERE.iter().any(|(other, ours)| *ours == c.name() && other.starts_with(word))
+        };
+        let rank = |c: &dyn SlashCommand| match c.name() {
+            n if n.starts_with(word) => Some(0),
+            _ if elsewhere(c) => Some(1),
+            n if n.contains(word) => Some(2),
+            _ => None,
+        };
+        let mut found: Vec<_> = self.0.iter().filter_map(|c| Some((rank(*c)?, *c))).collect();
+        found.sort_by_key(|(rank, _)| *rank);
+        found.into_iter().map(|(_, c)| c).collect()
+    }
+
+    /// The sentence for a name that is none, with the nearest one.
+    pub(crate) fn unknown(self, name: &str) -> String {
+        match tiller_protocol::nearest::nearest(name, self.0.iter().map(|c| c.name())) {
+            Some(near) => format!("There is no command /{name}. Did you mean /{near}?"),
+            None => format!("There is no command /{name}. Type / to see all commands."),
+        }
     }
 }
 
@@ -125,11 +129,11 @@ mod tests {
 
     #[test]
     fn every_command_is_named_once_and_says_what_it_does() {
-        let mut names: Vec<_> = all().iter().map(|c| c.name()).collect();
+        let mut names: Vec<_> = COMMANDS.0.iter().map(|c| c.name()).collect();
         assert!(names.is_sorted(), "keep the list in order");
         names.dedup();
-        assert_eq!(names.len(), all().len());
-        for c in all() {
+        assert_eq!(names.len(), COMMANDS.0.len());
+        for c in COMMANDS.0 {
             assert!(!c.help().is_empty() && c.help().len() <= 70, "/{}", c.name());
             assert!(c.usage().is_empty() || c.usage().starts_with(&format!("/{}", c.name())));
         }
@@ -137,11 +141,16 @@ mod tests {
 
     #[test]
     fn what_an_alias_stands_for_exists() {
-        for c in all() {
+        for c in COMMANDS.0 {
             if let Ok(effects) = c.run("", &Model::default()) {
                 for e in effects {
                     if let Effect::Act(a) = e {
-                        assert!(crate::app::action::find(a.0).is_some(), "/{} stands for {}", c.name(), a.0);
+                        assert!(
+                            crate::shipped::registry().words().find(a.0).is_some(),
+                            "/{} stands for {}",
+                            c.name(),
+                            a.0
+                        );
                     }
                 }
             }
@@ -151,10 +160,10 @@ mod tests {
     #[test]
     fn names_from_elsewhere_lead_to_ours() {
         for (other, ours) in ELSEWHERE {
-            assert!(all().iter().all(|c| c.name() != *other), "/{other} is one of ours by now");
-            assert_eq!(find(other).map(|c| c.name()), Some(*ours));
+            assert!(COMMANDS.0.iter().all(|c| c.name() != *other), "/{other} is one of ours by now");
+            assert_eq!(COMMANDS.find(other).map(|c| c.name()), Some(*ours));
         }
-        assert_eq!(matching("clea").iter().map(|c| c.name()).collect::<Vec<_>>(), ["new"]);
+        assert_eq!(COMMANDS.matching("clea").iter().map(|c| c.name()).collect::<Vec<_>>(), ["new"]);
     }
 
     #[test]
@@ -166,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_told() {
-        assert!(unknown("compat").contains("/compact"));
-        assert!(unknown("zzzzzzzz").contains("Type / to see"));
+        assert!(COMMANDS.unknown("compat").contains("/compact"));
+        assert!(COMMANDS.unknown("zzzzzzzz").contains("Type / to see"));
     }
 }

@@ -114,7 +114,7 @@ impl App {
             for view in [View::Conversation, View::Composer] {
                 let (mut next, fresh) = match self.stage.take(agent, view) {
                     Some(panel) => (panel, false),
-                    None => (panel::views::make(view), true),
+                    None => (self.registry.panel(view), true),
                 };
                 if let Some((_, panel)) = self.views.iter_mut().find(|(v, _)| *v == view) {
                     std::mem::swap(panel, &mut next);

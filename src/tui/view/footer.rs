@@ -5,7 +5,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use crate::app::action;
 use crate::keymap::action::Action;
 use crate::panel::{DrawCx, Hint};
 use crate::theme::Role;
@@ -24,7 +23,7 @@ pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<Told> {
     let mut out: Vec<Told> = Vec::with_capacity(hints.len());
     for h in hints {
         let Some(key) = cx.keys.describe(h.action, cx.scopes) else { continue };
-        let label = h.label.or_else(|| action::find(h.action.0).map(|s| s.label));
+        let label = h.label.or_else(|| cx.keys.words().find(h.action.0).map(|s| s.label));
         if let Some(label) = label
             && !out.iter().any(|t| t.key == key)
         {

@@ -22,7 +22,6 @@ use crate::app::state::{Layer, Owner, Stale};
 use crate::app::{App, global};
 use crate::dialog::which_key;
 use crate::input::ladder::Rung;
-use crate::keymap::scope;
 use crate::panel::{DrawCx, Hint, Panel, Place, View};
 use crate::theme::Role;
 use crate::view::header::HeaderFacts;
@@ -61,8 +60,8 @@ impl App {
         {
             return cursor;
         }
-        self.drawn.clear();
-        self.drawn.push(buf.area);
+        self.last.drawn.clear();
+        self.last.drawn.push(buf.area);
         self.toasts.expire(self.model.mono);
         self.screen.size = buf.area;
         self.model.screen = (buf.area.width, buf.area.height);
@@ -92,7 +91,7 @@ impl App {
             self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area, spare) == full);
         // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
-        let below = scope::chain(focused);
+        let below = self.registry.words().chain(focused);
         let parts: Vec<Part> = areas.parts().copied().collect();
         let mut cursor = None;
         let mut wake = None;
@@ -127,7 +126,7 @@ impl App {
         self.screen.areas = Some(areas);
         // What lies over the views now has to go from them later.
         let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
-        self.around = bare.then(|| self.around(&wish));
+        self.last.around = bare.then(|| self.around(&wish));
         cursor
     }
 

@@ -99,7 +99,7 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
 fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
-    let specs = || step.actions.iter().filter_map(|a| crate::app::action::find(&a.id));
+    let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
     // Escape has many names; in a tour it is the one that the step is about.
     let label = |s: &crate::keymap::action::ActionSpec| match s.action.0 {
         "global.escape" => Rung::Stop.label().unwrap_or(s.label),

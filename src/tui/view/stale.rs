@@ -6,7 +6,6 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
 use crate::app::state::{Around, Owner, Stale};
-use crate::keymap::scope;
 use crate::panel::{Panel, View};
 use crate::view::layout::{Class, Wish};
 
@@ -19,7 +18,7 @@ impl App {
 
     /// What the last frame drew: cells elsewhere are as they were.
     pub fn drawn(&self) -> &[Rect] {
-        &self.drawn
+        &self.last.drawn
     }
 
     /// As it is drawn now.
@@ -35,7 +34,7 @@ impl App {
 
     /// Draws the insides of `views` into the frame before, when that is all that has to be done; `None`: it is not.
     pub(crate) fn draw_inside(&mut self, views: u8, buf: &mut Buffer) -> Option<Option<Position>> {
-        let before = self.around.as_ref()?;
+        let before = self.last.around.as_ref()?;
         // What lies over the views, and what counts in the strip above the composer, is not theirs.
         let covered = !self.layers.is_empty() || !self.keys.pending.is_empty() || !self.toasts.is_empty();
         let late = self.wake.is_some_and(|w| w <= self.model.mono);
@@ -53,14 +52,14 @@ impl App {
         }
         let areas = self.screen.areas.take().filter(|a| a.class != Class::Tiny)?;
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
-        let scopes = scope::chain(focused);
+        let scopes = self.registry.words().chain(focused);
         let (mut cursor, mut wake) = (None, self.wake);
-        self.drawn.clear();
+        self.last.drawn.clear();
         for part in areas.parts().filter(|p| p.inner.area() > 0) {
             let focus = self.screen.focus == part.view;
             if views & 1 << part.view.digit() != 0 {
                 let new = self.panel_again(part, &scopes, buf, &mut cursor, &mut wake);
-                self.drawn.push(new);
+                self.last.drawn.push(new);
             } else if focus {
                 let panel = self.panel(Owner::View(part.view));
                 cursor = panel.and_then(|p| p.cursor(part.inner, &self.model));

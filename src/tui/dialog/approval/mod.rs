@@ -21,11 +21,25 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::Dialog;
 use crate::widget::edit::Edit;
 use crate::widget::field;
 use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Approval", ACTIONS)],
+    scopes: &[
+        Scope::new("approval", None, "Approval", false),
+        Scope::new("approval_text", Some("input"), "Approval, texts", true),
+    ],
+    samples: &[("approval", || Box::new(sample()))],
+    answers: Some(|ask| Some(Box::new(Approval::of(ask)?))),
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -17,12 +17,28 @@ pub(crate) use self::sample::sample;
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::text::diff::{Hunk, Patch};
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "compare.open",
+        "compare",
+        "Compare this branch with another, side by side",
+        |_| Ok(Box::new(pick::open())),
+    )],
+    groups: &[("Compare", ACTIONS)],
+    scopes: &[Scope::new("compare", Some("list"), "Compare", false)],
+    samples: &[("compare", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -18,10 +18,28 @@ use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, 
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::text::clean;
 use crate::text::sheet::Sheet;
+
+/// What is registered of it, and of the line that starts an agent by hand.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[
+        Opener::new("spawn.open", "start an agent", "Start an agent in the background", |_| {
+            Ok(Box::new(crate::panel::agents::spawn()))
+        }),
+        Opener::new("workflows.open", "workflows", "Show running workflows, or start one", |app| {
+            Ok(open(&app.model))
+        }),
+    ],
+    groups: &[("Workflow", ACTIONS)],
+    scopes: &[Scope::new("flow", Some("list"), "Workflow", false)],
+    samples: &[("workflow", sample)],
+    ..Dialog::NONE
+};
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

@@ -16,11 +16,24 @@ use tiller_protocol::{
 use self::choice::Choice;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::Dialog;
 use crate::text::clean;
 use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Restore", ACTIONS)],
+    scopes: &[
+        Scope::new("restore", Some("list"), "Restore", false),
+        Scope::new("branch_go", Some("restore"), "Go to a branch", false),
+    ],
+    samples: &[("restore", || Box::new(sample())), ("open a branch", || Box::new(branch_sample()))],
+    ..Dialog::NONE
+};
 
 /// What it can do besides a list.
 pub(crate) const ACTIONS: &[ActionSpec] = &[

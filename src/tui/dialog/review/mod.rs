@@ -14,13 +14,33 @@ use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::remarks::Spot;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::{Dialog, Opener, PanelEntry};
 use crate::text::sheet::Sheet;
 use crate::widget::edit::Edit;
 use state::State;
 use talk::say;
+
+/// What is registered of the view of changes.
+pub(crate) const PANEL: PanelEntry =
+    PanelEntry { view: View::Diff, make: |_| Box::new(Review::view()), groups: &[], scopes: &[] };
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "review.open",
+        "review",
+        "Review what the last turn changed: accept, reject, comment",
+        |_| Ok(Box::new(Review::dialog())),
+    )],
+    groups: &[("Diff review", ACTIONS)],
+    scopes: &[Scope::new("diff", Some("list"), "Diff review", false)],
+    samples: &[("review", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// What a review can do.
 pub const ACTIONS: &[ActionSpec] = &[

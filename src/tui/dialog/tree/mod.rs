@@ -39,10 +39,26 @@ use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::registry::{Dialog, Opener};
 use crate::widget::input;
 use crate::widget::list::ListState;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new(
+        "tree.open",
+        "tree",
+        "All sessions as trees: browse, branch, restore, name, filter",
+        |app| Ok(Box::new(open(app))),
+    )],
+    groups: &[("Tree of all sessions", ACTIONS)],
+    scopes: &[Scope::new("tree", Some("list"), "Tree of all sessions", false)],
+    samples: &[("tree", || Box::new(sample()))],
+    ..Dialog::NONE
+};
 
 /// The text of an entry on its way to the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,12 +28,22 @@ use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
+use crate::registry::PanelEntry;
 use crate::text::line::Line;
 use crate::text::sheet::Sheet;
 use crate::text::{clean, paint};
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Agents,
+    make: |_| Box::new(Agents::default()),
+    groups: &[("Agents", ACTIONS)],
+    scopes: &[Scope::new("agents", Some("list"), "Agents", false)],
+};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[

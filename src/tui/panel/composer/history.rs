@@ -5,6 +5,8 @@ use tiller_protocol::Message;
 /// Prompts, newest last, and where the walk stands.
 #[derive(Debug, Default)]
 pub(crate) struct History {
+    /// What earlier processes kept was asked for.
+    pub(super) asked: bool,
     prompts: Vec<Message>,
     /// Index into `prompts` while walking.
     at: Option<usize>,

@@ -28,11 +28,25 @@ use self::recall::{Sending, Taking};
 use self::vim::Vim;
 use crate::app::effect::{Effect, External, Token};
 use crate::keymap::action::ActionSpec;
+use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::Reply;
 pub use crate::panel::compose::Recall;
 use crate::panel::composer::sent::Sent;
-use crate::slash;
+use crate::panel::{Reply, View};
+use crate::registry::PanelEntry;
+use crate::slash::Commands;
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Composer,
+    make: |all| Box::new(Composer::new(all.commands())),
+    groups: &[("Composer", ACTIONS)],
+    scopes: &[
+        Scope::new("composer", Some("input"), "Composer", true),
+        Scope::new("popup", Some("composer"), "Completion", true),
+        Scope::new("vim", Some("composer"), "Composer, vim normal mode", true),
+    ],
+};
 
 /// What the composer can do, besides the `edit.*` actions of every text field.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -74,6 +88,7 @@ const SENT0: u64 = 1000;
 /// The panel.
 #[derive(Default)]
 pub struct Composer {
+    commands: Commands,
     content: Content,
     aside: Option<Message>,
     /// The vim layer, when the keymap is vim.
@@ -82,7 +97,6 @@ pub struct Composer {
     /// Workflows as the engine told them last.
     flows: Vec<WorkflowFile>,
     history: History,
-    asked_history: bool,
     /// A waiting message on its way back from the queue.
     taking: Option<Taking>,
     keeper: Option<Keeper>,
@@ -141,6 +155,11 @@ impl Names {
 }
 
 impl Composer {
+    /// An empty one that knows these commands.
+    pub fn new(commands: Commands) -> Self {
+        Self { commands, ..Self::default() }
+    }
+
     fn changed(&mut self) {
         self.notice = None;
         self.keep();
@@ -163,7 +182,7 @@ impl Composer {
         self.history.stop();
         self.changed();
         let before = self.popup.take().map(|p| p.kind);
-        self.popup = Popup::at(&self.content.edit);
+        self.popup = Popup::at(&self.content.edit, self.commands);
         match &mut self.popup {
             Some(p) if p.kind == Kind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
@@ -223,7 +242,7 @@ impl Composer {
             self.notice = Some(why);
             return Reply::done();
         }
-        match submit::submit(&message, mode, model) {
+        match submit::submit(&message, mode, self.commands, model) {
             Sent::Stay(why) => {
                 self.notice = Some(why);
                 Reply::done()
@@ -258,7 +277,7 @@ impl Composer {
         let begun = |p: &Popup| match p.kind {
             Kind::Mention => true,
             // A name that is whole stands for itself, also when it is one of another program's.
-            Kind::Slash => other(p) && (p.moved || !slash::exists(&p.word)),
+            Kind::Slash => other(p) && (p.moved || !self.commands.exists(&p.word)),
             // Without a word the command stands for itself, unless a row was gone to.
             Kind::Workflow | Kind::Effort => (p.moved || !p.word.is_empty()) && other(p),
         };

@@ -7,7 +7,7 @@ use tiller_protocol::view::Mention;
 use tiller_protocol::{Effort, WorkflowFile};
 
 use crate::model::kinds::AgentKind;
-use crate::slash;
+use crate::slash::Commands;
 use crate::widget::edit::Edit;
 
 /// Rows of the list at most.
@@ -50,14 +50,15 @@ pub(crate) struct Row {
 
 impl Popup {
     /// The list that fits where the caret stands, if any.
-    pub(crate) fn at(buffer: &Edit) -> Option<Self> {
+    pub(crate) fn at(buffer: &Edit, commands: Commands) -> Option<Self> {
         let head = &buffer.text()[..buffer.caret()];
         if let Some(word) = head.strip_prefix('/')
             && !word.contains(char::is_whitespace)
             && !word.contains('/')
         {
             let mut new = Self::new(Kind::Slash, word, 0..head.len());
-            new.rows = slash::matching(word)
+            new.rows = commands
+                .matching(word)
                 .into_iter()
                 .map(|c| Row {
                     name: c.name().into(),

@@ -49,8 +49,8 @@ impl Composer {
         {
             return self.take_back(q.id, model);
         }
-        if !self.asked_history {
-            self.asked_history = true;
+        if !self.history.asked {
+            self.history.asked = true;
             let query =
                 Query::History { scope: HistoryScope::Project, filter: String::new(), limit: HISTORY };
             return Reply::with(Effect::Ask(CommandBody::Query(query), EARLIER));

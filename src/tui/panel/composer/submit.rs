@@ -6,10 +6,10 @@ use tiller_protocol::{CommandBody, Message, SendMode};
 use super::sent::Sent;
 use crate::app::effect::Effect;
 use crate::model::Model;
-use crate::slash;
+use crate::slash::{self, Commands};
 
 /// Reads the text as the person meant it.
-pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
+pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, model: &Model) -> Sent {
     let text = message.text.trim();
     if let Some(line) = text.strip_prefix("!!") {
         return shell(line, false);
@@ -31,12 +31,12 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
         return Sent::Message(CommandBody::Turn(TurnCommand::Submit { message, mode }));
     }
     if let Some((name, args)) = slash::parse(text) {
-        return match slash::find(name) {
+        return match commands.find(name) {
             Some(command) => match command.run(args, model) {
                 Ok(effects) => Sent::Effects(effects),
                 Err(why) => Sent::Stay(why),
             },
-            None => Sent::Stay(slash::unknown(name)),
+            None => Sent::Stay(commands.unknown(name)),
         };
     }
     if model.session.read_only {

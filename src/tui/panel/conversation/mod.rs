@@ -24,13 +24,26 @@ use crate::app::effect::{Effect, External, Token};
 use crate::cell;
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::registry::PanelEntry;
 use crate::text::paint;
 use crate::theme::Role;
 use copy_mode::CopyMode;
 use search::Search;
 use viewport::{Pos, Scroll, Viewport};
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Conversation,
+    make: |_| Box::new(ConversationPanel::default()),
+    groups: &[("Conversation", ACTIONS), ("Copy mode", copy_mode::ACTIONS)],
+    scopes: &[
+        Scope::new("conversation", Some("list"), "Conversation", false),
+        Scope::new("copy", Some("list"), "Copy mode", false),
+    ],
+};
 
 /// What can be done here. The first ones need no focus.
 pub const ACTIONS: &[ActionSpec] = &[

@@ -23,8 +23,22 @@ use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::input::ladder::Rung;
 use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::seen::Seen;
+use crate::registry::PanelEntry;
+
+/// What is registered of it.
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Terminals,
+    make: |_| Box::new(Terminal::default()),
+    groups: &[("Program terminal", ACTIONS)],
+    scopes: &[
+        Scope::new("pane", Some("list"), "Program terminal", false),
+        Scope::new("pane_copy", Some("copy"), "Program terminal, copy mode", false),
+        Scope::new("terminal", None, "Inside a program terminal", true),
+    ],
+};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
