@@ -69,7 +69,11 @@ const GIVEN: &[(&str, Sure, &str)] = &[
     // Files of variables in other forms: `ENV NAME value`, `- name: NAME` and `value: value` below.
     ("password", Sure::Looks, r"START(?:ENV|setx|SETX)[ \t]{1,3}PASSWORD[ \t]{1,3}WORD"),
     ("secret", Sure::Random, r"START(?:ENV|setx|SETX)[ \t]{1,3}NAME[ \t]{1,3}WORD"),
-    ("password", Sure::Random, r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,200})\\{0,7}""#),
+    (
+        "password",
+        Sure::Random,
+        r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,200})\\{0,7}""#,
+    ),
     ("secret", Sure::Random, r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,200})\\{0,7}""#),
     (
         "password",

@@ -102,5 +102,6 @@ impl Plain {
             ""
         };
         self.say(&format!("Type a number.{why}\n{}", lines.join("\n")));
+        self.asked_at = self.read_out();
     }
 }

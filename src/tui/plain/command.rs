@@ -415,6 +415,15 @@ impl Plain {
             Err(_) if free => AskReply::Choice { answers: vec![text.into()] },
             Err(why) => return Err(why),
         };
+        // What allows something is for a question that was read, as with dialogs on the screen.
+        let allows = match &reply {
+            AskReply::Permission { decision, .. } => !matches!(decision, Decision::Deny { .. }),
+            AskReply::Yes { .. } => true,
+            _ => false,
+        };
+        if allows && self.typed_ahead() {
+            return Err("the line came before the question could be read; type it again".into());
+        }
         match &mut reply {
             AskReply::Permission { decision: Decision::Deny { comment }, .. } if !rest.is_empty() => {
                 *comment = Some(rest.trim().into());

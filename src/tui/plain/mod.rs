@@ -57,6 +57,8 @@ pub(crate) struct Plain {
     /// Answers by number to the question that was read out last.
     pub(crate) choices: Vec<(String, AskReply)>,
     pub(crate) asked: Option<tiller_protocol::AskId>,
+    /// When it was read out.
+    pub(crate) asked_at: Duration,
     deadlines: crate::app::deadline::Deadlines,
     /// What `/open N` means.
     pub(crate) sessions: Vec<SessionSummary>,
@@ -136,6 +138,7 @@ impl Plain {
             started: None,
             choices: Vec::new(),
             asked: None,
+            asked_at: Duration::ZERO,
             deadlines: crate::app::deadline::Deadlines::default(),
             sessions: Vec::new(),
             script: false,
@@ -229,6 +232,17 @@ impl Plain {
             _ => {}
         }
         self.too_late();
+    }
+
+    /// Whether a line may have been typed before the question could be read. The lines of a script are not typed.
+    pub(crate) fn typed_ahead(&self) -> bool {
+        let deaf = Duration::from_millis(self.model.ui.approval_deaf);
+        !self.script && self.clock.mono().saturating_sub(self.asked_at) < deaf
+    }
+
+    /// When something is read out.
+    pub(crate) fn read_out(&self) -> Duration {
+        self.clock.mono()
     }
 
     /// Says no to approvals whose time is over.

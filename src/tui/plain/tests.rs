@@ -40,8 +40,13 @@ impl Reader {
 
     fn event(&mut self, body: EventBody) {
         let session = SessionId::fresh(&SeqIds::default(), START);
+        let asks = matches!(body, EventBody::Ask(_));
         let event = Event { seq: 1, time: START, session, agent: AgentId::main(), cause: None, body };
         self.plain.take(Msg::Engine(Box::new(event)));
+        if asks {
+            // The question is read before it is answered.
+            self.clock.advance(Duration::from_millis(self.plain.model.ui.approval_deaf));
+        }
     }
 
     fn text(&self) -> String {
@@ -105,6 +110,36 @@ fn a_question_is_numbered_and_only_a_number_answers_it() {
     r.plain.line("yes");
     let reply = AskReply::Permission { decision: Decision::Once, hash: "h1".into() };
     assert_eq!(r.plain.waiting(), [CommandBody::Ask(AskCommand::Answer { id: permission(1).id, reply })]);
+}
+
+#[test]
+fn a_number_that_was_typed_ahead_allows_nothing() {
+    let mut r = Reader::new();
+    let mut low = permission(1);
+    if let AskBody::Permission(p) = &mut low.body {
+        p.risk = Risk::Low;
+    }
+    let session = SessionId::fresh(&SeqIds::default(), START);
+    let body = EventBody::Ask(AskEvent::PermissionAsked { ask: low });
+    let event = Event { seq: 1, time: START, session, agent: AgentId::main(), cause: None, body };
+    r.plain.take(Msg::Engine(Box::new(event)));
+    assert!(r.plain.model.ui.approval_deaf > 0);
+    r.plain.line("2");
+    assert!(r.plain.waiting().is_empty(), "{}", r.text());
+    assert!(r.text().contains("type it again"), "{}", r.text());
+    r.clock.advance(Duration::from_millis(r.plain.model.ui.approval_deaf - 1));
+    r.plain.line("2");
+    assert!(r.plain.waiting().is_empty(), "{}", r.text());
+    r.clock.advance(Duration::from_millis(1));
+    r.plain.line("2");
+    assert_eq!(r.plain.waiting().len(), 1);
+    // What allows nothing is taken at once.
+    let body = EventBody::Ask(AskEvent::PermissionAsked { ask: permission(2) });
+    let event = Event { seq: 2, time: START, session, agent: AgentId::main(), cause: None, body };
+    r.plain.asked = None;
+    r.plain.take(Msg::Engine(Box::new(event)));
+    r.plain.line("1");
+    assert_eq!(r.plain.waiting().len(), 1);
 }
 
 #[test]
