@@ -12,7 +12,7 @@ enum Sure {
     Yes,
     /// In help texts the name of one.
     Looks,
-    /// In code a word or a name; what people choose is not told from these.
+    /// In code a word or a name; what people choose looks the same.
     Random,
 }
 
