@@ -182,6 +182,10 @@ fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> boo
         // Of a hint that is new here only this is known: that its key changes something.
         let kept = promise(state, &label).unwrap_or(|_| true);
         reach(term);
+        if matches!(label.as_str(), "archive" | "delete") {
+            // A list takes what removes an entry only once the list could be read.
+            crate::common::let_deafness_pass();
+        }
         let before = term.face();
         term.keys(&bytes(&key));
         term.wait(&format!("{state}: {key} {label}"), kept);

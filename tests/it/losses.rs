@@ -27,7 +27,8 @@ fn s17_a_salvage_is_told_by_plain_commands() {
         let out = place.run(first);
         assert!(out.stderr.contains("the database was damaged"), "{first:?}: {out:?}");
         // Each loss on a line of its own.
-        let named = out.stderr.lines().any(|l| l.trim().ends_with(" entries"));
+        let lost = |l: &str| l.ends_with(" entries") || l.starts_with("title and folder of ");
+        let named = out.stderr.lines().any(|l| lost(l.trim()));
         assert!(named, "{first:?}: {out:?}");
         let again = place.run(&["sessions", "list"]);
         assert!(!again.stderr.contains("damaged"), "{again:?}");

@@ -12,7 +12,7 @@ enum Sure {
     Yes,
     /// In help texts the name of one.
     Looks,
-    /// In code a word or a name; what people choose is not told from these.
+    /// In code a word or a name; what people choose looks the same.
     Random,
 }
 
@@ -78,12 +78,12 @@ const GIVEN: &[(&str, Sure, &str)] = &[
     (
         "password",
         Sure::Looks,
-        r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:\s|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,200})"#,
+        r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,200})"#,
     ),
     (
         "secret",
         Sure::Random,
-        r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:\s|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,200})"#,
+        r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,200})"#,
     ),
     ("password", Sure::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,200})</"),
     (

@@ -346,7 +346,7 @@ pub(crate) fn is_value(value: &str) -> bool {
         && (digit || sign || restless(value))
 }
 
-/// Whether a value that may be a word or a name of something else is one that nobody would write for these.
+/// Whether a value that may be a word or a name of something else is too random for either.
 pub(crate) fn is_random(value: &str) -> bool {
     const LEAST: usize = 8;
     // The end of a line in a text of JSON.

@@ -205,6 +205,19 @@ fn x8_an_added_line_of_a_diff_and_a_text_in_json_hide_nothing() {
     }
 }
 
+/// A name and its value on two lines: each has a sign of its own in a diff, a number in a listing.
+#[test]
+fn x8_a_value_below_its_name_is_masked_in_a_diff_and_a_listing() {
+    for text in [
+        "+- name: DB_PASSWORD\n+  value: \"9qUqkSolG8mIUG\"\n",
+        "-- name: DB_PASSWORD\n-  value: 9qUqkSolG8mIUG\n",
+        "  12|- name: DB_PASSWORD\n  13|  value: \"9qUqkSolG8mIUG\"\n",
+    ] {
+        let clean = Redactor::default().redact(text).into_owned();
+        assert!(!clean.contains("9qUqkSolG8mIUG"), "{clean}");
+    }
+}
+
 #[test]
 fn x8_a_stream_cut_anywhere_leaves_none() {
     let mut rng = Rng(0x5EED_0002);
