@@ -12,8 +12,8 @@ use tiller_protocol::{Access, Part, Touch};
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
-/// Said once below a result with masks in it.
-const MASKED: &str = "[What is masked as [redacted ...] is kept in its file: write_file, edit_file and patch put the real \
+/// What a model is told once below text with masks in it.
+pub const MASKED: &str = "[What is masked as [redacted ...] is kept in its file: write_file, edit_file and patch put the real \
                       value back where a mask comes back unchanged (not in files above 4 MiB).]";
 
 /// Runs a tool; a panic in it becomes an error for the model, and no control character of a hostile name or

@@ -26,8 +26,8 @@ fn s17_a_salvage_is_told_by_plain_commands() {
         std::fs::write(&db, &damaged).unwrap();
         let out = place.run(first);
         assert!(out.stderr.contains("the database was damaged"), "{first:?}: {out:?}");
-        // Each loss on a line of its own.
-        let named = out.stderr.lines().any(|l| l.trim().ends_with(" entries"));
+        // Each loss on a line of its own: the page held the row of the session.
+        let named = out.stderr.lines().any(|l| l.trim() == "title and folder of 1 sessions");
         assert!(named, "{first:?}: {out:?}");
         let again = place.run(&["sessions", "list"]);
         assert!(!again.stderr.contains("damaged"), "{again:?}");
