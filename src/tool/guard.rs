@@ -12,8 +12,8 @@ use tiller_protocol::{Access, Part, Touch};
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
-/// Said once below a result with masks in it.
-const MASKED: &str = "[Values masked as [redacted ...] are kept in the file: write_file, edit_file and patch restore the real \
+/// What a model is told once below text with masks in it.
+pub const MASKED: &str = "[Values masked as [redacted ...] are kept in the file: write_file, edit_file and patch restore the real \
                       value wherever a mask is unchanged (not in files above 4 MiB).]";
 
 /// Runs a tool; a panic in it becomes an error for the model, and no control character of a hostile name or

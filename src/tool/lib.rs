@@ -24,7 +24,7 @@ pub mod web;
 pub use child_env::{ChildEnv, Vars};
 pub use cx::{Limits, Ports, Protected, Secrets, ToolCx, Unreadable, Workspace};
 pub use files::image_info;
-pub use guard::{access_guarded, run_guarded};
+pub use guard::{MASKED, access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};
 
 use async_trait::async_trait;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tiller_protocol::command::TurnCommand;
-use tiller_protocol::event::{TurnEvent, TurnStatus};
+use tiller_protocol::command::{SessionCommand, TurnCommand};
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{CommandBody, EventBody, StopReason};
 use tiller_provider::{Chunk, ProviderError};
 
@@ -353,8 +353,17 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
         })
         .await;
     assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
+    let id = rig.session();
+    rig.send(CommandBody::Session(SessionCommand::Rename { id, title: "mine".into() }));
+    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
+        .await;
     let aside = place.db().with_extension("aside");
     std::fs::rename(place.db(), &aside).unwrap();
+    rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: false }));
+    rig.until("no saving", |e| {
+        matches!(e, EventBody::State(StateEvent::Saving { ok: false, .. })).then_some(())
+    })
+    .await;
     rig.submit("lost");
     let (status, _, notice) = rig.finished().await;
     let said = notice.unwrap().message;
@@ -367,12 +376,14 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
     assert!(notices.clone().all(|m| !m.contains("no entry")), "{:?}", notices.collect::<Vec<_>>());
     std::fs::rename(&aside, place.db()).unwrap();
     assert_eq!(rig.turn("third").await.0, TurnStatus::Done);
-    let shown = shape(&rig.snapshot().await.entries);
+    let now = rig.snapshot().await;
+    let (shown, title) = (shape(&now.entries), now.session.title);
     let session = rig.session();
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
     let stored = shape(&store.path_tail(session, "main", 1000).unwrap().entries);
     assert_eq!(shown, stored);
+    assert_eq!((title.as_str(), store.session(session).unwrap().summary.title.as_str()), ("mine", "mine"));
     assert!(
         stored.iter().any(|e| e.contains("third")) && !stored.iter().any(|e| e.contains("lost")),
         "{stored:?}"

@@ -77,16 +77,14 @@ fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
     }
 }
 
-/// Files below a folder whose name begins so.
+/// Files below a folder whose name begins so; what comes and goes meanwhile is passed over.
 fn begin(folder: &std::path::Path, prefix: &str) -> usize {
-    // Files come and go while this looks: what is gone counts as none.
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            true => begin(&entry.path(), prefix),
-            false => usize::from(entry.file_name().to_string_lossy().starts_with(prefix)),
-        })
-        .sum()
+    let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let count = |item: std::fs::DirEntry| match item.file_type() {
+        Ok(kind) if kind.is_dir() => begin(&item.path(), prefix),
+        _ => usize::from(item.file_name().to_string_lossy().starts_with(prefix)),
+    };
+    items.map(count).sum()
 }
 
 #[test]
@@ -113,10 +111,10 @@ fn w15_a_patch_in_a_worktree_that_is_killed_leaves_no_part_and_no_temporary_file
     let worktrees = place.home.join("worktrees");
     let mut child = place.tiller(&["exec", "--profile", "full", "go"]);
     let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait("a part of the patch", || begin(&worktrees, "new") > 0);
+    wait("a part of the patch", || begin(&worktrees, "new") > 0 || begin(&worktrees, ".tiller-") > 200);
     child.kill().unwrap();
     child.wait().unwrap();
-    place.ok(&["sessions", "list"]);
+    place.ok(&["checkpoint", "list"]);
     let there = begin(&worktrees, "new");
     assert!(there == 0 || there == 400, "{there} files");
     assert_eq!(begin(&worktrees, ".tiller-"), 0);

@@ -7,8 +7,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
+use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part, names};
-use tiller_tool::Workspace;
+use tiller_tool::files::masked_part;
+use tiller_tool::{MASKED, Workspace};
 
 /// Bytes of text taken of one file.
 const FILE: u64 = 100 << 10;
@@ -55,6 +57,10 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
         }
     }
     text.push_str(&after);
+    // As below what a tool reads.
+    if has_mask(&after) {
+        text.push_str(&format!("\n\n{MASKED}"));
+    }
     let mut parts = vec![Part::Text { text }];
     parts.extend(images);
     Ok(parts)
@@ -130,8 +136,8 @@ fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<
     }
     let text = String::from_utf8_lossy(&bytes);
     match lines {
-        None => Ok(Content::Text(whole(path, &text, meta.len()))),
-        Some((from, to)) => range(path, &text, from, to).map(Content::Text),
+        None => Ok(Content::Text(whole(path, &text, meta.len(), workspace))),
+        Some((from, to)) => range(path, &text, from, to, workspace).map(Content::Text),
     }
 }
 
@@ -145,30 +151,35 @@ fn is_image(bytes: &[u8]) -> bool {
     )
 }
 
-fn whole(path: &str, text: &str, size: u64) -> String {
+fn whole(path: &str, text: &str, size: u64, workspace: &Workspace) -> String {
     let end = text.floor_char_boundary(usize::try_from(FILE).unwrap_or(usize::MAX));
     let mark = if (end as u64) < size {
         format!("\n[... cut: the first {end} of {size} bytes; read_file shows the rest ...]")
     } else {
         String::new()
     };
-    format!("<file path=\"{path}\">\n{}{mark}\n</file>", text[..end].trim_end_matches('\n'))
+    format!(
+        "<file path=\"{path}\">\n{}{mark}\n</file>",
+        masked_part(text, 0..end, workspace).trim_end_matches('\n')
+    )
 }
 
-fn range(path: &str, text: &str, from: u32, to: u32) -> Result<String, Notice> {
+fn range(path: &str, text: &str, from: u32, to: u32, workspace: &Workspace) -> Result<String, Notice> {
     let (first, last) = (from.max(1) as usize, to as usize);
-    let picked: Vec<&str> = text.lines().skip(first - 1).take((last + 1).saturating_sub(first)).collect();
-    if picked.is_empty() {
+    let lines: Vec<&str> =
+        text.split_inclusive('\n').skip(first - 1).take((last + 1).saturating_sub(first)).collect();
+    if lines.is_empty() {
         return Err(refuse(path, format_args!("it has {} lines, not {from}-{to}", text.lines().count())));
     }
-    let mut body = picked.join("\n");
-    let end = body.floor_char_boundary(usize::try_from(FILE).unwrap_or(usize::MAX));
-    if end < body.len() {
-        body.truncate(end);
-        body.push_str("\n[... cut ...]");
-    }
-    let last = first + picked.len() - 1;
-    Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\">\n{body}\n</file>"))
+    let start: usize = text.split_inclusive('\n').take(first - 1).map(str::len).sum();
+    let end = start + lines.iter().map(|l| l.len()).sum::<usize>();
+    let most = text.floor_char_boundary(start + usize::try_from(FILE).unwrap_or(usize::MAX));
+    let body = masked_part(text, start..end.min(most), workspace);
+    let mark = if most < end { "\n[... cut ...]" } else { "" };
+    let body = body.strip_suffix('\n').unwrap_or(&body);
+    let body = body.strip_suffix('\r').unwrap_or(body);
+    let last = first + lines.len() - 1;
+    Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\">\n{body}{mark}\n</file>"))
 }
 
 fn folder(path: &str, full: &Path) -> std::io::Result<String> {

@@ -157,3 +157,24 @@ fn names_that_are_not_utf_8_are_attached_and_listed_as_tools_read_them() {
         assert!(text(&got).contains(&format!("<folder path=\"d\">\n{written}\n</folder>")), "{}", text(&got));
     }
 }
+
+#[test]
+fn values_are_masked_by_the_whole_file_and_the_masks_are_explained() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join("k"), "one\n<secret\nin lines\n>\nfive\n").unwrap();
+    std::fs::write(tmp.path().join("plain"), "one\n").unwrap();
+    // What is between the brackets, which may be many lines.
+    let secrets = std::sync::Arc::new(|text: &str| {
+        let range = text.find('<').zip(text.find('>')).map(|(a, b)| a..b + 1);
+        let secret = |range| tiller_protocol::mask::Secret { range, name: "secret" };
+        range.map(secret).into_iter().collect()
+    });
+    let workspace = Workspace::new(tmp.path()).unwrap().mask(secrets);
+    let send = |text: &str| freeze(&Message::text(text), &workspace).unwrap();
+    let cut = send("@k:3-5");
+    let want = "<file path=\"k\" lines=\"3-5\">\n[redacted secret]\nfive\n</file>\n\n[Values masked";
+    assert!(text(&cut).contains(want), "{}", text(&cut));
+    let whole = send("@k");
+    assert!(text(&whole).contains("\none\n[redacted secret]\nfive\n</file>"), "{}", text(&whole));
+    assert_eq!(text(&send("@plain")), "@plain\n\n<file path=\"plain\">\none\n</file>");
+}

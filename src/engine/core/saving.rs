@@ -188,9 +188,23 @@ impl Core {
                 self.s.earlier = tail.earlier;
                 self.s.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
                 self.saves.failed = None;
+                self.agree_on_names();
             }
             // It is tried again before the next turn.
             Err(error) => tracing::warn!(%error, "the saved data cannot be read"),
+        }
+    }
+
+    /// Title, archive state and the branch's name as the disk has them. What cannot be read stays.
+    fn agree_on_names(&mut self) {
+        if let Ok(row) = self.w.store.session(self.s.id) {
+            self.s.title = row.summary.title;
+            self.s.archived = row.summary.archived;
+        }
+        if let Ok(branches) = self.w.store.branches(self.s.id)
+            && let Some(branch) = branches.into_iter().find(|b| b.name == self.s.head_name)
+        {
+            self.s.label = branch.label;
         }
     }
 

@@ -230,6 +230,7 @@ impl Shadow {
                 from: d.before,
                 to: d.after,
                 links: false,
+                source: None,
             })
             .collect();
         let _lock = self.lock()?;

@@ -17,6 +17,8 @@ pub(crate) struct Op {
     pub(crate) to: Option<Entry>,
     /// Whether a file with several names may be replaced.
     pub(crate) links: bool,
+    /// The state that `to` comes from, where the one to restore does not cover the path.
+    pub(crate) source: Option<Id>,
 }
 
 /// A restore that has begun.
@@ -69,7 +71,9 @@ impl Journal {
         let mut out = format!("tiller-restore 1\n{}\n{}\n{}\n", self.staging, self.before, self.to);
         for op in &self.ops {
             let links = if op.links { "links" } else { "one" };
-            out.push_str(&format!("{} {} {links} {}\n", put(op.from), put(op.to), names::escape(&op.path)));
+            let source = op.source.map(|id| format!(" {id}")).unwrap_or_default();
+            let path = names::escape(&op.path);
+            out.push_str(&format!("{} {} {links} {path}{source}\n", put(op.from), put(op.to)));
         }
         out.push_str("end\n");
         out
@@ -90,7 +94,10 @@ impl Journal {
             let mut words = line.split(' ');
             let (from, to) = (get(words.next()?)?, get(words.next()?)?);
             let links = words.next()? == "links";
-            ops.push(Op { path: names::unescape(words.next()?)?, from, to, links });
+            let path = names::unescape(words.next()?)?;
+            // A journal of an older program names none.
+            let source = words.next().and_then(|id| id.parse().ok());
+            ops.push(Op { path, from, to, links, source });
         }
         None
     }

@@ -8,7 +8,7 @@ pub(crate) mod plan;
 pub(crate) mod recover;
 pub(crate) mod replace;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::objects::object::{Entry, Kind};
 use crate::objects::place::Lock;
 use crate::report::Snapshot;
 use crate::restore::journal::{Journal, Op, Phase};
-use crate::restore::plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
+use crate::restore::plan::{Conflict, Goal, Left, Plan, Step, Why};
 use crate::restore::replace::Replace;
 use crate::scan::beside;
 use crate::scan::disk;
@@ -105,7 +105,8 @@ impl Shadow {
                 _ => item.diff.after,
             };
             let answered = answers.contains_key(&item.diff.path);
-            ops.push(op(path, item, to, answered));
+            let source = plan.sources.get(&path).copied();
+            ops.push(Op { path, from: item.diff.before, to, links: answered, source });
         }
         drop(now);
         batch.finish()?;
@@ -174,7 +175,7 @@ impl Shadow {
         rustix::fs::mkdirat(root, name, Mode::RWXU).map_err(|e| at(&path)(e.into()))?;
         let staging = disk::open_dir(root, name).map_err(at(&path))?;
         let mut files = Vec::new();
-        let attributes = self.attributes(journal.to)?;
+        let attributes = self.attributes(journal)?;
         let replace = self.replace(root, staging.as_fd(), &|_| 0o755, &attributes);
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
@@ -203,14 +204,33 @@ impl Shadow {
         Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
     }
 
+    /// The attributes of the files that a journal restores, each from the state that the file comes from.
+    pub(crate) fn attributes(&self, journal: &Journal) -> Result<HashMap<Vec<u8>, Attributes>> {
+        let mut all = self.attributes_in(journal.to)?;
+        let mut sources = HashMap::new();
+        for op in &journal.ops {
+            let Some(source) = op.source else { continue };
+            let there = match sources.entry(source) {
+                hash_map::Entry::Occupied(known) => known.into_mut(),
+                hash_map::Entry::Vacant(new) => new.insert(self.attributes_in(source)?),
+            };
+            if let Some(attributes) = there.remove(&op.path) {
+                all.insert(op.path.clone(), attributes);
+            }
+        }
+        Ok(all)
+    }
+
     /// The attributes of the files of a snapshot. Of a snapshot of an older program there are none.
-    pub(crate) fn attributes(&self, id: Id) -> Result<HashMap<Vec<u8>, Attributes>> {
-        let Some(object) = self.kept(id)?.attributes else { return Ok(HashMap::new()) };
-        match self.objects.read(&object, Sort::Content) {
-            Ok(data) => Ok(beside::read(&data)),
+    fn attributes_in(&self, id: Id) -> Result<HashMap<Vec<u8>, Attributes>> {
+        let read = || match self.kept(id)?.attributes {
+            Some(object) => Ok(beside::read(&self.objects.read(&object, Sort::Content)?)),
+            None => Ok(HashMap::new()),
+        };
+        match read() {
             // Files are restored without them, rather than not at all.
             Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(HashMap::new()),
-            Err(e) => Err(e),
+            other => other,
         }
     }
 
@@ -227,7 +247,7 @@ impl Shadow {
             Ok(Some(Entry { kind: Kind::Folder, mode, .. })) => mode,
             _ => 0o755,
         };
-        let attributes = self.attributes(journal.to)?;
+        let attributes = self.attributes(journal)?;
         let replace = self.replace(root, staging, &folder_mode, &attributes);
         let fail = at(&self.workspace);
         let all = || -> io::Result<Fates> {
@@ -321,10 +341,6 @@ pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
 /// A file or a link.
 pub(crate) fn is_leaf(entry: Option<Entry>) -> bool {
     entry.is_some_and(|e| e.kind != Kind::Folder)
-}
-
-fn op(path: Vec<u8>, item: &Item, to: Option<Entry>, links: bool) -> Op {
-    Op { path, from: item.diff.before, to, links }
 }
 
 /// Whether a path is as the plan saw it. Of a folder, what it holds counts only when it should be empty.

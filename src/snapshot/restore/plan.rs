@@ -54,6 +54,8 @@ pub struct Plan {
     pub items: Vec<Item>,
     /// What differs, or may, and stays as it is in any case.
     pub left: Vec<Left>,
+    /// Files that `to` does not cover, with the state before a step that they come from.
+    pub(crate) sources: BTreeMap<Vec<u8>, Id>,
 }
 
 /// One path of a plan.
@@ -170,12 +172,14 @@ impl Shadow {
         let (mine, then) = (self.view(now.id)?, self.view(goal.to)?);
         let root = self.root()?;
         let mut folders = root.as_ref().map(|r| Folders::new(r.as_fd()));
-        let mut plan = Plan { to: goal.to, now, items: Vec::new(), left: Vec::new() };
+        let mut plan =
+            Plan { to: goal.to, now, items: Vec::new(), left: Vec::new(), sources: BTreeMap::new() };
         let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
         let first = self.before_steps(goal, &then)?;
+        plan.sources = first.iter().map(|(path, (_, source))| (path.clone(), *source)).collect();
         let mut all = pairs(&self.objects, mine.tree(), then.tree())?;
         all.retain(|(path, ..)| !first.contains_key(path));
-        for (path, entry) in &first {
+        for (path, (entry, _)) in &first {
             let now = mine.entry(path)?;
             if now != *entry {
                 all.push((path.clone(), now, *entry));
@@ -261,8 +265,8 @@ impl Shadow {
     }
 
     /// Files that the state to restore does not cover and the session changed since, as they were before its first
-    /// change: a tool's call covers what it names, though it is ignored or large.
-    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<BTreeMap<Vec<u8>, Option<Entry>>> {
+    /// change, with the state that they come from: a tool's call covers what it names, though it is ignored or large.
+    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<BTreeMap<Vec<u8>, (Option<Entry>, Id)>> {
         let mut first = BTreeMap::new();
         for step in &goal.steps {
             let (before, after) = match (self.view(step.before), self.view(step.after)) {
@@ -277,7 +281,7 @@ impl Shadow {
                     && then.entry(&path)?.is_none()
                     && !then.looked_at(&path)?
                 {
-                    first.insert(path, old);
+                    first.insert(path, (old, step.before));
                 }
             }
         }

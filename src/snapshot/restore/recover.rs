@@ -87,7 +87,7 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>>
             disk::open_dir(root.as_fd(), journal.staging.as_bytes()).map_err(at(&path))?
         }
     };
-    let attributes = shadow.attributes(journal.to)?;
+    let attributes = shadow.attributes(&journal)?;
     let replace = Replace {
         root: root.as_fd(),
         staging: staging.as_fd(),

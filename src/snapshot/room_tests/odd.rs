@@ -1,5 +1,6 @@
 //! Random work on everything that is hard to keep: names that are not UTF-8, files that git tracks and ignores,
-//! ignored and large files that a tool names, pipes and sockets, and hundreds of changes at once. What a restore does
+//! ignored and large files that a tool names or a command deletes, attributes, hard links, pipes and sockets, and
+//! hundreds of changes at once. What a restore does
 //! not bring back exactly is named.
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use super::world::{Tree, World};
-use crate::{Goal, Shadow, Step, Why};
+use crate::{Answer, Conflict, Goal, Plan, Shadow, Step, Why};
 
 /// Two of them are alike where bytes that are not UTF-8 are replaced.
 const PATHS: [&[u8]; 9] = [
@@ -35,6 +36,12 @@ enum Act {
     Write(usize),
     Delete(usize),
     Mode(usize),
+    /// Written with an extended attribute, where the file system has them: it is kept with the content.
+    Attribute(usize),
+    /// A second name for the file.
+    Link(usize),
+    /// By a command, which names nothing.
+    Gone(usize),
     /// By a tool, which names its file.
     Named(usize, bool),
     /// Several hundred files come, or go.
@@ -49,7 +56,10 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => covered.clone().prop_map(Act::Write),
         3 => covered.clone().prop_map(Act::Delete),
-        1 => covered.prop_map(Act::Mode),
+        1 => covered.clone().prop_map(Act::Mode),
+        2 => covered.clone().prop_map(Act::Attribute),
+        1 => covered.prop_map(Act::Link),
+        1 => (NAMED_ONLY..PATHS.len()).prop_map(Act::Gone),
         4 => (0..PATHS.len(), any::<bool>()).prop_map(|(n, write)| Act::Named(n, write)),
         1 => any::<bool>().prop_map(Act::Many),
         1 => any::<bool>().prop_map(Act::Pipe),
@@ -67,6 +77,11 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// Sets an attribute. A file system without any has nothing to keep.
+fn note(path: &Path, text: &str) {
+    let _ = rustix::fs::setxattr(path, c"user.note", text.as_bytes(), rustix::fs::XattrFlags::empty());
+}
+
 fn scene() -> World {
     let mut w = World::new();
     w.limits.file_bytes = 1000;
@@ -75,10 +90,25 @@ fn scene() -> World {
     for (n, path) in PATHS.iter().enumerate() {
         let text = if *path == b"big" { "x".repeat(LARGE) } else { format!("first {n}") };
         write(&at(&w, n), &text);
+        note(&at(&w, n), "first");
     }
     w.sh("git add -f kept.log v; mkfifo pipe");
     drop(std::os::unix::net::UnixListener::bind(w.work().join("socket")).unwrap());
     w
+}
+
+/// The attribute of each file that has it.
+fn notes(w: &World) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for (path, (kind, ..)) in look(w) {
+        let mut value = [0_u8; 64];
+        if kind == 'f'
+            && let Ok(len) = rustix::fs::getxattr(w.work().join(&path), c"user.note", &mut value[..])
+        {
+            found.insert(path, value[..len].to_vec());
+        }
+    }
+    found
 }
 
 /// Files, links, pipes and sockets outside of git's own folder. Folders come and go with what they hold.
@@ -108,13 +138,23 @@ fn play(w: &World, s: &mut Option<Shadow>, acts: &[Act]) -> Vec<Step> {
         let before = take(shadow);
         let text = format!("act {count}");
         match act {
-            Act::Write(n) | Act::Named(n, true) => write(&at(w, *n), &text),
-            Act::Delete(n) | Act::Named(n, false) => drop(fs::remove_file(at(w, *n))),
+            Act::Write(n) => write(&at(w, *n), &text),
+            // A tool replaces the name: other names keep the old content.
+            Act::Named(n, true) => {
+                drop(fs::remove_file(at(w, *n)));
+                write(&at(w, *n), &text);
+            }
+            Act::Delete(n) | Act::Gone(n) | Act::Named(n, false) => drop(fs::remove_file(at(w, *n))),
             Act::Mode(n) => {
                 if at(w, *n).exists() {
                     fs::set_permissions(at(w, *n), fs::Permissions::from_mode(0o751)).unwrap();
                 }
             }
+            Act::Attribute(n) => {
+                write(&at(w, *n), &text);
+                note(&at(w, *n), &text);
+            }
+            Act::Link(n) => drop(fs::hard_link(at(w, *n), w.work().join(format!("link {n}")))),
             Act::Many(true) => {
                 for i in 0..350 {
                     write(
@@ -144,17 +184,25 @@ fn unexplained(a: &Tree, b: &Tree, named: &[PathBuf]) -> Vec<PathBuf> {
     all.filter(|p| !named.contains(p)).cloned().collect()
 }
 
+/// Nobody else was at work: only a file with several names is asked about, and the answer is yes.
+fn linked(plan: &Plan) -> BTreeMap<PathBuf, Answer> {
+    let asked = plan.conflicts().map(|item| {
+        assert!(matches!(item.conflict, Some(Conflict::Links(_))), "{plan:?}");
+        (item.diff.path.clone(), Answer::Restore)
+    });
+    asked.collect()
+}
+
 fn story(acts: &[Act]) {
     let w = scene();
     let mut s = Some(w.open());
     let point = s.as_mut().unwrap().snapshot().unwrap();
-    let then = look(&w);
+    let (then, noted) = (look(&w), notes(&w));
     let steps = play(&w, &mut s, acts);
     let worked = look(&w);
     let shadow = s.as_mut().unwrap();
     let plan = shadow.plan(&Goal::back(point.id, steps)).unwrap();
-    assert_eq!(plan.conflicts().count(), 0, "nobody else was at work: {plan:?}");
-    let done = shadow.restore(&plan, &BTreeMap::new()).unwrap();
+    let done = shadow.restore(&plan, &linked(&plan)).unwrap();
     let left: Vec<PathBuf> = done.left.iter().map(|l| l.path.clone()).collect();
     for l in &done.left {
         assert!(matches!(l.why, Why::Vanished(_)), "{l:?}");
@@ -163,8 +211,12 @@ fn story(acts: &[Act]) {
     // A pipe or socket that came since stays: no state holds it, and it is not ours to delete.
     now.retain(|path, (kind, ..)| then.contains_key(path) || !matches!(kind, 'p' | 's' | '?'));
     assert_eq!(unexplained(&then, &now, &left), Vec::<PathBuf>::new());
+    let notes = notes(&w);
+    for (path, note) in noted.iter().filter(|(path, _)| !left.contains(path)) {
+        assert_eq!(notes.get(path), Some(note), "{}", path.display());
+    }
     let undo = shadow.plan(&done.undo()).unwrap();
-    let undone = shadow.restore(&undo, &BTreeMap::new()).unwrap();
+    let undone = shadow.restore(&undo, &linked(&undo)).unwrap();
     assert_eq!(undone.left, []);
     assert_eq!(unexplained(&worked, &look(&w), &[]), Vec::<PathBuf>::new());
 }

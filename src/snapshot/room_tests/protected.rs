@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::world::{World, agent, restore};
-use crate::{Answer, Conflict, Goal, Why};
+use crate::{Answer, Conflict, Goal, Step, Why};
 
 /// Attributes and access lists come back with the content, of files that were changed and of files that were deleted.
 #[test]
@@ -55,6 +55,31 @@ fn attributes_and_access_lists_survive_a_restore() {
     let step = agent(&mut s, || w.remove("deleted"));
     restore(&mut s, &done.after, &[step]);
     assert_eq!(state("deleted"), was[1]);
+}
+
+/// A file that only a tool's call covers gets the attributes back that it had before the call.
+#[test]
+fn attributes_of_an_ignored_file_that_a_tool_names_survive_a_restore() {
+    use tiller_fs::attributes::testing;
+    let w = World::new();
+    if !testing::supported(&w.top) {
+        eprintln!("skipped: no access lists on this file system");
+        return;
+    }
+    w.put(".gitignore", "*.env\n");
+    w.put("deleted.env", "0");
+    let path = w.work().join("deleted.env");
+    testing::set(&path, c"user.note", b"a note");
+    testing::set(&path, c"system.posix_acl_access", &testing::list());
+    let was = testing::of(&path);
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let before = s.snapshot_touched(&[&path]).unwrap().id;
+    w.remove("deleted.env");
+    let after = s.snapshot_touched(&[&path]).unwrap().id;
+    let done = restore(&mut s, &first, &[Step { before, after }]);
+    assert_eq!(done.left, []);
+    assert_eq!((w.get("deleted.env"), testing::of(&path)), ("0".into(), was));
 }
 
 /// A file that nobody may write is changed by a restore only when the answer names it.

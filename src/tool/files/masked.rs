@@ -8,7 +8,7 @@ use std::ops::Range;
 use tiller_protocol::mask::{Secret, mask, masks};
 
 use super::unmask::{self, Answer};
-use crate::{Secrets, ToolError};
+use crate::{Secrets, ToolError, Workspace};
 
 /// Larger texts are not masked as a whole: what a model reads of them is masked piece by piece.
 const WHOLE: usize = 4 << 20;
@@ -131,6 +131,15 @@ impl<'t> Masked<'t> {
     pub(super) fn value(&self, n: usize) -> &'t str {
         &self.real[self.places[n].real.clone()]
     }
+}
+
+/// A part of a file as a model reads it: values of the whole file are masked, also those that the part cuts.
+pub fn masked_part(text: &str, part: Range<usize>, workspace: &Workspace) -> String {
+    let masked = Masked::of(text, &workspace.secrets);
+    let from = masked.to_shown(part.start).or_else(|value| masked.to_shown(value.start));
+    let to = masked.to_shown(part.end).or_else(|value| masked.to_shown(value.end));
+    let (from, to) = (from.unwrap_or(0), to.unwrap_or(masked.shown().len()));
+    masked.shown().get(from..to).unwrap_or_default().to_owned()
 }
 
 /// A mask whose value cannot be told.

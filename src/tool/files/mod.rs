@@ -31,6 +31,7 @@ mod write;
 pub use edit::EditFile;
 pub use ledger::note;
 pub use list::ListDir;
+pub use masked::masked_part;
 pub use patch::Patch;
 pub use publish::{Publishes, TakenBack};
 pub use read::ReadFile;
