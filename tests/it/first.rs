@@ -127,6 +127,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
         list.stdout.contains("tell me something")
     });
     term.wait_text("For anything else, choose a real model.");
+    idle(&term);
     leave(&mut term);
     // It was a choice: the next start asks nothing, and begins with it.
     let mut term = place.term(&[], 100, 30);
@@ -135,6 +136,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     say(&mut term, "what can you do?");
     term.wait_text("a script, not a language model");
     assert!(!term.screen().contains("No model is set up yet"), "{}", term.screen());
+    idle(&term);
     leave(&mut term);
 }
 

@@ -15,7 +15,7 @@ use crate::turn::Input;
 impl Core {
     pub(crate) fn dispatch(&mut self, client: ClientId, command: Command) {
         let id = command.id;
-        if self.quitting.is_some() {
+        if self.lifecycle.quitting.is_some() {
             return;
         }
         let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
@@ -89,7 +89,7 @@ impl Core {
     }
 
     pub(crate) fn interrupt(&mut self, hard: bool) {
-        if self.live.is_some() {
+        if self.turn.live.is_some() {
             self.feed(Input::Interrupt { hard });
         } else {
             self.stop_job();
@@ -97,7 +97,7 @@ impl Core {
     }
 
     fn stop_tool(&mut self, client: ClientId, cause: CommandId, id: String) {
-        if self.live.as_ref().is_some_and(|l| l.calls.contains_key(&id)) {
+        if self.turn.live.as_ref().is_some_and(|l| l.calls.contains_key(&id)) {
             self.feed(Input::StopTool { call_id: id });
         } else {
             self.stop_process(client, cause, id);
@@ -110,13 +110,13 @@ impl Core {
             return self.refuse(client, cause, notice);
         }
         let edited = {
-            let mut todo = lock(&self.todo);
+            let mut todo = lock(&self.context.todo);
             todo.edit(command).map(|said| (said, todo.items.clone()))
         };
         match edited {
             Err(why) => self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
             Ok((said, items)) => {
-                self.news.add(format!("the user edited the todo list: {said}"));
+                self.context.news.add(format!("the user edited the todo list: {said}"));
                 self.todos_saved(items, true);
             }
         }

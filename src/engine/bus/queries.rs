@@ -47,7 +47,7 @@ impl Core {
             Query::Scrollback { lines } => self.scrolled(client, cause, lines),
             Query::Models => self.models(client, cause),
             Query::Mentions { text, limit } => {
-                let (finder, bus) = (Arc::clone(&self.finder), Arc::clone(&self.bus));
+                let (finder, bus) = (Arc::clone(&self.prompts.finder), Arc::clone(&self.bus));
                 let number = finder.asked();
                 let offers = self.offers(&text);
                 self.spawn(async move {

@@ -13,7 +13,7 @@ use crate::turn::Phase;
 
 impl Core {
     pub(crate) fn agent_view(&self) -> AgentView {
-        let (state, act) = match &self.live {
+        let (state, act) = match &self.turn.live {
             // Its turns follow each other: between them it is at work, too.
             None if self.me.child.is_some() && self.checks_goal() => {
                 (AgentState::Running, "checking the goal".to_owned())
@@ -56,7 +56,7 @@ impl Core {
             cost: self.s.cost,
             context: self.context_tokens().0,
             window: self.window(),
-            since: self.live.as_ref().map(|l| l.since),
+            since: self.turn.live.as_ref().map(|l| l.since),
             child: self.child_view(),
         }
     }
@@ -89,7 +89,7 @@ impl Core {
 
     /// What has arrived of the reply in flight.
     fn partial(&self) -> Vec<tiller_protocol::Block> {
-        let mut blocks = self.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
+        let mut blocks = self.turn.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
         crate::context::clean::blocks(&self.w.redact, &mut blocks);
         blocks
     }
@@ -108,18 +108,18 @@ impl Core {
             entries: self.s.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
             earlier: self.s.earlier + skip as u64,
             partial: self.partial(),
-            todo: lock(&self.todo).items.clone(),
+            todo: lock(&self.context.todo).items.clone(),
             agents: std::iter::once(self.agent_view()).chain(self.crew_rows()).collect(),
             workflows: self.flow_rows(),
-            queue: self.queue.clone(),
+            queue: self.prompts.queue.clone(),
             asks: self.asks.list(),
-            feed: self.feed.iter().cloned().collect(),
+            feed: self.watching.feed.iter().cloned().collect(),
             usage: self.s.usage,
             cost: self.s.cost,
-            running: self.live.is_some(),
+            running: self.turn.live.is_some(),
             git: self.watching.git.clone(),
             goal: self.s.goal.as_ref().map(|p| Box::new(p.view().clone())),
-            shell_lines: self.typed.views(),
+            shell_lines: self.prompts.typed.views(),
         }
     }
 
@@ -149,7 +149,7 @@ impl Core {
         let specs = self.w.specs.of(&self.w.tools);
         report.tools = tokens::of_tools(&specs);
         let (prefix, bus, place) =
-            (self.prefix.clone(), std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+            (self.turn.prefix.clone(), std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
         self.spawn(async move {
             report.layers = prefix.await.render().1;
             report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();

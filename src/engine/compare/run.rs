@@ -39,7 +39,7 @@ impl Core {
             Some("this session is open read-only")
         } else if line.trim().is_empty() {
             Some("the command is empty")
-        } else if self.lines.contains_key(LINE) {
+        } else if self.prompts.lines.contains_key(LINE) {
             Some("a command is already running on both sides: stop it first")
         } else {
             None
@@ -50,7 +50,7 @@ impl Core {
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (cx, live) = self.tool_cx(LINE, None);
         let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
-        self.lines.insert(LINE.into(), running);
+        self.prompts.lines.insert(LINE.into(), running);
         let (store, session, w) = (self.w.store.clone(), self.s.id, Arc::clone(&self.w));
         let folder = self.w.places.cache.join("compare");
         let name = format!("{}-{}", std::process::id(), cause.0);
@@ -113,7 +113,7 @@ impl Core {
 
     /// It is over.
     pub(crate) fn ran_both(&mut self, audit: AuditRow) {
-        self.lines.remove(LINE);
+        self.prompts.lines.remove(LINE);
         let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
         self.saves.push(self.w.store.record_audit(audit), after);
     }

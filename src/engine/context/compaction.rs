@@ -59,7 +59,7 @@ impl Core {
         let tx = self.tx.clone();
         let side = provider.map(|p| self.side_call(p, &model));
         let fast = self.fast();
-        let no = if self.live.is_none() { self.next_job() } else { 0 };
+        let no = if self.turn.live.is_none() { self.next_job() } else { 0 };
         let task = async move {
             let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
             let result = match &plan {
@@ -77,7 +77,7 @@ impl Core {
             let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
         };
         let task = tokio::spawn(task);
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.compaction = Some(AbortOnDropHandle::new(task));
         } else if let Some((client, cause)) = client {
             self.busy_with(no, Doing::Other { client, cause }, task);
@@ -139,7 +139,7 @@ impl Core {
     }
 
     fn with_compaction_over(&mut self, result: Result<(), Notice>) {
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.compaction = None;
         }
         self.feed(Input::Compacted(result));
@@ -164,7 +164,7 @@ impl Core {
         let mut entries = vec![node];
         let body = self.prefix_body(prefix.0.clone(), prefix.1.clone());
         entries.push(self.s.grow(&self.w, body));
-        let items = lock(&self.todo).items.clone();
+        let items = lock(&self.context.todo).items.clone();
         if !items.is_empty() {
             let text = todo::render(&items);
             let content = vec![Part::Text { text: text.clone() }];

@@ -62,7 +62,7 @@ impl Core {
             tier: self.tier_of(model),
             session: self.s.id,
             tx: self.tx.clone(),
-            skip: Arc::clone(&self.side_skip),
+            skip: Arc::clone(&self.context.side_skip),
             longest_wait: self.longest_wait(),
             scale: self.w.retry,
             counts: tokens::Calibration::of(&request::live(&self.s.path)),

@@ -27,12 +27,12 @@ impl Core {
         history: Option<String>,
         calls: Vec<(tiller_protocol::ToolCall, Option<crate::turn::CallResult>)>,
     ) {
-        self.turns += 1;
-        let no = self.turns;
+        self.turn.begun += 1;
+        let no = self.turn.begun;
         let config = self.w.config();
         let l = &config.limits;
         let limits = TurnLimits {
-            requests: self.max_requests.unwrap_or(l.turns),
+            requests: self.turn.max_requests.unwrap_or(l.turns),
             attempts: l.attempts.max(1),
             longest_wait: self.longest_wait(),
             repeats: l.repeats,
@@ -43,7 +43,7 @@ impl Core {
         let tools = ToolTable(self.w.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
         let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
         let turn = Turn::new(limits, tools, self.s.model.provider(), self.s.call_ids()).with_calls(calls);
-        self.live = Some(Live {
+        self.turn.live = Some(Live {
             no,
             turn,
             place,
@@ -76,9 +76,9 @@ impl Core {
         // What an agent says to another is not what the person typed.
         append.prompt = history.filter(|_| self.me.child.is_none());
         // What waited stands before the words now.
-        append.pending = Some(self.pending.clone());
+        append.pending = Some(self.prompts.pending.clone());
         if queue {
-            append.queue = Some(self.queue.clone());
+            append.queue = Some(self.prompts.queue.clone());
         }
         self.save(append, events, Then::StartTurn(no));
         // Beside the disk's work.
@@ -96,7 +96,7 @@ impl Core {
         self.child_begins();
         self.agent_changed();
         let steering = self.steering();
-        self.inputs.push_back(Input::Steer(steering));
+        self.turn.inputs.push_back(Input::Steer(steering));
         self.feed(Input::Start);
     }
 
@@ -109,7 +109,7 @@ impl Core {
             alone: self.w.human == Human::Absent,
             profile: self.s.profile,
             git: self.watching.git.clone(),
-            budget_left: self.budget.left(self.spent_so_far()),
+            budget_left: self.money.limits.left(self.spent_so_far()),
             role: self.role(),
             unreadable: Some(self.w.workspace.forbidden()),
             ..Facts::default()

@@ -17,24 +17,24 @@ const STOPPED: u64 = 0;
 impl Core {
     /// The number of what begins now.
     pub(crate) fn next_job(&mut self) -> u64 {
-        self.jobs += 1;
-        self.jobs
+        self.prompts.jobs += 1;
+        self.prompts.jobs
     }
 
     pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
-        self.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
+        self.prompts.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
     }
 
     /// What is done leads to a turn.
     pub(crate) fn turn_begins(&self) -> bool {
-        self.busy.as_ref().is_some_and(|b| b.doing.begins())
+        self.prompts.busy.as_ref().is_some_and(|b| b.doing.begins())
     }
 
     /// It came back. False: it was stopped before.
     pub(crate) fn job_done(&mut self, no: u64) -> bool {
-        let current = self.busy.as_ref().is_some_and(|b| b.no == no);
+        let current = self.prompts.busy.as_ref().is_some_and(|b| b.no == no);
         if current {
-            self.busy = None;
+            self.prompts.busy = None;
         }
         current
     }
@@ -42,7 +42,7 @@ impl Core {
     /// The person stops it. Messages that were not sent return to their sender, and a caller that waits for
     /// the end of a turn hears of one.
     pub(crate) fn stop_job(&mut self) {
-        let Some(busy) = self.busy.take() else { return };
+        let Some(busy) = self.prompts.busy.take() else { return };
         let turn = busy.doing.begins();
         match busy.doing {
             Doing::Message { client: Some((client, cause)), .. } => {
@@ -73,9 +73,9 @@ impl Core {
 
     /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.
     pub(crate) fn drop_check(&mut self) {
-        if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.busy {
+        if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.prompts.busy {
             cancel.cancel();
-            self.busy = None;
+            self.prompts.busy = None;
         }
     }
 
@@ -86,7 +86,7 @@ impl Core {
 
     /// At the end: a message that was being made ready waits in the queue until the next start.
     pub(crate) fn keep_job(&mut self) {
-        let Some(busy) = &mut self.busy else { return };
+        let Some(busy) = &mut self.prompts.busy else { return };
         // What comes back is dropped. The task itself is ended with all others, and what it used is booked.
         busy.no = STOPPED;
         let Doing::Message { client: Some(_), message } = &busy.doing else { return };
@@ -96,7 +96,7 @@ impl Core {
         }
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
         let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
-        self.queue.insert(0, queued);
+        self.prompts.queue.insert(0, queued);
         self.queue_changed(None);
     }
 }

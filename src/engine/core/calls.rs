@@ -34,7 +34,7 @@ impl Core {
         let ports = CallPorts {
             call,
             tx: self.tx.clone(),
-            todo: Arc::clone(&self.todo),
+            todo: Arc::clone(&self.context.todo),
             writes: self.watching.writes.clone(),
             store: self.w.store.clone(),
             main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.main().clone()),
@@ -67,7 +67,7 @@ impl Core {
     }
 
     pub(crate) fn run_tool(&mut self, call: ToolCall) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         // The machine runs only tools of its table, which was made from this list.
         let Some(tool) = self.w.tool(&call.name) else { return };
         let place = self.place();
@@ -106,8 +106,8 @@ impl Core {
             tx: self.tx.clone(),
             session: self.s.id,
             root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
-            turn: self.live.as_ref().and_then(|l| l.root),
-            reviews: Arc::clone(&self.reviews),
+            turn: self.turn.live.as_ref().and_then(|l| l.root),
+            reviews: Arc::clone(&self.files.reviews),
             writes: self.watching.writes.clone(),
             watched: self.watched(),
             paths: Vec::new(),
@@ -127,7 +127,7 @@ impl Core {
             let _ = tx.send(Msg::Turn(TurnMsg::ToolDone { turn, call_id, done })).await;
         });
         let act = format!("{} {target}", tool.verb());
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             let running = RunningCall { cancel, hard, _task: AbortOnDropHandle::new(task), act };
             live.calls.insert(call.id, running);
         }
@@ -149,7 +149,7 @@ impl Core {
             self.child_refused();
         }
         self.tell_work();
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.calls.remove(call_id);
             live.audits.insert(call_id.to_owned(), done.audit);
             if let Some(mut args) = done.args {
@@ -164,25 +164,27 @@ impl Core {
     /// the audit.
     pub(crate) fn append_result(&mut self, call_id: &str, name: String, mut result: CallResult) {
         let arguments = self
+            .turn
             .live
             .as_mut()
             .and_then(|l| l.args.remove(call_id))
             .unwrap_or(Value::Object(serde_json::Map::new()));
-        if let Some(hint) = lock(&self.todo).called(&name, result.outcome) {
+        if let Some(hint) = lock(&self.context.todo).called(&name, result.outcome) {
             result.content.push(Part::Text { text: hint });
         }
         result.content.extend(self.news_part());
-        let audit = self.live.as_mut().and_then(|l| l.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
-            time: self.w.clock.now(),
-            session: self.s.id,
-            agent: self.me.id.0.clone(),
-            tool: name.clone(),
-            what: what(&self.w.redact, &arguments),
-            decision: "none".into(),
-            by: "engine".into(),
-            seconds: 0.0,
-            outcome: outcome_word(result.outcome).into(),
-        });
+        let audit =
+            self.turn.live.as_mut().and_then(|l| l.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
+                time: self.w.clock.now(),
+                session: self.s.id,
+                agent: self.me.id.0.clone(),
+                tool: name.clone(),
+                what: what(&self.w.redact, &arguments),
+                decision: "none".into(),
+                by: "engine".into(),
+                seconds: 0.0,
+                outcome: outcome_word(result.outcome).into(),
+            });
         let (outcome, seconds) = (result.outcome, result.seconds);
         let body = EntryBody::ToolResult {
             call_id: call_id.to_owned(),
@@ -213,7 +215,7 @@ impl Core {
 
     pub(crate) fn set_todos(&mut self, mut items: Vec<TodoItem>, reply: oneshot::Sender<Result<(), String>>) {
         items.iter_mut().for_each(|i| i.content = self.redact(&i.content));
-        lock(&self.todo).replace(items.clone());
+        lock(&self.context.todo).replace(items.clone());
         self.todos_saved(items, false);
         let _ = reply.send(Ok(()));
     }

@@ -12,10 +12,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::bus::{Bus, EngineHandle};
-use crate::context::news::News;
-use crate::context::todo::Todo;
 use crate::core::Core;
 use crate::core::msg::{Msg, REPORTS};
+use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
 use crate::core::services::{Open, Parts, World};
 use crate::questions::asks::Asks;
@@ -111,12 +110,12 @@ impl Engine {
         let me = crate::crew::Me::main(role);
         let watching = Watching::start(watcher, tx.clone());
         let mut core = Core::new(w, me, bus, tx, session, watching);
-        core.spent.day = today.all;
-        core.day.clone_from(&today.tiers.day);
+        core.money.spent.day = today.all;
+        core.money.day.clone_from(&today.tiers.day);
         core.crew.purse.learn(today.tiers);
-        core.look_only = read_only;
-        core.max_requests = max_requests;
-        core.max_cost = max_cost;
+        core.me.look_only = read_only;
+        core.turn.max_requests = max_requests;
+        core.money.max_cost = max_cost;
         match loaded {
             Some(mut loaded) => {
                 if let Some(model) = model {
@@ -202,47 +201,46 @@ impl Core {
         Self {
             me,
             crew: crate::crew::Crew::default(),
-            crew_ending: Vec::new(),
-            prefix: compose::no_prefix(),
-            watching,
-            finder: Arc::new(crate::prompts::finder::Finder::new(&w.workspace.root)),
-            budget: budget::Limits::new(&w.config().budget),
-            spent: budget::Spent::default(),
-            day: String::new(),
             bus,
             tx,
             s: session,
-            live: None,
-            turns: 0,
-            busy: None,
-            jobs: 0,
-            look_only: false,
-            queue: Vec::new(),
+            turn: TurnPart {
+                live: None,
+                begun: 0,
+                inputs: VecDeque::new(),
+                prefix: compose::no_prefix(),
+                max_requests: None,
+            },
+            prompts: PromptPart {
+                queue: Vec::new(),
+                pending: Vec::new(),
+                asked: crate::prompts::msg::Asked::default(),
+                typed: crate::prompts::msg::TypedLines::default(),
+                lines: HashMap::new(),
+                finder: Arc::new(crate::prompts::finder::Finder::new(&w.workspace.root)),
+                busy: None,
+                jobs: 0,
+            },
             asks: Asks::default(),
-            todo: Arc::new(Mutex::new(Todo::default())),
-            news: News::default(),
-            pending: Vec::new(),
+            context: ContextPart::default(),
+            money: MoneyPart {
+                limits: budget::Limits::new(&w.config().budget),
+                spent: budget::Spent::default(),
+                day: String::new(),
+                announced_left: None,
+                max_cost: None,
+            },
+            files: FilesPart {
+                reviews: Arc::new(Mutex::new(Reviews::default())),
+                recorded: None,
+                named: Vec::new(),
+                last_state: crate::files::LastState::default(),
+                failed: false,
+                keeping,
+            },
+            watching,
             saves: Saves::new(),
-            told_left: None,
-            feed: VecDeque::new(),
-            reviews: Arc::new(Mutex::new(Reviews::default())),
-            recorded: None,
-            named: Vec::new(),
-            last_state: crate::files::LastState::default(),
-            files_failed: false,
-            keeping,
-            inputs: VecDeque::new(),
-            max_requests: None,
-            max_cost: None,
-            typed: crate::prompts::msg::TypedLines::default(),
-            lines: HashMap::new(),
-            titling: HashMap::new(),
-            asked: crate::prompts::msg::Asked::default(),
-            tasks: tokio::task::JoinSet::new(),
-            side_skip: Arc::default(),
-            quitting: None,
-            quit_presses: 0,
-            stop: false,
+            lifecycle: Lifecycle::default(),
             w,
         }
     }

@@ -114,7 +114,9 @@ impl Core {
             ChildMsg::TimeUp { turn } => self.time_up(turn),
             ChildMsg::BudgetChanged { turn } => self.purse_changed(turn),
             // The agent may have received another message meanwhile: then that turn's end is reported.
-            ChildMsg::Ended { turns, status, text, why } if self.turns == turns && !self.turn_begins() => {
+            ChildMsg::Ended { turns, status, text, why }
+                if self.turn.begun == turns && !self.turn_begins() =>
+            {
                 self.child_over(status, text, why);
             }
             ChildMsg::Ended { .. } => {}

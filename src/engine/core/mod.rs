@@ -9,6 +9,7 @@ pub mod engine;
 pub(crate) mod given;
 mod handle;
 pub(crate) mod msg;
+pub(crate) mod parts;
 pub(crate) mod ports;
 pub(crate) mod quit;
 pub(crate) mod saves;
@@ -16,13 +17,13 @@ pub(crate) mod saving;
 pub(crate) mod services;
 pub mod settings;
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    CommandId, Cost, EntryBody, EntryId, EventBody, FileChange, Notice, Part, QueueId, Queued,
+    CommandId, Cost, EntryId, EventBody, Notice, Part, QueueId,
 };
 use tiller_store::Running;
 use tokio::sync::mpsc;
@@ -30,16 +31,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::{Bus, ClientId, Envelope, Place};
-use crate::context::news::News;
-use crate::context::todo::Todo;
-use crate::core::doing::Busy;
 use crate::core::msg::Msg;
+use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
 use crate::core::services::World;
-use crate::money::budget::{Limits, Spent};
 use crate::questions::asks::Asks;
 use crate::session::Session;
-use crate::turn::{Input, Turn};
+use crate::turn::Turn;
 
 /// A running call.
 pub(crate) struct RunningCall {
@@ -81,74 +79,26 @@ pub(crate) struct Live {
     pub(crate) why: Option<Notice>,
 }
 
-/// The engine's state.
+/// The engine's state: one part per concern.
 pub(crate) struct Core {
-    /// Who it is.
+    /// Which agent this engine is.
     pub(crate) me: crate::crew::Me,
     /// The agents that work for this session; of the main agent only, empty for others.
     pub(crate) crew: crate::crew::Crew,
-    /// Tasks of agents that were told to end.
-    pub(crate) crew_ending: Vec<AbortOnDropHandle<()>>,
     pub(crate) w: Arc<World>,
     pub(crate) bus: Arc<Bus>,
     /// Tasks hold clones; the loop below holds the other end, which closes when the engine ends.
     pub(crate) tx: mpsc::Sender<Msg>,
     pub(crate) s: Session,
-    pub(crate) live: Option<Live>,
-    pub(crate) turns: u64,
-    /// A message is being made ready, or the person's own compaction runs; new ones wait in the queue.
-    pub(crate) busy: Option<Busy>,
-    /// Numbers what `busy` holds.
-    pub(crate) jobs: u64,
-    /// Nothing is written in this window at all.
-    pub(crate) look_only: bool,
-    pub(crate) queue: Vec<Queued>,
+    pub(crate) turn: TurnPart,
+    pub(crate) prompts: PromptPart,
     pub(crate) asks: Asks,
-    /// Shared with the tools' ports, which read it.
-    pub(crate) todo: Arc<Mutex<Todo>>,
-    pub(crate) news: News,
-    /// Entries that wait for a safe point: output of the person's own commands.
-    pub(crate) pending: Vec<EntryBody>,
-    pub(crate) saves: Saves,
-    pub(crate) budget: Limits,
-    pub(crate) spent: Spent,
-    /// The day that `spent` is of, in the person's time zone.
-    pub(crate) day: String,
-    pub(crate) told_left: Option<Cost>,
-    pub(crate) feed: VecDeque<FileChange>,
+    pub(crate) context: ContextPart,
+    pub(crate) money: MoneyPart,
+    pub(crate) files: FilesPart,
     pub(crate) watching: crate::watching::Watching,
-    pub(crate) finder: Arc<crate::prompts::finder::Finder>,
-    /// Shared with calls, which keep files as they were before they write.
-    pub(crate) reviews: Arc<Mutex<crate::undo::before::Reviews>>,
-    /// Closed when the last state that is being recorded is written down.
-    pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
-    /// Moments that the agent named, until their entries are in place.
-    pub(crate) named: Vec<crate::files::msg::Named>,
-    /// The state of the files that the open session knows.
-    pub(crate) last_state: crate::files::LastState,
-    /// That the files of a moment were not kept was said.
-    pub(crate) files_failed: bool,
-    /// States that are being written down. Closed from the start: who waits for it waits for those of now.
-    pub(crate) keeping: tokio_util::task::TaskTracker,
-    pub(crate) inputs: VecDeque<Input>,
-    pub(crate) prefix: crate::prompts::msg::PrefixTask,
-    pub(crate) max_requests: Option<u32>,
-    pub(crate) max_cost: Option<Cost>,
-    /// Comments in files that asked for a turn.
-    pub(crate) asked: crate::prompts::msg::Asked,
-    /// The order of the person's own commands.
-    pub(crate) typed: crate::prompts::msg::TypedLines,
-    /// What runs for the person beside turns, and how to end it: own commands, questions on the side.
-    pub(crate) lines: HashMap<String, crate::prompts::msg::RunningLine>,
-    /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
-    pub(crate) tasks: tokio::task::JoinSet<()>,
-    /// Titles that are asked for, as the prompt alone would make them: for when the engine ends before.
-    pub(crate) titling: HashMap<tiller_protocol::SessionId, String>,
-    /// Ends the waits of side calls early.
-    pub(crate) side_skip: Arc<tokio::sync::Notify>,
-    pub(crate) quitting: Option<Place>,
-    pub(crate) quit_presses: u32,
-    pub(crate) stop: bool,
+    pub(crate) saves: Saves,
+    pub(crate) lifecycle: Lifecycle,
 }
 
 impl Core {
@@ -165,13 +115,13 @@ impl Core {
             self.saving(&start);
         }
         let mut open = true;
-        while !self.stop {
+        while !self.lifecycle.stop {
             tokio::select! {
                 // Commands first: an interrupt must not wait behind a flood of deltas.
                 biased;
                 command = commands.recv(), if open => match command {
                     Some(e) => {
-                        if self.live.is_none() && self.saves.is_empty() {
+                        if self.turn.live.is_none() && self.saves.is_empty() {
                             self.agree();
                         }
                         self.dispatch(e.client, e.command);
@@ -187,7 +137,7 @@ impl Core {
                     self.saving(&now);
                 }
                 Some(msg) = inbox.recv() => self.message(msg),
-                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
+                Some(_) = self.lifecycle.tasks.join_next(), if !self.lifecycle.tasks.is_empty() => {}
             }
             self.prune_asks();
         }
@@ -195,17 +145,17 @@ impl Core {
     }
 
     pub(crate) fn is_live(&self, turn: u64) -> bool {
-        self.live.as_ref().is_some_and(|l| l.no == turn)
+        self.turn.live.as_ref().is_some_and(|l| l.no == turn)
     }
 
     /// Whether a message would have to wait.
     pub(crate) fn occupied(&self) -> bool {
-        self.live.is_some() || self.busy.is_some()
+        self.turn.live.is_some() || self.prompts.busy.is_some()
     }
 
     /// Events of the turn in flight carry the command that began it.
     pub(crate) fn place(&self) -> Place {
-        match &self.live {
+        match &self.turn.live {
             Some(live) => live.place.clone(),
             None => self.place_of(None),
         }
@@ -245,7 +195,7 @@ impl Core {
 
     /// A task that ends with the engine and reports by itself.
     pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(task);
+        self.lifecycle.tasks.spawn(task);
     }
 
     /// What the session is doing, for the next start after a crash.
@@ -255,9 +205,9 @@ impl Core {
 
     pub(crate) fn news_part(&mut self) -> Option<Part> {
         for outside in self.watching.writes.found() {
-            self.news.outside(outside);
+            self.context.news.outside(outside);
         }
-        let part = self.news.take();
+        let part = self.context.news.take();
         if part.is_some() {
             self.telling();
         }
@@ -269,7 +219,7 @@ impl Core {
     }
 
     pub(crate) fn queued_ids(&self) -> Vec<QueueId> {
-        self.queue.iter().map(|q| q.id).collect()
+        self.prompts.queue.iter().map(|q| q.id).collect()
     }
 
     pub(crate) fn head_id(&self) -> Option<EntryId> {

@@ -23,13 +23,13 @@ const CHILDREN: Duration = Duration::from_millis(800);
 
 impl Core {
     pub(crate) fn quit(&mut self, cause: Option<CommandId>) {
-        if self.quitting.is_some() {
+        if self.lifecycle.quitting.is_some() {
             return;
         }
-        self.quitting = Some(self.place_of(cause));
+        self.lifecycle.quitting = Some(self.place_of(cause));
         self.keep_job();
-        self.lines.values().for_each(|l| l.cancel.cancel());
-        let Some(live) = &self.live else { return self.quit_now() };
+        self.prompts.lines.values().for_each(|l| l.cancel.cancel());
+        let Some(live) = &self.turn.live else { return self.quit_now() };
         if live.calls.iter().any(|call| self.asks_on(call)) {
             // The question stays open: at the next start its call asks again. Calls beside it are stopped.
             let others: Vec<_> = live
@@ -45,7 +45,7 @@ impl Core {
         } else {
             self.feed(Input::Interrupt { hard: false });
         }
-        if !self.stop {
+        if !self.lifecycle.stop {
             self.quit_later();
         }
     }
@@ -66,11 +66,11 @@ impl Core {
 
     /// The patience is over: first for the soft way, then for the hard one.
     pub(crate) fn quit_pressed(&mut self) {
-        self.quit_presses += 1;
-        if self.quit_presses > 1 || self.live.is_none() {
+        self.lifecycle.quit_presses += 1;
+        if self.lifecycle.quit_presses > 1 || self.turn.live.is_none() {
             return self.quit_now();
         }
-        if self.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
+        if self.turn.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
             return self.quit_now();
         }
         self.feed(Input::Interrupt { hard: true });
@@ -78,15 +78,15 @@ impl Core {
     }
 
     pub(crate) fn quit_now(&mut self) {
-        self.stop = true;
+        self.lifecycle.stop = true;
     }
 
     /// Ends what waits for models, and books what it has used: a request is charged though nobody reads its reply.
     /// From then on the inbox is not read: senders must not wait for room.
     async fn end_tasks(&mut self, mut inbox: mpsc::Receiver<Msg>) {
-        let compaction = self.live.take().and_then(|l| l.compaction);
-        let busy = self.busy.take().map(Busy::into_task);
-        let mut tasks = std::mem::take(&mut self.tasks);
+        let compaction = self.turn.live.take().and_then(|l| l.compaction);
+        let busy = self.prompts.busy.take().map(Busy::into_task);
+        let mut tasks = std::mem::take(&mut self.lifecycle.tasks);
         let all = async move {
             for task in compaction.into_iter().chain(busy) {
                 task.abort();
@@ -125,7 +125,7 @@ impl Core {
         self.titles_at_the_end();
         self.end_tasks(inbox).await;
         self.end_crew().await;
-        self.tasks.shutdown().await;
+        self.lifecycle.tasks.shutdown().await;
         self.end_keeping().await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
@@ -159,7 +159,7 @@ impl Core {
             tracing::error!("the last writes were not answered in time");
         }
         if mine {
-            let place = self.quitting.clone().unwrap_or_else(|| self.place_of(None));
+            let place = self.lifecycle.quitting.clone().unwrap_or_else(|| self.place_of(None));
             self.bus.publish(&place, Self::stopped_event());
             self.bus.close();
         }

@@ -155,7 +155,7 @@ impl Core {
             Then::TurnOver { turn, status } => {
                 // The end of a turn is reported in any case.
                 let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
-                if let Some(live) = &self.live {
+                if let Some(live) = &self.turn.live {
                     let place = live.place.clone();
                     let body = self.finished_event(status, String::new(), Some(notice));
                     self.bus.publish(&place, body);
@@ -166,7 +166,7 @@ impl Core {
             _ => {
                 self.notice(notice.clone());
                 self.halt(TurnStatus::Store, notice);
-                if self.live.is_none() && self.saves.is_empty() {
+                if self.turn.live.is_none() && self.saves.is_empty() {
                     self.agree();
                 }
             }
@@ -218,7 +218,7 @@ impl Core {
             self.keep_lost();
         }
         if health.ok()
-            && let Some(live) = &mut self.live
+            && let Some(live) = &mut self.turn.live
             && let Some(may_compact) = live.held.take()
         {
             self.prepare(may_compact);

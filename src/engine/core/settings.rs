@@ -49,9 +49,9 @@ impl Core {
         let before = self.w.config();
         // A limit that the person raised by hand stays, unless the limits themselves were changed.
         if before.budget != fresh.config.budget {
-            self.budget = crate::money::budget::Limits::new(&fresh.config.budget);
-            if let Some(limit) = self.max_cost {
-                self.budget.set_session(limit);
+            self.money.limits = crate::money::budget::Limits::new(&fresh.config.budget);
+            if let Some(limit) = self.money.max_cost {
+                self.money.limits.set_session(limit);
             }
         }
         let mut changed = changed(&before, &fresh.config);

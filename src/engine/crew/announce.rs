@@ -52,7 +52,7 @@ impl Core {
             }
             above = parent.parent();
         }
-        self.news.must(text);
+        self.context.news.must(text);
         self.crew.to_tell.push(id.clone());
     }
 
@@ -105,7 +105,7 @@ impl Core {
 
     /// A child of this one has ended.
     pub(crate) fn hears(&mut self, id: AgentId, text: String) {
-        self.news.must(text.clone());
+        self.context.news.must(text.clone());
         if let Some(child) = &mut self.me.child {
             child.heard.push((id, text));
         }
@@ -115,7 +115,7 @@ impl Core {
     pub(crate) fn untold(&mut self) -> Vec<AgentId> {
         let heard = self.me.child.as_mut().map(|c| std::mem::take(&mut c.heard)).unwrap_or_default();
         for (_, text) in &heard {
-            self.news.take_back(text);
+            self.context.news.take_back(text);
         }
         heard.into_iter().map(|(id, _)| id).collect()
     }

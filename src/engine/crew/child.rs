@@ -122,7 +122,7 @@ impl Core {
 
     /// Checks the budget again when a reservation is settled.
     pub(super) fn ask_purse_again(&mut self) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let (purse, tx) = (std::sync::Arc::clone(self.purse()), self.tx.clone());
         self.spawn(async move {
             // Bounded, because a change between the answer and here would be missed.
@@ -136,7 +136,7 @@ impl Core {
         if !self.is_live(turn) {
             return;
         }
-        if let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take()) {
+        if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
             self.prepare(may_compact);
             self.pump();
         } else {
@@ -181,7 +181,7 @@ impl Core {
     /// Its turn begins.
     pub(crate) fn child_begins(&mut self) {
         let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let Some(child) = &mut self.me.child else { return };
         // Turns may follow each other without an end between them.
         child.worked = child.worked(mono);
@@ -222,12 +222,13 @@ impl Core {
         if self.me.child.is_none() {
             return;
         }
-        let done = self.recorded.as_mut().is_none_or(|r| !matches!(r.try_recv(), Err(TryRecvError::Empty)));
-        let Some(recorded) = self.recorded.take().filter(|_| !done) else {
+        let done =
+            self.files.recorded.as_mut().is_none_or(|r| !matches!(r.try_recv(), Err(TryRecvError::Empty)));
+        let Some(recorded) = self.files.recorded.take().filter(|_| !done) else {
             return self.child_over(status, text, why);
         };
         let (tx, over) =
-            (self.tx.clone(), Msg::Child(ChildMsg::Ended { turns: self.turns, status, text, why }));
+            (self.tx.clone(), Msg::Child(ChildMsg::Ended { turns: self.turn.begun, status, text, why }));
         self.spawn(async move {
             let _ = tokio::time::timeout(RECORDED, recorded).await;
             let _ = tx.send(over).await;
@@ -274,7 +275,7 @@ impl Core {
         if let Some(child) = &mut self.me.child {
             child.limits = limits;
         }
-        if let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take()) {
+        if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
             self.prepare(may_compact);
             self.pump();
         }
@@ -290,7 +291,7 @@ impl Core {
 
     /// Stops the turn as the person's stop does.
     pub(crate) fn stop_turn(&mut self, hard: bool) {
-        if self.live.is_some() {
+        if self.turn.live.is_some() {
             self.feed(Input::Interrupt { hard });
         } else {
             self.stop_job();

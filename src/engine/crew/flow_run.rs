@@ -240,7 +240,7 @@ impl Core {
             let said = quoted(&said.unwrap_or_default());
             text.push_str(&format!("\n- {} {}:\n{said}", step.id, step.state.word()));
         }
-        self.news.must(text);
+        self.context.news.must(text);
         self.crew.flows_to_tell.push(no);
         let notice = match state {
             StepState::Done => Notice::new(NoticeKind::Info, head),

@@ -145,7 +145,7 @@ impl Core {
             // Without its commands it ends by itself.
             if let Some(hands) = member.hands.take() {
                 drop(hands.commands);
-                self.crew_ending.push(hands.task);
+                self.lifecycle.agents.push(hands.task);
             }
         }
     }
@@ -153,7 +153,7 @@ impl Core {
     /// Waits for the tasks of agents that end.
     pub(crate) async fn end_crew(&mut self) {
         self.disband();
-        let tasks = std::mem::take(&mut self.crew_ending);
+        let tasks = std::mem::take(&mut self.lifecycle.agents);
         let all = futures_util::future::join_all(tasks);
         if tokio::time::timeout(crate::crew::state::CREW, all).await.is_err() {
             tracing::error!("agents did not end in time");
@@ -172,14 +172,15 @@ impl Core {
     /// What session and day leave for the agents.
     pub(crate) fn tell_money(&self) {
         if self.me.child.is_none() && !self.crew.members.is_empty() {
-            self.crew.purse.limit_money(self.budget.left(self.spent_so_far()));
+            self.crew.purse.limit_money(self.money.limits.left(self.spent_so_far()));
         }
     }
 
     /// What everybody spent in this session, and today.
     pub(crate) fn spent_so_far(&self) -> Spent {
         let crew = self.crew.purse.spent();
-        let (session, day) = (self.spent.session.plus(crew.session), self.spent.day.plus(crew.day));
+        let (session, day) =
+            (self.money.spent.session.plus(crew.session), self.money.spent.day.plus(crew.day));
         Spent { session, day }
     }
 

@@ -28,7 +28,7 @@ impl Core {
     /// Starts whom there is a place for.
     pub(crate) fn muster(&mut self) {
         let places = self.w.config().agents.running;
-        while !self.stop && self.quitting.is_none() && self.crew.running() < places {
+        while !self.lifecycle.stop && self.lifecycle.quitting.is_none() && self.crew.running() < places {
             let Some(id) = self.crew.next_in_line() else { return };
             // One that was stopped before it began may have its folder already.
             let bare = |m: &super::member::Member| m.order.brief.isolated && m.order.folder.is_empty();
@@ -200,13 +200,13 @@ impl Core {
             outside,
         };
         let effort = role.as_ref().and_then(|r| r.effort).unwrap_or(self.s.effort);
-        let me = Me { id: id.clone(), child: Some(Box::new(child)), role };
+        let me = Me { id: id.clone(), child: Some(Box::new(child)), role, look_only: false };
         let mut session = load::fresh(&w, order.model, profile, false);
         session.effort = effort;
         let watching = self.watching.for_child();
         let mut core = Self::new(w, me, Arc::clone(&self.bus), tx, session, watching);
-        core.finder = Arc::clone(&self.finder);
-        core.day.clone_from(&self.day);
+        core.prompts.finder = Arc::clone(&self.prompts.finder);
+        core.money.day.clone_from(&self.money.day);
         (core, inbox)
     }
 

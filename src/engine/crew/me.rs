@@ -18,12 +18,14 @@ pub(crate) struct Me {
     pub(crate) child: Option<Box<Child>>,
     /// What kind of agent it is; `None`: the main agent as it is built in.
     pub(crate) role: Option<Arc<Definition>>,
+    /// Nothing is written in this window at all.
+    pub(crate) look_only: bool,
 }
 
 impl Me {
     /// The agent that the person talks to.
     pub(crate) fn main(role: Option<Arc<Definition>>) -> Self {
-        Self { id: AgentId::main(), child: None, role }
+        Self { id: AgentId::main(), child: None, role, look_only: false }
     }
 }
 

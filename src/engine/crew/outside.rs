@@ -55,7 +55,7 @@ impl Core {
     /// Starts the turn of a program, once the files that steer it are found to be trusted. The files are read away
     /// from the engine's task.
     pub(crate) fn run_program(&mut self) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let Some(programs) = self.w.programs.clone() else { return };
         let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter)) else { return };
         let (tx, root) = (self.tx.clone(), self.w.workspace.root.clone());
@@ -87,7 +87,7 @@ impl Core {
 
     /// Gives words to the program. Dropping the turn's stream ends it.
     fn start_program(&mut self) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let Some(programs) = self.w.programs.clone() else { return };
         let (words, anew) = self.words_for_program();
         let (cwd, env) = (self.w.workspace.root.clone(), (*self.w.child_env.now()).clone());
@@ -378,7 +378,7 @@ impl Core {
 
     fn outside_plan(&mut self, mut todos: Vec<TodoItem>) {
         todos.iter_mut().for_each(|t| t.content = self.redact(&t.content));
-        lock(&self.todo).replace(todos.clone());
+        lock(&self.context.todo).replace(todos.clone());
         self.todos_saved(todos, false);
     }
 
@@ -387,7 +387,7 @@ impl Core {
         self.s.usage.add(&usage);
         if let Some(cost) = cost {
             self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
-            self.spent.session = self.spent.session.plus(cost);
+            self.money.spent.session = self.money.spent.session.plus(cost);
         }
         self.child_spent(usage, cost);
         self.purse().release(&self.me.id);
@@ -425,7 +425,7 @@ impl Core {
     /// Nobody may be asked any more as when it was started: one that does everything unasked does not go on.
     pub(super) fn outside_narrowed(&mut self) {
         let profile = self.s.profile;
-        if self.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
+        if self.turn.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
             let text =
                 format!("it was started without approval prompts, and the profile is now {}", profile.name());
             let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");

@@ -19,6 +19,7 @@ impl Core {
     pub(crate) fn hand_over(&mut self) {
         let plain = |m: &Message| m.attachments.is_empty() && !m.text.contains('@');
         let waiting: Vec<(QueueId, Message)> = self
+            .prompts
             .queue
             .iter()
             .filter(|q| q.mode == SendMode::Steer && plain(&q.message))
@@ -59,7 +60,7 @@ impl Core {
             child.work.requests += 1;
         }
         self.tell_work();
-        self.queue.retain(|q| q.id != held.id);
+        self.prompts.queue.retain(|q| q.id != held.id);
         let mut events = Vec::new();
         let place = self.place();
         let text = held.message.text.clone();
@@ -70,9 +71,10 @@ impl Core {
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };
         events.push((place.clone(), EventBody::Turn(told)));
         events.extend(self.delivered(held.id));
-        events.push((place, EventBody::State(StateEvent::QueueChanged { queue: self.queue.clone() })));
+        events
+            .push((place, EventBody::State(StateEvent::QueueChanged { queue: self.prompts.queue.clone() })));
         let mut append = self.append().entries(vec![entry]);
-        append.queue = Some(self.queue.clone());
+        append.queue = Some(self.prompts.queue.clone());
         append.prompt = Some(text);
         self.save(append, events, Then::Nothing);
         self.agent_changed();
@@ -86,7 +88,7 @@ impl Core {
         if !tried {
             return;
         }
-        self.queue.retain(|q| q.id != held.id);
+        self.prompts.queue.retain(|q| q.id != held.id);
         let cause = self.me.child.as_mut().and_then(|c| c.receipts.remove(&held.id));
         match cause {
             Some(cause) => {

@@ -11,7 +11,7 @@ impl Core {
     pub(crate) fn pause(&mut self, paused: bool) {
         let mono = self.w.clock.mono();
         // A reply that has begun comes to its end first: it is paid, and half a call is of no use.
-        let unanswered = self.live.as_ref().is_some_and(|l| l.turn.unanswered());
+        let unanswered = self.turn.live.as_ref().is_some_and(|l| l.turn.unanswered());
         let Some(child) = &mut self.me.child else { return };
         if child.paused == paused {
             return;
@@ -31,7 +31,7 @@ impl Core {
             self.tell_work();
             return self.agent_changed();
         }
-        child.working = self.live.is_some().then_some(mono);
+        child.working = self.turn.live.is_some().then_some(mono);
         self.tell_work();
         self.wake();
         self.agent_changed();
@@ -82,8 +82,8 @@ impl Core {
 
     /// The person does not want to wait for another try. A paused agent tries again when it is resumed.
     pub(crate) fn skip_wait(&mut self) {
-        self.side_skip.notify_waiters();
-        let waits = self.live.as_ref().filter(|l| l.turn.phase() == Phase::Waiting);
+        self.context.side_skip.notify_waiters();
+        let waits = self.turn.live.as_ref().filter(|l| l.turn.phase() == Phase::Waiting);
         if let Some((turn, n)) = waits.map(|l| (l.no, l.turn.n()))
             && self.rests(Resting::Try { turn, n })
         {

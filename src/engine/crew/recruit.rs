@@ -48,7 +48,7 @@ impl Core {
                 "this session has reached its limit of {total} agents (agents.total): {YOURSELF}"
             ));
         }
-        self.crew.purse.limit_money(self.budget.left(self.spent_so_far()));
+        self.crew.purse.limit_money(self.money.limits.left(self.spent_so_far()));
         if let Some(why) = self.crew.purse.empty() {
             return Err(format!("{why}: {YOURSELF}"));
         }

@@ -218,7 +218,7 @@ impl Core {
         if missed.is_empty() {
             return;
         }
-        self.queue.retain(|q| !missed.contains_key(&q.id));
+        self.prompts.queue.retain(|q| !missed.contains_key(&q.id));
         for cause in missed.into_values() {
             self.state(Some(cause), StateEvent::Receipt { receipt: Receipt::Missed { why: why.to_owned() } });
         }

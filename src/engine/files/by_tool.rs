@@ -45,12 +45,12 @@ impl Core {
         // Its row stands before those of what comes next, so the entry has its id from now on.
         let entry = EntryId::fresh(&*self.w.ids, self.w.clock.now());
         self.record(StepOf::Point(entry), async { kept.await.ok() });
-        self.named.push(Named { name: name.clone(), entry });
-        self.pending.push(EntryBody::Checkpoint { name: name.clone() });
+        self.files.named.push(Named { name: name.clone(), entry });
+        self.prompts.pending.push(EntryBody::Checkpoint { name: name.clone() });
         let mut append = self.append();
-        append.pending = Some(self.pending.clone());
+        append.pending = Some(self.prompts.pending.clone());
         self.save(append, Vec::new(), Then::Nothing);
-        if self.live.is_some() {
+        if self.turn.live.is_some() {
             self.feed(Input::Steer(true));
         }
         Ok(format!("This moment is the checkpoint \"{name}\"."))
@@ -59,7 +59,9 @@ impl Core {
     /// What waited finds its place.
     pub(crate) fn grow_pending(&mut self, body: EntryBody) -> Entry {
         let id = match &body {
-            EntryBody::Checkpoint { name } => self.named.iter().find(|n| n.name == *name).map(|n| n.entry),
+            EntryBody::Checkpoint { name } => {
+                self.files.named.iter().find(|n| n.name == *name).map(|n| n.entry)
+            }
             _ => None,
         };
         match id {

@@ -147,9 +147,9 @@ impl Core {
     pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
         let Some(keeper) = self.w.files.clone() else { return };
         for entry in entries {
-            if let Some(at) = self.named.iter().position(|n| n.entry == entry) {
+            if let Some(at) = self.files.named.iter().position(|n| n.entry == entry) {
                 // The agent named it: it was kept then.
-                self.named.remove(at);
+                self.files.named.remove(at);
                 continue;
             }
             // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
@@ -180,7 +180,7 @@ impl Core {
     /// The open session, for telling its own changes from others'.
     pub(crate) fn watched(&self) -> Watched {
         Watched {
-            last: self.last_state.clone(),
+            last: self.files.last_state.clone(),
             store: self.w.store.clone(),
             session: self.s.id,
             background: lock(&self.w.tool_state).shells.living(),
@@ -198,8 +198,8 @@ impl Core {
         let (tx, session, store) = (self.tx.clone(), self.s.id, self.w.store.clone());
         let keeper = self.w.files.clone();
         let (written, next) = oneshot::channel::<()>();
-        let before = self.recorded.replace(next);
-        self.keeping.spawn(async move {
+        let before = self.files.recorded.replace(next);
+        self.files.keeping.spawn(async move {
             // Closed when this row is written, or will never be.
             let _written = written;
             let kept = kept.await;
@@ -248,7 +248,7 @@ impl Core {
     /// Says once that files are not kept, and why.
     pub(crate) fn not_kept(&mut self, n: &NotKept) {
         self.outside_not_kept();
-        if !std::mem::replace(&mut self.files_failed, true) {
+        if !std::mem::replace(&mut self.files.failed, true) {
             let notice = n.0.notice();
             let text = format!(
                 "The current file states were not kept, so changes from now on cannot be undone: {}",
@@ -260,7 +260,7 @@ impl Core {
 
     /// The last states are written down. At most a second.
     pub(crate) async fn end_keeping(&mut self) {
-        if tokio::time::timeout(LAST, self.keeping.wait()).await.is_err() {
+        if tokio::time::timeout(LAST, self.files.keeping.wait()).await.is_err() {
             tracing::warn!("the last states of the files were not recorded in time");
         }
     }

@@ -107,7 +107,7 @@ impl Core {
 
     /// Resolves when everything that led up to now is on disk: states of the files, and the log.
     pub(crate) fn written(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (keeping, saves) = (self.keeping.clone(), self.saves.barrier());
+        let (keeping, saves) = (self.files.keeping.clone(), self.saves.barrier());
         async move {
             keeping.wait().await;
             saves.await;
@@ -358,7 +358,7 @@ impl Core {
             Way::Back => "restored earlier states of".to_owned(),
             Way::Rejected => "reverted your change of".to_owned(),
         };
-        self.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
+        self.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
     }
 
     /// Names this moment.

@@ -127,7 +127,7 @@ impl Core {
     fn next_turn(&mut self, text: String) {
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
         let message = Message::text(text);
-        self.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+        self.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
         if let Some(p) = &mut self.s.goal {
             p.queued = Some(id);
             p.view.state = GoalState::Working;
@@ -141,7 +141,7 @@ impl Core {
 
     /// A turn is over, and what waited was sent.
     pub(crate) fn goal_after(&mut self, status: TurnStatus) {
-        let waits = self.s.goal.as_ref().is_some_and(|p| self.queue.iter().any(|q| p.owns(q)));
+        let waits = self.s.goal.as_ref().is_some_and(|p| self.prompts.queue.iter().any(|q| p.owns(q)));
         let cost = self.cost_of_all();
         let Some(p) = self.s.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else { return };
         let why = match status {
@@ -240,9 +240,9 @@ impl Core {
     /// Its message is not sent any more.
     fn drop_waiting(&mut self) {
         let Some(id) = self.s.goal.as_mut().and_then(|p| p.queued.take()) else { return };
-        let before = self.queue.len();
-        self.queue.retain(|q| q.id != id);
-        if self.queue.len() != before {
+        let before = self.prompts.queue.len();
+        self.prompts.queue.retain(|q| q.id != id);
+        if self.prompts.queue.len() != before {
             self.queue_changed(None);
         }
     }

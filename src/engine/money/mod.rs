@@ -122,7 +122,7 @@ impl Core {
     /// machine charge nothing.
     pub(crate) fn unpriced(&self, model: &ModelRef, tier: &str) -> Option<Unpriced> {
         let config = self.w.config();
-        let limit = self.budget.first_hard().or_else(|| {
+        let limit = self.money.limits.first_hard().or_else(|| {
             let usd = config.budget.tiers.get(tier)?;
             Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
         });
@@ -147,7 +147,7 @@ impl Core {
         if let Some(why) = self.purse().over(&self.me.id) {
             return Err(crate::crew::limit(why));
         }
-        if let Some(over) = self.budget.over(self.spent_by_all()) {
+        if let Some(over) = self.money.limits.over(self.spent_by_all()) {
             return Err(over.notice());
         }
         if let Some(limit) = self.tier_over(tier) {
@@ -170,7 +170,7 @@ impl Core {
     pub(crate) fn left_beside(&self, tier: &str) -> Left {
         let spent = self.purse().tiers().spent.get(tier).copied().unwrap_or_default();
         let of_tier = self.tier_limit(tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
-        let left = Left { tokens: None, cost: self.budget.left(self.spent_by_all()) };
+        let left = Left { tokens: None, cost: self.money.limits.left(self.spent_by_all()) };
         left.and(Left { tokens: None, cost: of_tier }).and(self.purse().left_for(&self.me.id))
     }
 
@@ -180,7 +180,7 @@ impl Core {
         self.s.usage.add(&usage);
         if let Some(cost) = call.cost {
             self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
-            self.spent.session = self.spent.session.plus(cost);
+            self.money.spent.session = self.money.spent.session.plus(cost);
         }
         self.child_spent(usage, call.cost);
         self.tell_money();
@@ -193,7 +193,7 @@ impl Core {
             (usage != Usage::default()).then(|| models::cost(&usage, &self.model_info(model))).flatten();
         self.roll_day();
         if let Some(cost) = cost {
-            self.spent.day = self.spent.day.plus(cost);
+            self.money.spent.day = self.money.spent.day.plus(cost);
             self.purse().paid(tier, cost);
         }
         Call {
@@ -219,11 +219,11 @@ impl Core {
             return;
         }
         let today = self.w.store.day(self.w.clock.now());
-        if today != self.day {
+        if today != self.money.day {
             self.purse().new_day(&today);
-            self.day = today;
-            self.spent.day = Cost(0);
-            self.budget.new_day(&self.w.config().budget);
+            self.money.day = today;
+            self.money.spent.day = Cost(0);
+            self.money.limits.new_day(&self.w.config().budget);
         }
     }
 
@@ -231,25 +231,25 @@ impl Core {
     /// the larger number holds.
     pub(crate) fn day_read(&mut self, read: Today) {
         self.roll_day();
-        if read.tiers.day != self.day {
+        if read.tiers.day != self.money.day {
             return;
         }
         // What our agents used is in there, and is counted with theirs.
         let others = Cost(read.all.0.saturating_sub(self.crew.purse.spent().day.0));
-        self.spent.day = self.spent.day.max(others);
+        self.money.spent.day = self.money.spent.day.max(others);
         self.purse().learn(read.tiers);
     }
 
     /// The model hears of its budget when it has changed by a fifth since it last heard.
     pub(crate) fn tell_budget(&mut self) {
-        let Some(left) = self.budget.left(self.spent_so_far()) else { return };
-        let told = self.told_left.unwrap_or(Cost(u64::MAX));
+        let Some(left) = self.money.limits.left(self.spent_so_far()) else { return };
+        let told = self.money.announced_left.unwrap_or(Cost(u64::MAX));
         if left.0 < told.0 / 5 * 4 {
             // The first time is only noted: the prefix said it.
-            if self.told_left.is_some() {
-                self.news.set("budget", format!("budget left: {left}"));
+            if self.money.announced_left.is_some() {
+                self.context.news.set("budget", format!("budget left: {left}"));
             }
-            self.told_left = Some(left);
+            self.money.announced_left = Some(left);
         }
     }
 }

@@ -43,7 +43,7 @@ impl Core {
         let (tx, side) = (self.tx.clone(), self.side_call(provider, &model));
         let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
         let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };
-        self.lines.insert(format!("{LINE}-{}", cause.0), running);
+        self.prompts.lines.insert(format!("{LINE}-{}", cause.0), running);
         self.spawn(async move {
             let text = format!("{}\n\n[the question]\n{question}", compact::transcript(&path, None, most));
             let ask = side.ask(PROMPT, text, Some(ANSWER));
@@ -68,7 +68,7 @@ impl Core {
     }
 
     pub(crate) fn aside_done(&mut self, a: Aside) {
-        self.lines.remove(&format!("{LINE}-{}", a.cause.0));
+        self.prompts.lines.remove(&format!("{LINE}-{}", a.cause.0));
         match a.result {
             Ok(answer) => {
                 let answer = self.redact(&answer);

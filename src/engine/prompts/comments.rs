@@ -74,7 +74,7 @@ impl Core {
     /// What they ask goes out as the person's message: at once, or after the turn that runs.
     pub(crate) fn comments_found(&mut self, all: Vec<Found>) {
         for found in all {
-            let new = self.asked.news(&found);
+            let new = self.prompts.asked.news(&found);
             if new.is_empty() {
                 continue;
             }

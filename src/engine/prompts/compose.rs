@@ -51,6 +51,7 @@ pub(crate) fn prefix(w: &World, facts: Facts) -> PrefixTask {
 impl Core {
     pub(crate) fn deliver_steer(&mut self, turn: u64) {
         let waiting: Vec<_> = self
+            .prompts
             .queue
             .iter()
             .filter(|q| q.mode == SendMode::Steer)
@@ -79,7 +80,7 @@ impl Core {
         self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
         // A program of another vendor has a prompt of its own.
         let ours = self.outside().is_none();
-        let prefix = (ours && !self.s.has_prefix()).then(|| self.prefix.clone());
+        let prefix = (ours && !self.s.has_prefix()).then(|| self.turn.prefix.clone());
         let fast = self.fast();
         let (tx, workspace) = (self.tx.clone(), Arc::clone(&self.w.workspace));
         let books = self.day_matters().then(|| Arc::clone(&self.w));
@@ -144,7 +145,7 @@ impl Core {
         let task = tokio::spawn(task);
         if let Some(doing) = doing {
             self.busy_with(no, doing, task);
-        } else if let Some(live) = &mut self.live {
+        } else if let Some(live) = &mut self.turn.live {
             // An interrupt drops the turn and this with it.
             live.timer = Some(AbortOnDropHandle::new(task));
         }
@@ -186,11 +187,11 @@ impl Core {
         };
         if let Some(id) = item.id {
             // Taken back or changed while its files were read.
-            let unchanged = self.queue.iter().any(|q| q.id == id && q.message == item.message);
+            let unchanged = self.prompts.queue.iter().any(|q| q.id == id && q.message == item.message);
             if !unchanged {
                 return;
             }
-            self.queue.retain(|q| q.id != id);
+            self.prompts.queue.retain(|q| q.id != id);
         }
         let cause = client.map(|(_, cause)| cause);
         let place = self.place_of(cause);
@@ -207,7 +208,7 @@ impl Core {
         if item.id.is_some() {
             events.push((
                 place.clone(),
-                EventBody::State(StateEvent::QueueChanged { queue: self.queue.clone() }),
+                EventBody::State(StateEvent::QueueChanged { queue: self.prompts.queue.clone() }),
             ));
         }
         self.begin(place, text.clone(), entries, events, item.id.is_some(), Some(text), Vec::new());
@@ -247,7 +248,7 @@ impl Core {
         {
             bodies.push(self.prefix_body(system.clone(), layers.clone()));
         }
-        bodies.append(&mut self.pending);
+        bodies.append(&mut self.prompts.pending);
         let mut entries = Vec::new();
         let mut events = Vec::new();
         for body in bodies {
@@ -286,20 +287,21 @@ impl Core {
         let mut entries = Vec::new();
         let mut events = Vec::new();
         let mut prompts = Vec::new();
-        for body in std::mem::take(&mut self.pending) {
+        for body in std::mem::take(&mut self.prompts.pending) {
             let entry = self.grow_pending(body);
             events.push((place.clone(), Self::added(&entry)));
             entries.push(entry);
         }
         for item in items {
             // Taken back or changed while its files were read: then it waits for the next chance.
-            let Some(at) = self.queue.iter().position(|q| Some(q.id) == item.id && q.message == item.message)
+            let Some(at) =
+                self.prompts.queue.iter().position(|q| Some(q.id) == item.id && q.message == item.message)
             else {
                 continue;
             };
             match item.content {
                 Ok(mut content) => {
-                    self.queue.remove(at);
+                    self.prompts.queue.remove(at);
                     content.extend(self.news_part());
                     prompts.push(item.message.text.clone());
                     let (entry, event) = self.user_entry(item.message, Origin::Steer, content);
@@ -309,7 +311,7 @@ impl Core {
                 }
                 Err(notice) => {
                     // Not lost: it waits as a turn of its own until it is mended.
-                    self.queue[at].mode = SendMode::Queue;
+                    self.prompts.queue[at].mode = SendMode::Queue;
                     self.notice(notice);
                 }
             }
@@ -317,14 +319,15 @@ impl Core {
         let steering = self.steering();
         self.feed(Input::Steer(steering));
         if entries.is_empty() {
-            self.state(None, StateEvent::QueueChanged { queue: self.queue.clone() });
+            self.state(None, StateEvent::QueueChanged { queue: self.prompts.queue.clone() });
             return self.feed(Input::Steered);
         }
-        events.push((place, EventBody::State(StateEvent::QueueChanged { queue: self.queue.clone() })));
+        events
+            .push((place, EventBody::State(StateEvent::QueueChanged { queue: self.prompts.queue.clone() })));
         let spoken = Self::spoken(&entries);
         let mut append = self.append().entries(entries);
-        append.queue = Some(self.queue.clone());
-        append.pending = Some(self.pending.clone());
+        append.queue = Some(self.prompts.queue.clone());
+        append.pending = Some(self.prompts.pending.clone());
         append.prompt = (!prompts.is_empty()).then(|| prompts.join("\n"));
         self.save(append, events, Then::Steered(turn));
         self.keep_points(spoken);
@@ -332,7 +335,7 @@ impl Core {
 
     /// Words of the engine's to the model, in the middle of a turn.
     pub(crate) fn tell_model(&mut self, text: &str) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let place = self.place();
         let mut content = vec![Part::Text { text: text.to_owned() }];
         content.extend(self.news_part());

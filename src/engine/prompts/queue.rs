@@ -36,7 +36,7 @@ impl Core {
         if !self.occupied() {
             return self.compose(Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);
         }
-        if self.queue.len() >= QUEUE {
+        if self.prompts.queue.len() >= QUEUE {
             let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
             return self.refuse(client, cause, notice);
         }
@@ -46,9 +46,9 @@ impl Core {
             child.receipts.insert(id, cause);
         }
         if mode == SendMode::Now {
-            self.queue.insert(0, queued)
+            self.prompts.queue.insert(0, queued)
         } else {
-            self.queue.push(queued)
+            self.prompts.queue.push(queued)
         }
         self.queue_changed(Some(cause));
         self.hand_over();
@@ -85,29 +85,31 @@ impl Core {
 
     fn send_by_mode(&mut self, mode: SendMode) {
         match mode {
-            SendMode::Now if self.live.is_some() => self.feed(Input::Interrupt { hard: false }),
-            SendMode::Steer if self.live.is_some() => self.feed(Input::Steer(true)),
+            SendMode::Now if self.turn.live.is_some() => self.feed(Input::Interrupt { hard: false }),
+            SendMode::Steer if self.turn.live.is_some() => self.feed(Input::Steer(true)),
             _ => {}
         }
     }
 
     /// Shows the queue and saves it; what was `queued` is `accepted` once it is on disk.
     pub(crate) fn queue_changed(&mut self, cause: Option<CommandId>) {
-        self.state(cause, StateEvent::QueueChanged { queue: self.queue.clone() });
+        self.state(cause, StateEvent::QueueChanged { queue: self.prompts.queue.clone() });
         let mut append = self.append();
-        append.queue = Some(self.queue.clone());
+        append.queue = Some(self.prompts.queue.clone());
         let ids = self.queued_ids();
         self.save(append, Vec::new(), Then::Accepted(ids));
     }
 
     pub(crate) fn accepted(&mut self, ids: &[QueueId]) {
         let mut changed = false;
-        for q in self.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued) {
+        for q in
+            self.prompts.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued)
+        {
             q.state = QueuedState::Accepted;
             changed = true;
         }
         if changed {
-            self.state(None, StateEvent::QueueChanged { queue: self.queue.clone() });
+            self.state(None, StateEvent::QueueChanged { queue: self.prompts.queue.clone() });
         }
     }
 
@@ -118,7 +120,7 @@ impl Core {
             | QueueCommand::Move { id, .. }
             | QueueCommand::Mode { id, .. } => *id,
         };
-        let Some(at) = self.queue.iter().position(|q| q.id == id) else {
+        let Some(at) = self.prompts.queue.iter().position(|q| q.id == id) else {
             return self.refuse(
                 client,
                 cause,
@@ -132,23 +134,23 @@ impl Core {
                 if let Some(why) = self.cannot_send(&message) {
                     return self.refuse(client, cause, why);
                 }
-                self.queue[at].message = message;
-                self.queue[at].state = QueuedState::Queued;
-                mode = (!self.occupied()).then_some(self.queue[at].mode);
+                self.prompts.queue[at].message = message;
+                self.prompts.queue[at].state = QueuedState::Queued;
+                mode = (!self.occupied()).then_some(self.prompts.queue[at].mode);
             }
             QueueCommand::Remove { .. } => {
-                self.queue.remove(at);
+                self.prompts.queue.remove(at);
             }
             QueueCommand::Move { to, .. } => {
-                let q = self.queue.remove(at);
-                let to = to.min(self.queue.len());
-                self.queue.insert(to, q);
+                let q = self.prompts.queue.remove(at);
+                let to = to.min(self.prompts.queue.len());
+                self.prompts.queue.insert(to, q);
             }
             QueueCommand::Mode { mode: m, .. } => {
-                self.queue[at].mode = m;
+                self.prompts.queue[at].mode = m;
                 if m == SendMode::Now {
-                    let q = self.queue.remove(at);
-                    self.queue.insert(0, q);
+                    let q = self.prompts.queue.remove(at);
+                    self.prompts.queue.insert(0, q);
                 }
                 mode = Some(m);
             }
@@ -161,29 +163,29 @@ impl Core {
             _ => {}
         }
         let steering = self.steering();
-        if self.live.is_some() {
+        if self.turn.live.is_some() {
             self.feed(Input::Steer(steering));
         }
     }
 
     pub(crate) fn steering(&self) -> bool {
-        !self.pending.is_empty() || self.queue.iter().any(|q| q.mode == SendMode::Steer)
+        !self.prompts.pending.is_empty() || self.prompts.queue.iter().any(|q| q.mode == SendMode::Steer)
     }
 
     /// After a turn: the next waiting message, if it is to go out by itself.
     pub(crate) fn next_queued(&mut self, status: TurnStatus) {
         let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
-        let next = self.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
+        let next = self.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
         if let Some(id) = next {
             self.send_queued(id);
         }
     }
 
     fn send_queued(&mut self, id: QueueId) {
-        if self.occupied() || self.quitting.is_some() || self.s.read_only {
+        if self.occupied() || self.lifecycle.quitting.is_some() || self.s.read_only {
             return;
         }
-        if let Some(q) = self.queue.iter().find(|q| q.id == id) {
+        if let Some(q) = self.prompts.queue.iter().find(|q| q.id == id) {
             let message = q.message.clone();
             self.compose(Goal::Prompt { client: None }, vec![(Some(id), message)]);
         }

@@ -59,12 +59,12 @@ impl Core {
             call_id: format!("line-{}", cause.0),
             line: self.redact(&line),
             shared: share,
-            waits: self.typed.running.is_some(),
+            waits: self.prompts.typed.running.is_some(),
         };
         let typed = Typed { place: self.place_of(Some(cause)), line, view };
         if typed.view.waits {
             self.bus.publish(&typed.place, started(&typed.view));
-            self.typed.waiting.push_back(typed);
+            self.prompts.typed.waiting.push_back(typed);
         } else {
             self.run_typed(typed);
         }
@@ -75,12 +75,12 @@ impl Core {
         view.waits = false;
         self.bus.publish(&place, started(&view));
         let (id, share) = (view.call_id.clone(), view.shared);
-        self.typed.running = Some(view);
+        self.prompts.typed.running = Some(view);
         let (mut cx, mut live) = self.tool_cx(&id, None);
         // A shell of its own beside the agent's.
         cx.agent.0.push_str(OWN);
         let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
-        self.lines.insert(id.clone(), running);
+        self.prompts.lines.insert(id.clone(), running);
         let head = self.s.head_name.clone();
         let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
         let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
@@ -119,11 +119,11 @@ impl Core {
 
     pub(crate) fn shell_done(&mut self, done: ShellDone) {
         self.keep_line(done);
-        while self.typed.running.is_none()
-            && let Some(next) = self.typed.waiting.pop_front()
+        while self.prompts.typed.running.is_none()
+            && let Some(next) = self.prompts.typed.waiting.pop_front()
         {
             // What was typed in another session is not for this one's folder and conversation.
-            if next.place.session == self.s.id && self.quitting.is_none() {
+            if next.place.session == self.s.id && self.lifecycle.quitting.is_none() {
                 self.run_typed(next);
             } else {
                 self.not_run(next);
@@ -146,8 +146,8 @@ impl Core {
 
     fn keep_line(&mut self, done: ShellDone) {
         let ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome } = done;
-        self.lines.remove(&id);
-        self.typed.running.take_if(|v| v.call_id == id);
+        self.prompts.lines.remove(&id);
+        self.prompts.typed.running.take_if(|v| v.call_id == id);
         let (line, output) = (self.redact(&line), self.redact(&output));
         let event = ToolEvent::ShellLine {
             line: line.clone(),
@@ -187,12 +187,12 @@ impl Core {
         }
         if self.occupied() {
             // Between a call and its result nothing may stand: it is kept, and waits for a safe point.
-            self.pending.push(body);
+            self.prompts.pending.push(body);
             let mut append = self.append();
-            append.pending = Some(self.pending.clone());
+            append.pending = Some(self.prompts.pending.clone());
             append.audit.push(audit);
             self.save(append, Vec::new(), Then::Nothing);
-            if self.live.is_some() {
+            if self.turn.live.is_some() {
                 self.feed(Input::Steer(true));
             }
             return;
@@ -221,17 +221,18 @@ impl Core {
     pub(crate) fn stop_process(&mut self, client: ClientId, cause: CommandId, id: String) {
         if id == crate::prompts::msg::LINE {
             // Whichever are asked on the side now.
-            let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::msg::LINE));
+            let asides =
+                self.prompts.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::msg::LINE));
             asides.for_each(|(_, line)| line.cancel.cancel());
             return;
         }
-        if let Some(at) = self.typed.waiting.iter().position(|t| t.view.call_id == id) {
-            if let Some(typed) = self.typed.waiting.remove(at) {
+        if let Some(at) = self.prompts.typed.waiting.iter().position(|t| t.view.call_id == id) {
+            if let Some(typed) = self.prompts.typed.waiting.remove(at) {
                 self.not_run(typed);
             }
             return;
         }
-        if let Some(line) = self.lines.get(&id) {
+        if let Some(line) = self.prompts.lines.get(&id) {
             // The second time is harder.
             if line.cancel.is_cancelled() {
                 line.hard.cancel();

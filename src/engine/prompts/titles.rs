@@ -31,7 +31,7 @@ impl Core {
         let (tx, session) = (self.tx.clone(), self.s.id);
         let side = self.side_call(provider, &model);
         let text: String = prompt.chars().take(SEEN).collect();
-        self.titling.insert(session, made.clone());
+        self.context.titling.insert(session, made.clone());
         self.spawn(async move {
             // No limit of output: a model that thinks first would have nothing left for the title.
             let got = side.ask(PROMPT, text, None).await;
@@ -42,7 +42,7 @@ impl Core {
 
     pub(crate) fn title_found(&mut self, session: SessionId, title: &str) {
         let ours = session == self.s.id;
-        self.titling.remove(&session);
+        self.context.titling.remove(&session);
         if ours && self.s.titled {
             return;
         }
@@ -64,10 +64,10 @@ impl Core {
                 _ => None,
             });
             if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
-                self.titling.entry(self.s.id).or_insert(made);
+                self.context.titling.entry(self.s.id).or_insert(made);
             }
         }
-        for (session, made) in std::mem::take(&mut self.titling) {
+        for (session, made) in std::mem::take(&mut self.context.titling) {
             let ticket = self.w.store.set_title_if_none(session, &self.redact(&made));
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }

@@ -64,7 +64,7 @@ impl Core {
                         tiller_protocol::Cost(spent.0.saturating_add(next.0).saturating_mul(2)),
                         tiller_protocol::Cost::from_usd,
                     );
-                    self.budget.raise(which, to);
+                    self.money.limits.raise(which, to);
                     self.prepare(false);
                     self.pump();
                 } else if let Some(over) = self.over_budget() {

@@ -82,7 +82,7 @@ impl Core {
                 .hint("stop it first, or wait until it ends");
             return self.refuse(client, cause, notice);
         }
-        let (no, session, look_only) = (self.next_job(), self.s.id, self.look_only);
+        let (no, session, look_only) = (self.next_job(), self.s.id, self.me.look_only);
         let store = self.w.store.clone();
         let (tx, saves) = (self.tx.clone(), self.saves.barrier());
         let task = tokio::spawn(async move {
@@ -133,15 +133,15 @@ impl Core {
         self.s.earlier = tail.earlier;
         self.s.tail = tail.entries.into_iter().map(Arc::new).collect();
         self.s.interrupted = None;
-        self.s.read_only = self.look_only || holder.is_some();
-        *lock(&self.todo) = Todo::new(todos.clone());
-        self.queue = queue;
-        self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
-        self.pending = pending;
+        self.s.read_only = self.me.look_only || holder.is_some();
+        *lock(&self.context.todo) = Todo::new(todos.clone());
+        self.prompts.queue = queue;
+        self.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
+        self.prompts.pending = pending;
         // Another conversation: it was told of nothing, and read nothing, that this one was.
-        self.news = crate::context::news::News::default();
+        self.context.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
-        *lock(&self.reviews) = Reviews::default();
+        *lock(&self.files.reviews) = Reviews::default();
         lock(&self.w.workspace.seen).clear();
         let head = self.s.head;
         if archived && !self.s.read_only && going.of.is_none() {
@@ -161,7 +161,7 @@ impl Core {
         let events = [
             StateEvent::HeadMoved { head, draft: None, branch: self.branch() },
             StateEvent::TodoChanged { todos, by_person: true },
-            StateEvent::QueueChanged { queue: self.queue.clone() },
+            StateEvent::QueueChanged { queue: self.prompts.queue.clone() },
         ];
         self.saves.push_events(events.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect());
         self.agent_changed();

@@ -82,7 +82,8 @@ impl Core {
             Err(error) => return self.refuse(f.client, f.cause, error.notice()),
         };
         // What waits goes along.
-        let waits = !(self.queue.is_empty() && self.asks.is_empty() && self.pending.is_empty());
+        let waits =
+            !(self.prompts.queue.is_empty() && self.asks.is_empty() && self.prompts.pending.is_empty());
         if waits {
             let mut left = self.append();
             left.queue = Some(Vec::new());
@@ -100,7 +101,7 @@ impl Core {
         self.s.earlier = branch.tail.earlier;
         self.s.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
         self.s.head = branch.head;
-        *lock(&self.todo) = Todo::new(branch.todos.clone());
+        *lock(&self.context.todo) = Todo::new(branch.todos.clone());
         let on = BranchName { head: name.clone(), label: String::new() };
         let events = vec![
             StateEvent::HeadMoved { head: branch.head, draft: branch.draft, branch: on },
@@ -110,9 +111,9 @@ impl Core {
         from.into_iter().for_each(|left| self.left_behind(&left));
         if waits {
             let mut along = self.append();
-            along.queue = Some(self.queue.clone());
+            along.queue = Some(self.prompts.queue.clone());
             along.asks = Some(self.asks_to_keep());
-            along.pending = Some(self.pending.clone());
+            along.pending = Some(self.prompts.pending.clone());
             self.save(along, Vec::new(), Then::Nothing);
         }
         self.close_calls();

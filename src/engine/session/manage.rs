@@ -37,7 +37,7 @@ impl Core {
     /// Why a session's own row must not be written from here.
     pub(crate) fn cannot_change(&self, id: SessionId) -> Option<Notice> {
         let ours = id == self.s.id;
-        (self.look_only || (ours && self.s.read_only)).then(|| {
+        (self.me.look_only || (ours && self.s.read_only)).then(|| {
             Notice::new(NoticeKind::User, "this session is open read-only")
                 .hint("fork it, or close it in the other process")
         })
@@ -119,7 +119,7 @@ impl Core {
             return;
         }
         if self.has_words() {
-            self.news.set("model", format!("the model is now {model}"));
+            self.context.news.set("model", format!("the model is now {model}"));
         }
         self.s.model = model.clone();
         let window = self.window();
@@ -141,7 +141,7 @@ impl Core {
         self.s.profile = profile;
         self.tell_profile();
         if self.has_words() {
-            self.news.set("profile", crate::questions::planning::news(profile));
+            self.context.news.set("profile", crate::questions::planning::news(profile));
         }
         let ticket = self.w.store.set_profile(self.s.id, profile);
         self.after(ticket, cause, StateEvent::ProfileChanged { profile });
@@ -159,7 +159,7 @@ impl Core {
             );
         }
         let limit = Cost::from_usd(usd);
-        self.budget.set_session(limit);
+        self.money.limits.set_session(limit);
         self.tell_budget();
         self.tell_money();
         let ticket = self.w.store.set_budget(self.s.id, Some(limit));

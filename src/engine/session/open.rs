@@ -40,9 +40,10 @@ impl Core {
             return self.refuse(client, cause, notice);
         }
         let mut running = lock(&self.w.tool_state).shells.living();
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
+        let lines =
+            self.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
-        let waiting = self.typed.views().into_iter().filter(|l| l.waits);
+        let waiting = self.prompts.typed.views().into_iter().filter(|l| l.waits);
         running.extend(waiting.map(|l| format!("! {} (waiting)", l.line)));
         let agents = self.crew.members.values().filter(|m| m.state().at_work());
         running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
@@ -83,12 +84,12 @@ impl Core {
     fn open_now(&mut self, client: ClientId, cause: CommandId, id: Option<SessionId>) {
         let Some(id) = id else {
             self.leave();
-            self.s = fresh(&self.w, self.s.model.clone(), self.s.profile, self.look_only);
+            self.s = fresh(&self.w, self.s.model.clone(), self.s.profile, self.me.look_only);
             self.enter_fresh();
             return self.announce(Some(cause), false);
         };
         let no = self.next_job();
-        let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.look_only);
+        let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.me.look_only);
         let task = tokio::spawn(async move {
             // Stopped meanwhile: what was loaded is dropped, and its lease with it.
             let result = load(&w, id, look_only).await;
@@ -191,44 +192,45 @@ impl Core {
         self.s = session;
         self.s.agent.clone_from(&self.me.id);
         self.change_crew(stored);
-        self.last_state = crate::files::LastState::default();
-        self.named.clear();
+        self.files.last_state = crate::files::LastState::default();
+        self.files.named.clear();
         self.s.lease = held.take();
         if self.s.model.0.is_empty() {
             self.s.model = self.w.default_model();
         }
-        *lock(&self.todo) = Todo::new(todos);
-        self.queue = queue;
+        *lock(&self.context.todo) = Todo::new(todos);
+        self.prompts.queue = queue;
         if let Some(goal) = &self.s.goal {
             // It waits for the person's word, and so does its next turn.
-            self.queue.retain(|q| !goal.owns(q));
+            self.prompts.queue.retain(|q| !goal.owns(q));
         }
-        self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
-        self.news = crate::context::news::News::default();
+        self.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
+        self.context.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
-        self.pending = pending;
-        *lock(&self.reviews) = Reviews::default();
+        self.prompts.pending = pending;
+        *lock(&self.files.reviews) = Reviews::default();
         if self.me.child.is_none() {
             self.w.permit.restore(&rules);
         }
-        self.spent.session = spent.cost;
-        self.budget.new_session(&self.w.config().budget);
+        self.money.spent.session = spent.cost;
+        self.money.limits.new_session(&self.w.config().budget);
         if let Some(limit) = budget {
-            self.budget.set_session(limit);
+            self.money.limits.set_session(limit);
         }
-        if let Some(limit) = self.max_cost {
-            self.budget.set_session(limit);
+        if let Some(limit) = self.money.max_cost {
+            self.money.limits.set_session(limit);
         }
-        self.told_left = self.budget.left(self.spent);
+        self.money.announced_left = self.money.limits.left(self.money.spent);
         // Questions on the side are answered all the same: they are paid for.
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
+        let lines =
+            self.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         lines.for_each(|(_, l)| l.cancel.cancel());
         if self.me.child.is_none() {
             let old = std::mem::take(&mut *lock(&self.w.tool_state));
             self.spawn(crate::watching::end_children(old));
         }
         lock(&self.w.workspace.seen).clear();
-        self.prefix = crate::prompts::compose::prefix(&self.w, self.facts());
+        self.turn.prefix = crate::prompts::compose::prefix(&self.w, self.facts());
         if foreign {
             self.foreign_notice();
         }
@@ -310,8 +312,8 @@ impl Core {
         }
         self.s.read_only = false;
         // What waits there stays there.
-        self.queue.clear();
-        self.pending.clear();
+        self.prompts.queue.clear();
+        self.prompts.pending.clear();
         self.state(None, StateEvent::QueueChanged { queue: Vec::new() });
         let name = self.branch_name();
         self.go_to_branch(name, None, None, Vec::new());

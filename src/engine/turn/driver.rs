@@ -25,14 +25,14 @@ use crate::turn::msg::TurnMsg;
 impl Core {
     /// Gives the turn an input and does what it says.
     pub(crate) fn feed(&mut self, input: Input) {
-        self.inputs.push_back(input);
+        self.turn.inputs.push_back(input);
         self.pump();
     }
 
     pub(crate) fn pump(&mut self) {
-        while let Some(input) = self.inputs.pop_front() {
-            let Some(live) = &mut self.live else {
-                self.inputs.clear();
+        while let Some(input) = self.turn.inputs.pop_front() {
+            let Some(live) = &mut self.turn.live else {
+                self.turn.inputs.clear();
                 return;
             };
             for effect in live.turn.step(input) {
@@ -59,7 +59,7 @@ impl Core {
             Effect::Spent { used } => self.spent_for_nothing(&used),
             Effect::RunTool { call } => self.run_tool(call),
             Effect::CancelTool { call_id, hard } => {
-                if let Some(call) = self.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
+                if let Some(call) = self.turn.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
                     call.cancel.cancel();
                     if hard {
                         call.hard.cancel();
@@ -76,17 +76,17 @@ impl Core {
             }
             Effect::Compact { overflow, round } => {
                 if let Some(said) =
-                    self.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
+                    self.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
                 {
                     let model = self.s.model.clone();
                     self.learn_window(&model, &said, self.context_tokens().0);
                 }
-                let turn = self.live.as_ref().map(|l| l.no);
+                let turn = self.turn.live.as_ref().map(|l| l.no);
                 self.compact(turn, overflow, round, None, None);
             }
             Effect::CancelCompact => self.with_live(|l| l.compaction = None),
             Effect::DeliverSteer => {
-                if let Some(no) = self.live.as_ref().map(|l| l.no) {
+                if let Some(no) = self.turn.live.as_ref().map(|l| l.no) {
                     self.deliver_steer(no);
                 }
             }
@@ -97,14 +97,14 @@ impl Core {
     }
 
     pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             f(live);
         }
     }
 
     /// New words, without secrets. `which`: 0 text, 1 thinking.
     pub(crate) fn delta(&mut self, which: usize, more: &str) {
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.turn.live else { return };
         let rest = live.words[1 - which].finish();
         let new = live.words[which].push(more);
         self.show_delta(1 - which, rest);
@@ -113,7 +113,7 @@ impl Core {
 
     /// Nothing comes for a while: what is held back is shown, though it may go on.
     pub(crate) fn quiet(&mut self) {
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.turn.live else { return };
         let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::pause);
         self.show_delta(1, thinking);
         self.show_delta(0, text);
@@ -121,7 +121,7 @@ impl Core {
 
     /// The words that were held back.
     pub(crate) fn flush_deltas(&mut self) {
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.turn.live else { return };
         let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::finish);
         self.show_delta(1, thinking);
         self.show_delta(0, text);
@@ -144,7 +144,7 @@ impl Core {
         if self.outside().is_some() {
             return self.run_program();
         }
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let provider = self.provider(&self.s.model);
         let request = request::build(&self.s.path, &self.settings());
         let tx = self.tx.clone();
@@ -194,7 +194,7 @@ impl Core {
             .filter_map(|b| if let Block::Text { text } = b { Some(text.as_str()) } else { None })
             .collect();
         let text = texts.join("\n\n");
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.args = blocks
                 .iter()
                 .filter_map(|b| {
@@ -232,7 +232,7 @@ impl Core {
         }
         let call = self.book(&model, tier, usage);
         self.purse().release(&self.me.id);
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.usage.add(&usage);
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
             live.unpriced |= call.cost.is_none();
@@ -242,7 +242,7 @@ impl Core {
     }
 
     fn back_off(&mut self, n: u32, attempt: u32, of: u32, error: &ProviderError, discard: bool) {
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
             .unwrap_or(retry::FIRST)
             .mul_f64(self.w.retry);
@@ -269,29 +269,29 @@ impl Core {
     /// Asks whether repeated calls continue. Where no one can answer, they stop.
     fn ask_repeats(&mut self, calls: String, rounds: u32) {
         if self.w.human == Human::Absent {
-            return self.inputs.push_back(Input::Repeats { go_on: false });
+            return self.turn.inputs.push_back(Input::Repeats { go_on: false });
         }
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         self.ask_self(About::Repeats { turn }, AskBody::Repeats { calls, rounds });
     }
 
     /// Ends the turn as something that neither the person nor the model wanted.
     pub(crate) fn halt(&mut self, status: TurnStatus, notice: Notice) {
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.turn.live {
             live.ending.get_or_insert((status, notice));
             self.feed(Input::Interrupt { hard: true });
         }
     }
 
     pub(crate) fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.turn.live else { return };
         let turn = live.no;
         live.over = true;
         live.stream = None;
         live.timer = None;
         live.compaction = None;
         self.purse().release(&self.me.id);
-        let Some(live) = &mut self.live else { return };
+        let Some(live) = &mut self.turn.live else { return };
         let (status, notice) = match live.ending.take() {
             Some((status, notice)) => (status, Some(notice)),
             None => (status, notice),
@@ -301,7 +301,7 @@ impl Core {
         live.text.clone_from(&text);
         live.why = why;
         if status == TurnStatus::Interrupted {
-            self.news.set("stopped", "the user stopped your last turn before it ended");
+            self.context.news.set("stopped", "the user stopped your last turn before it ended");
         }
         let text = self.redact(&text);
         let mut events = Vec::new();
@@ -348,7 +348,7 @@ impl Core {
         text: String,
         error: Option<Notice>,
     ) -> EventBody {
-        let (usage, cost) = match &self.live {
+        let (usage, cost) = match &self.turn.live {
             Some(live) => {
                 // A sum that lacks a part would be a lie.
                 (live.usage, if live.unpriced { None } else { live.cost })
@@ -363,11 +363,12 @@ impl Core {
         if !self.is_live(turn) {
             return;
         }
-        let (prompt, text, why) = self.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
-        self.inputs.clear();
+        let (prompt, text, why) =
+            self.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
+        self.turn.inputs.clear();
         self.settle_files();
         self.agent_changed();
-        if self.quitting.is_some() {
+        if self.lifecycle.quitting.is_some() {
             return self.quit_now();
         }
         if status == TurnStatus::Done {

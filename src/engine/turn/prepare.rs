@@ -26,26 +26,26 @@ impl Core {
         if self.outside().is_some() {
             // Its model, its prices and its context are its own.
             return match self.take_out(false) {
-                Answer::Go => self.inputs.push_back(Input::Prepared(Prepared::Go)),
+                Answer::Go => self.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
                 Answer::Wait => self.wait_for_purse(may_compact),
                 Answer::Over(why) => {
                     let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
-                    self.inputs.push_back(Input::Prepared(stop));
+                    self.turn.inputs.push_back(Input::Prepared(stop));
                 }
             };
         }
-        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         self.roll_day();
         self.tell_money();
         // Session and day are the main agent's: what they leave for the others is in the purse.
         let mains = self.me.child.is_none();
-        if let Some(notice) = mains.then(|| self.budget.warning(self.spent_by_all())).flatten() {
+        if let Some(notice) = mains.then(|| self.money.limits.warning(self.spent_by_all())).flatten() {
             self.notice(notice);
         }
         if let Some(over) = self.over_budget().filter(|_| mains) {
             if self.w.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
-                return self.inputs.push_back(Input::Prepared(stop));
+                return self.turn.inputs.push_back(Input::Prepared(stop));
             }
             let dollars = |c: Cost| c.to_string();
             let body = AskBody::Budget {
@@ -66,14 +66,14 @@ impl Core {
             )
             .hint("choose another model with /model, then continue");
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
-            return self.inputs.push_back(Input::Prepared(stop));
+            return self.turn.inputs.push_back(Input::Prepared(stop));
         }
         if let Some(unpriced) =
             self.unpriced(&self.s.model, tier).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
         {
             if self.w.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
-                return self.inputs.push_back(Input::Prepared(stop));
+                return self.turn.inputs.push_back(Input::Prepared(stop));
             }
             let body = AskBody::Unpriced { model: unpriced.model.0.clone(), why: unpriced.why() };
             return self.ask_self(About::Unpriced { turn }, body);
@@ -86,7 +86,7 @@ impl Core {
                 )
                 .hint("set tiers.deep_allowed in config.toml");
                 let stop = Prepared::Stop { status: TurnStatus::Refused, notice };
-                return self.inputs.push_back(Input::Prepared(stop));
+                return self.turn.inputs.push_back(Input::Prepared(stop));
             }
             let why = "this session uses it as its model".into();
             let body = AskBody::DeepTier { model: self.s.model.0.clone(), why };
@@ -95,7 +95,7 @@ impl Core {
         let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
         let go = if due { Prepared::Compact } else { Prepared::Go };
         match self.take_out(due) {
-            Answer::Go => self.inputs.push_back(Input::Prepared(go)),
+            Answer::Go => self.turn.inputs.push_back(Input::Prepared(go)),
             // It waits until there is room in the purse.
             Answer::Wait => self.wait_for_purse(may_compact),
             // An agent paid for something meanwhile.
@@ -104,7 +104,7 @@ impl Core {
             }
             Answer::Over(why) => {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
-                self.inputs.push_back(Input::Prepared(stop));
+                self.turn.inputs.push_back(Input::Prepared(stop));
             }
         }
     }
@@ -112,7 +112,7 @@ impl Core {
     /// The hard limit of session or day that does not allow the next request.
     pub(crate) fn over_budget(&self) -> Option<Over> {
         let input = models::cost(&self.next_request(), &self.model_info(&self.s.model));
-        self.budget.over_with(self.spent_so_far(), input.unwrap_or_default())
+        self.money.limits.over_with(self.spent_so_far(), input.unwrap_or_default())
     }
 
     /// `fast`, `main` or `deep`: the tier that the session's model stands for.

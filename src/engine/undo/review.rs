@@ -69,7 +69,7 @@ impl Core {
         };
         let root = self.w.workspace.root.clone();
         let (kept, forgotten) = {
-            let reviews = lock(&self.reviews);
+            let reviews = lock(&self.files.reviews);
             (reviews.kept(turn), reviews.forgot(turn))
         };
         let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
@@ -120,7 +120,7 @@ impl Core {
     }
 
     fn reject(&mut self, client: ClientId, cause: CommandId, turn: EntryId, hunks: Vec<Reject>) {
-        if self.s.read_only || self.live.is_some() {
+        if self.s.read_only || self.turn.live.is_some() {
             let why = if self.s.read_only {
                 "this session is open read-only"
             } else {
@@ -129,7 +129,7 @@ impl Core {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
         let root = self.w.workspace.root.clone();
-        let kept = lock(&self.reviews).kept(turn);
+        let kept = lock(&self.files.reviews).kept(turn);
         let backup = self.w.places.state.join("rejected").join(self.s.id.to_string());
         let (cx, live) = self.tool_cx("review", None);
         let tx = self.tx.clone();
@@ -169,7 +169,7 @@ impl Core {
     fn reject_whole(&mut self, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
         let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         {
-            let mut reviews = lock(&self.reviews);
+            let mut reviews = lock(&self.files.reviews);
             (reviews.undo, reviews.whole) = (Vec::new(), Some(op));
         }
         self.restore_only(client, cause, turn, files.into_iter().map(|r| r.path).collect(), op);
@@ -177,7 +177,7 @@ impl Core {
 
     fn undo_reject(&mut self, client: ClientId, cause: CommandId) {
         let (undo, whole) = {
-            let mut reviews = lock(&self.reviews);
+            let mut reviews = lock(&self.files.reviews);
             (std::mem::take(&mut reviews.undo), reviews.whole.take())
         };
         if let Some(op) = whole {
@@ -216,11 +216,11 @@ impl Core {
 
     pub(crate) fn reviewed(&mut self, r: Reviewed) {
         if let Some(undo) = r.undo {
-            let mut reviews = lock(&self.reviews);
+            let mut reviews = lock(&self.files.reviews);
             (reviews.undo, reviews.whole) = (undo, None);
         }
         for line in r.said {
-            self.news.add(line);
+            self.context.news.add(line);
         }
         self.bus.reply(r.client, &self.place_of(Some(r.cause)), r.reply);
     }

@@ -23,7 +23,7 @@ impl Core {
                 && before.branch != git.branch
                 && self.has_words()
             {
-                self.news.set("git", format!("the git branch is now {}", git.branch));
+                self.context.news.set("git", format!("the git branch is now {}", git.branch));
             }
             self.state(None, StateEvent::GitChanged { git });
         }
@@ -37,13 +37,13 @@ impl Core {
             });
         }
         if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
-            self.finder.stir();
+            self.prompts.finder.stir();
         }
         for change in &seen.changes {
             // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
             let others = matches!(change.who, Who::You | Who::Git);
             if others && change.kind == ChangeKind::Storm && self.has_words() {
-                self.news.set(
+                self.context.news.set(
                     "storm",
                     format!("{} files under {} were changed by someone else", change.count, change.path),
                 );
@@ -51,9 +51,9 @@ impl Core {
         }
         self.crew_changed(&seen.changes);
         self.look_for_comments(&seen.changes);
-        self.feed.extend(seen.changes.iter().cloned());
-        let over = self.feed.len().saturating_sub(FEED);
-        self.feed.drain(..over);
+        self.watching.feed.extend(seen.changes.iter().cloned());
+        let over = self.watching.feed.len().saturating_sub(FEED);
+        self.watching.feed.drain(..over);
         self.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });
     }
 

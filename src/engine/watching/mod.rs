@@ -1,9 +1,11 @@
 //! The watcher's seam: what it sees goes to the feed, and what others changed is told to the model.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tiller_protocol::AgentId;
+use tiller_protocol::FileChange;
 use tiller_protocol::view::GitState;
 use tiller_tool::Workspace;
 use tiller_tool::state::ToolState;
@@ -84,6 +86,8 @@ impl Writes {
 pub(crate) struct Watching {
     pub(crate) git: Option<GitState>,
     pub(crate) writes: Writes,
+    /// The last changes, for a client that connects.
+    pub(crate) feed: VecDeque<FileChange>,
 }
 
 /// Waits a little while the engine is behind, and then leaves the lines out: who ends the watcher waits for
@@ -107,7 +111,7 @@ impl Watching {
         if let Some(w) = &watcher {
             w.start(Box::new(move |seen| give(&tx, seen)));
         }
-        Self { git: None, writes: Writes { watcher, ..Writes::default() } }
+        Self { git: None, writes: Writes { watcher, ..Writes::default() }, feed: VecDeque::new() }
     }
 
     /// For an agent of the crew: the same watcher tells who writes what; what it sees goes to the main agent.
@@ -115,6 +119,7 @@ impl Watching {
         Self {
             git: self.git.clone(),
             writes: Writes { watcher: self.writes.watcher.clone(), ..Writes::default() },
+            feed: VecDeque::new(),
         }
     }
 

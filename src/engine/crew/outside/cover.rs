@@ -84,7 +84,7 @@ impl Core {
         let beginning = record::begin(&keeper, What::All, watched, id.to_owned());
         let (tell, before) = oneshot::channel();
         open.before = Some((before, room));
-        self.keeping.spawn(async move {
+        self.files.keeping.spawn(async move {
             let before = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
             unkept.store(before.is_err(), Ordering::Relaxed);
             // The call may be over and forgotten.
@@ -165,7 +165,7 @@ impl Core {
 
     fn keeps(&mut self) -> Option<Keeps> {
         let (keeper, watched) = (self.w.files.clone()?, self.watched());
-        let call = format!("work-{}", self.live.as_ref().map_or(0, |l| l.no));
+        let call = format!("work-{}", self.turn.live.as_ref().map_or(0, |l| l.no));
         let room = Arc::clone(&self.outside()?.room).try_acquire_owned().ok()?;
         Some(Keeps { keeper, watched, call, room })
     }
@@ -173,10 +173,10 @@ impl Core {
     /// The end waits a moment for what the last call did to the files: it comes again then.
     pub(super) fn hold_end(&mut self, turn: u64, said: Said) -> Option<Said> {
         let again = self.outside().is_none_or(|o| std::mem::replace(&mut o.held, true));
-        let Some(last) = (!again).then(|| self.recorded.take()).flatten() else { return Some(said) };
+        let Some(last) = (!again).then(|| self.files.recorded.take()).flatten() else { return Some(said) };
         // Whatever is recorded next comes after it, as it would have.
         let (done, next) = tokio::sync::oneshot::channel::<()>();
-        self.recorded = Some(next);
+        self.files.recorded = Some(next);
         let tx = self.tx.clone();
         self.spawn(async move {
             let _done = done;

@@ -90,7 +90,7 @@ impl Core {
         open.pieces += 1;
         let piece = open.pieces;
         self.outside_output(id.clone(), text);
-        if rest && let Some(turn) = self.live.as_ref().map(|l| l.no) {
+        if rest && let Some(turn) = self.turn.live.as_ref().map(|l| l.no) {
             let tx = self.tx.clone();
             self.spawn(async move {
                 tokio::time::sleep(clean::QUIET).await;
