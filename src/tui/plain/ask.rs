@@ -14,7 +14,7 @@ impl Plain {
             return;
         }
         self.asked = Some(ask.id);
-        self.sure = None;
+        self.read.sure = None;
         let yes = |text: &str| (text.to_owned(), AskReply::Yes { value: None });
         let no = |text: &str| (text.to_owned(), AskReply::Declined);
         self.choices = match &ask.body {
@@ -102,6 +102,6 @@ impl Plain {
             ""
         };
         self.say(&format!("Type a number.{why}\n{}", lines.join("\n")));
-        self.asked_at = self.read_out();
+        self.read_out();
     }
 }

@@ -395,7 +395,7 @@ impl Plain {
     }
 
     fn answer(&mut self, id: tiller_protocol::AskId, text: &str) -> Result<(), String> {
-        if let Some(reply) = self.sure.take() {
+        if let Some(reply) = self.read.sure.take() {
             if text == "yes" {
                 self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
                 return Ok(());
@@ -441,7 +441,7 @@ impl Plain {
             _ if !rest.is_empty() => return Err("type a number to answer".into()),
             AskReply::Permission { decision: Decision::Deny { .. }, .. } | AskReply::Declined => {}
             _ if risky(number) => {
-                self.sure = Some(reply);
+                self.read.sure = Some(reply);
                 self.say("This is risky. Type yes to allow it; anything else leaves it open.");
                 return Ok(());
             }

@@ -48,8 +48,6 @@ pub(crate) struct Plain {
     pub(crate) partial: String,
     /// Rows of a table that has not ended yet: it is read out as sentences.
     pub(crate) table: String,
-    /// A risky yes that waits for the word.
-    pub(crate) sure: Option<AskReply>,
     /// Something of this reply has been printed.
     pub(crate) speaking: bool,
     /// When the turn began, and when something was said last.
@@ -60,8 +58,7 @@ pub(crate) struct Plain {
     /// Answers by number to the question that was read out last.
     pub(crate) choices: Vec<(String, AskReply)>,
     pub(crate) asked: Option<tiller_protocol::AskId>,
-    /// When it was read out.
-    pub(crate) asked_at: Duration,
+    pub(crate) read: ReadOut,
     deadlines: crate::app::deadline::Deadlines,
     /// What `/open N` means.
     pub(crate) sessions: Vec<SessionSummary>,
@@ -75,6 +72,14 @@ pub(crate) struct Plain {
     /// Messages and `!` lines that the engine has not taken up yet, questions that it has not answered.
     owed: Vec<CommandId>,
     pub(crate) exit: Option<Exit>,
+}
+
+/// The question that was read out last.
+#[derive(Default)]
+pub(crate) struct ReadOut {
+    pub(crate) at: Duration,
+    /// A risky yes to it that waits for the word.
+    pub(crate) sure: Option<AskReply>,
 }
 
 /// Ways out of this face: to set a model up, to keep a setting, to be told what came of a job.
@@ -136,13 +141,12 @@ impl Plain {
             outbox: VecDeque::new(),
             partial: String::new(),
             table: String::new(),
-            sure: None,
             speaking: false,
             started: None,
             shell: None,
             choices: Vec::new(),
             asked: None,
-            asked_at: Duration::ZERO,
+            read: ReadOut::default(),
             deadlines: crate::app::deadline::Deadlines::default(),
             sessions: Vec::new(),
             script: false,
@@ -241,12 +245,12 @@ impl Plain {
     /// Whether a line may have been typed before the question could be read. The lines of a script are not typed.
     pub(crate) fn typed_ahead(&self) -> bool {
         let deaf = Duration::from_millis(self.model.ui.approval_deaf);
-        !self.script && self.clock.mono().saturating_sub(self.asked_at) < deaf
+        !self.script && self.clock.mono().saturating_sub(self.read.at) < deaf
     }
 
-    /// When something is read out.
-    pub(crate) fn read_out(&self) -> Duration {
-        self.clock.mono()
+    /// A question was read out just now.
+    pub(crate) fn read_out(&mut self) {
+        self.read.at = self.clock.mono();
     }
 
     /// Says no to approvals whose time is over.
@@ -298,7 +302,7 @@ impl Plain {
             return;
         }
         if let Some(id) = self.asked.take() {
-            self.sure = None;
+            self.read.sure = None;
             let asks = &self.model.asks;
             let clarify = asks.iter().any(|a| a.id == id && matches!(a.body, AskBody::Clarify { .. }));
             // The first choice is the one that allows nothing; a model's own choices are no such thing.

@@ -49,7 +49,7 @@ impl Plain {
     fn answered(&mut self, id: Option<tiller_protocol::AskId>) {
         if self.asked == id {
             self.asked = None;
-            self.sure = None;
+            self.read.sure = None;
             self.choices.clear();
             if let Some(next) = self.model.asks.first().cloned() {
                 self.ask(&next);

@@ -54,7 +54,6 @@ const FOLDERS: &[(&str, usize)] = &[
     ("src/engine/context", 18),
     ("src/engine/crew", 32),
     ("src/external/pty", 17),
-    ("src/permit/shell", 18),
     ("src/protocol", 32),
     ("src/tool/crew", 20),
     ("src/tool/files", 25),

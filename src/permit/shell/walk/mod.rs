@@ -1,12 +1,16 @@
 //! From the parser's tree to a flat list of parts.
 
+mod feed;
+mod simple;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use brush_parser::ast::{self, Command, CompoundCommand, CompoundList, ExtendedTestExpr};
 
-use super::feed::{Feed, Functions};
-use super::simple::empty;
+use feed::{Feed, Functions};
+use simple::empty;
+
 use super::word::{self, Found};
 use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
 use crate::danger::steers;
@@ -42,24 +46,24 @@ pub(super) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis
     walk.out
 }
 
-pub(super) struct Walk {
-    pub(super) out: Analysis,
+struct Walk {
+    out: Analysis,
     /// The script that is being taken apart.
-    pub(super) text: String,
+    text: String,
     depth: usize,
     /// Parts whose output the current command reads.
-    pub(super) pipe: Option<(usize, usize)>,
+    pipe: Option<(usize, usize)>,
     /// What a command without input and pipe reads. Of more than one it may be any.
-    pub(super) fed: Vec<Feed>,
-    pub(super) functions: Functions,
+    fed: Vec<Feed>,
+    functions: Functions,
     /// Functions whose bodies are walked with an input.
-    pub(super) calls: Vec<String>,
+    calls: Vec<String>,
     /// What is walked may be given an input that is not shown.
-    pub(super) handed: bool,
+    handed: bool,
     /// The current command reads the output of a substitution: `< <(list)`.
-    pub(super) substituted: bool,
+    substituted: bool,
     /// What is typed into it while it runs.
-    pub(super) input: Option<Word>,
+    input: Option<Word>,
 }
 
 impl Walk {

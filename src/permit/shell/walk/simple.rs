@@ -5,11 +5,11 @@ use brush_parser::ast::{
     IoFileRedirectTarget as Target, IoRedirect, ProcessSubstitutionKind as Substitution,
 };
 
-use super::code;
 use super::feed::{self, Ends};
-use super::walk::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
-use super::wrap::{self, Inner};
-use super::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
+use super::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
+use crate::shell::code;
+use crate::shell::wrap::{self, Inner};
+use crate::shell::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
 
 impl Walk {
     pub(super) fn redirect<'a>(&mut self, redirect: &'a IoRedirect, ends: &mut Ends<'a>) -> Option<Redirect> {

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use brush_parser::ast;
 
-use super::code::{self, code_pieces, interpreter};
-use super::runners::{is_shell, reads_itself};
-use super::walk::{MAX_SCRIPTS, Walk};
-use super::{Part, Redirect, Word};
+use super::{MAX_SCRIPTS, Walk};
+use crate::shell::code::{self, code_pieces, interpreter};
+use crate::shell::runners::{is_shell, reads_itself};
+use crate::shell::{Part, Redirect, Word};
 
 /// An input.
 #[derive(Clone, Debug)]
