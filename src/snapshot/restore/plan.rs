@@ -44,6 +44,9 @@ impl Goal {
     }
 }
 
+/// Paths as they were in a state, with that state.
+type Sourced = BTreeMap<Vec<u8>, (Option<Entry>, Id)>;
+
 /// What a restore would do. Nothing is changed yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -266,7 +269,7 @@ impl Shadow {
 
     /// Files that the state to restore does not cover and the session changed since, as they were before its first
     /// change, with the state that they come from: a tool's call covers what it names, though it is ignored or large.
-    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<BTreeMap<Vec<u8>, (Option<Entry>, Id)>> {
+    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<Sourced> {
         let mut first = BTreeMap::new();
         for step in &goal.steps {
             let (before, after) = match (self.view(step.before), self.view(step.after)) {

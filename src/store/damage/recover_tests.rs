@@ -359,7 +359,7 @@ fn s17_every_table_is_copied() {
     let (fewer, told) = missing(&path, &before);
     assert_eq!(fewer, Vec::<String>::new(), "{told}");
     // A salvage, and no loss: all that is said is why.
-    assert!(told.starts_with("sqlite said: "), "{told}");
+    assert!(told.starts_with("SQLite reported: "), "{told}");
 }
 
 /// Each `step`th page of a full store is damaged, one at a time; whatever is missing then is named.
