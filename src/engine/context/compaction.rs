@@ -16,10 +16,10 @@ use crate::context::shorten;
 use crate::context::side_call::SideCall;
 use crate::context::{layers, request, todo, tokens};
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
+use crate::prompts::doing::Doing;
 use crate::turn::Input;
 
 /// Tokens kept word for word, by round: each forced round keeps less; the last keeps two messages only.

@@ -8,8 +8,8 @@ use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::core::Core;
-use crate::core::doing::{Busy, Doing};
 use crate::core::services::Human;
+use crate::prompts::doing::{Busy, Doing};
 
 /// The number of what was stopped: nothing comes back under it.
 const STOPPED: u64 = 0;

@@ -4,7 +4,6 @@
 pub(crate) mod begin;
 pub(crate) mod busy;
 pub(crate) mod calls;
-pub(crate) mod doing;
 pub mod engine;
 pub(crate) mod given;
 mod handle;
@@ -22,9 +21,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
-use tiller_protocol::{
-    CommandId, Cost, EntryId, EventBody, Notice, Part, QueueId,
-};
+use tiller_protocol::{CommandId, Cost, EntryId, EventBody, Notice, Part, QueueId};
 use tiller_store::Running;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

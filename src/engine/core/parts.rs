@@ -10,8 +10,8 @@ use crate::bus::Place;
 use crate::context::news::News;
 use crate::context::todo::Todo;
 use crate::core::Live;
-use crate::core::doing::Busy;
 use crate::money::budget::{Limits, Spent};
+use crate::prompts::doing::Busy;
 use crate::turn::Input;
 
 /// The turn in flight, and what turns share.

@@ -6,10 +6,10 @@ use tiller_protocol::CommandId;
 use tokio::sync::mpsc;
 
 use crate::context::msg::{ContextMsg, SideMsg};
-use crate::core::doing::Busy;
 use crate::core::msg::Msg;
 use crate::core::{Core, RunningCall};
 use crate::lock::lock;
+use crate::prompts::doing::Busy;
 use crate::turn::Input;
 
 /// Until calls are killed, and again until they are left behind.

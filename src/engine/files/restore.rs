@@ -14,10 +14,10 @@ use super::keeper::Keeper;
 use super::others::Watched;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::files::msg::{FilesMsg, Gone, Restored, Way};
+use crate::prompts::doing::Doing;
 use crate::session::load::blocking;
 
 /// Files that the model is told of by name.

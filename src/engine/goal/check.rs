@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::compact;
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::goal::pursuit::Checked;
 use crate::job::text_of;
+use crate::prompts::doing::Doing;
 use crate::prompts::msg::PromptMsg;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");

@@ -3,6 +3,7 @@
 pub(crate) mod aside;
 pub(crate) mod comments;
 pub(crate) mod compose;
+pub(crate) mod doing;
 pub(crate) mod finder;
 pub(crate) mod msg;
 pub(crate) mod named;

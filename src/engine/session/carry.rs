@@ -10,9 +10,9 @@ use crate::bus::ClientId;
 use crate::context::compaction::summarise;
 use crate::context::{compact, request};
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::prompts::doing::Doing;
 use crate::session::msg::{Carried, SessionMsg};
 
 /// What the summariser is told.

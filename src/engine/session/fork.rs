@@ -16,10 +16,10 @@ use super::{TAIL, path_of};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
+use crate::prompts::doing::Doing;
 use crate::session::msg::{Branch, Forked, How, SessionMsg};
 
 impl Core {

@@ -13,7 +13,7 @@ use crate::session::load::Loaded;
 /// A session was loaded, or a branch was made, entered or summarised.
 pub(crate) enum SessionMsg {
     Opened {
-        /// The number of the [`crate::core::doing::Busy`] that waits for it.
+        /// The number of the [`crate::prompts::doing::Busy`] that waits for it.
         no: u64,
         client: ClientId,
         cause: CommandId,

@@ -6,10 +6,10 @@ use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, Op, 
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::doing::Doing;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::files::msg::{FilesMsg, Found, Rest};
+use crate::prompts::doing::Doing;
 use crate::session::load::blocking;
 use crate::session::msg::Going;
 use crate::undo::{self, Next};
