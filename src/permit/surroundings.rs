@@ -36,8 +36,8 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
 
     /// Why git in `folder` would obey configuration that lies among the files of the project, where an agent can
     /// write it: a repository without a `.git` folder, or a file that the configuration includes. `None`: as far as
-    /// that can be told, it would not.
-    fn planted(&self, folder: &Path, program: &Path) -> Option<String>;
+    /// that can be told, it would not. The git that is asked lies outside of `workspace`.
+    fn planted(&self, folder: &Path, workspace: &Path) -> Option<String>;
 
     /// Names of the files that git tracks in `folder`, relative to it.
     ///

@@ -111,7 +111,7 @@ fn planted(policy: &Policy, analysis: &Analysis, places: &[PathBuf]) -> Option<S
             if seen.contains(&folder) || !policy.roots.inside(&folder) {
                 continue;
             }
-            if let Some(why) = around.planted(&folder, Path::new("git")) {
+            if let Some(why) = around.planted(&folder, &policy.roots.workspace) {
                 return Some(why);
             }
             seen.push(folder);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tiller_permit::{GitConfiguration, ShellState, Surroundings};
 use tiller_tool::ChildEnv;
 
-use crate::git::command::{Call, Whose};
+use crate::git::command::{Call, Whose, found};
 use crate::git::{GitError, Repository, leads, overridden};
 
 /// For all calls that one command needs.
@@ -41,14 +41,16 @@ impl Surroundings for Around {
         look.at(folder, 0)
     }
 
-    fn planted(&self, folder: &Path, program: &Path) -> Option<String> {
+    fn planted(&self, folder: &Path, workspace: &Path) -> Option<String> {
         let folder = folder.canonicalize().ok()?;
         if let Some(bare) = bare(&folder) {
             return Some(format!("{} looks like a repository inside of another", bare.display()));
         }
         let repository = Repository::find(&folder)?;
         let env = self.env.now();
-        let look = Look { env: &env, program, until: Instant::now() + LIMIT, left: 0 };
+        // A git that lies in the workspace could have been written by an agent as well.
+        let program = found(workspace)?;
+        let look = Look { env: &env, program: &program, until: Instant::now() + LIMIT, left: 0 };
         // Where git cannot tell, it does not work here at all.
         let list = ["config", "--list", "-z", "--show-scope", "--includes"];
         let settings = parse(&look.call(&folder, &[], &list).ok()?).ok()?;

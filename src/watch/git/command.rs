@@ -113,7 +113,7 @@ impl<'a> Call<'a> {
 }
 
 /// The first git on our `PATH` that stands in an absolute folder and not in the work tree.
-fn found(work: &Path) -> Option<PathBuf> {
+pub(super) fn found(work: &Path) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let work = work.canonicalize().unwrap_or_else(|_| work.to_owned());
     std::env::split_paths(&path).filter(|f| f.is_absolute()).map(|f| f.join("git")).find(|file| {
