@@ -379,6 +379,11 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
     );
 }
 
+/// The person's name of the session. Its title by itself comes in an event of the same type, at any time after the turn.
+fn named_mine(event: &EventBody) -> Option<()> {
+    matches!(event, EventBody::State(StateEvent::TitleChanged { title }) if title == "mine").then_some(())
+}
+
 /// The same of a title: an undo that was not saved did not happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
@@ -395,18 +400,34 @@ async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
     let id = rig.session();
     rig.send(CommandBody::Session(SessionCommand::Rename { id, title: "mine".into() }));
-    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
-        .await;
+    rig.until("the title", named_mine).await;
     let aside = place.db().with_extension("aside");
     std::fs::rename(place.db(), &aside).unwrap();
     rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: false }));
-    let failed =
-        |e: &EventBody| matches!(e, EventBody::State(StateEvent::Saving { ok: false, .. })).then_some(());
-    rig.until("the failure", failed).await;
+    // Its write stands behind that of the undo, so both have failed at its end.
+    assert_eq!(rig.turn("lost").await.0, TurnStatus::Store);
     std::fs::rename(&aside, place.db()).unwrap();
     assert_eq!(rig.turn("second").await.0, TurnStatus::Done);
     let title = rig.snapshot().await.session.title;
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
     assert_eq!((title.as_str(), store.session(id).unwrap().summary.title.as_str()), ("mine", "mine"));
+}
+
+/// A message that is sent while an undo looks for what to undo goes out after it, whether there was anything or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_sent_during_an_undo_goes_out_after_it() {
+    let place = Place::new();
+    let mut rig = place.start(&Fake::with(|_, _| says("Well."))).await;
+    assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
+    let id = rig.session();
+    rig.send(CommandBody::Session(SessionCommand::Rename { id, title: "mine".into() }));
+    rig.until("the title", named_mine).await;
+    // The first finds the title, the others find nothing.
+    for n in 0..4 {
+        rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: false }));
+        assert_eq!(rig.turn(&format!("second {n}")).await.0, TurnStatus::Done);
+    }
+    assert!(rig.snapshot().await.queue.is_empty());
+    rig.quit().await;
 }

@@ -84,8 +84,10 @@ async fn names_tags_titles_and_what_was_put_away_are_undone() {
     session(&mut rig, SessionCommand::ArchiveBranch { session: None, head: "main".into(), archived: true });
     session(&mut rig, SessionCommand::Tag { session: None, name: "good".into(), entry: Some(entries[2].id) });
     session(&mut rig, SessionCommand::Rename { id, title: "Mine".into() });
-    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
-        .await;
+    rig.until("the title", |e| {
+        matches!(e, EventBody::State(StateEvent::TitleChanged { title }) if title == "Mine").then_some(())
+    })
+    .await;
     let state = async |rig: &mut Rig| {
         let (rows, tags) = branches(rig).await;
         let main = rows.into_iter().find(|b| b.name.head == "main").unwrap();
@@ -205,10 +207,13 @@ async fn w17_an_undo_that_can_change_nothing_says_so_and_gives_way_to_the_one_be
 }
 
 async fn renamed(rig: &mut Rig, title: &str) {
+    let wanted = title;
     let id = rig.session();
     session(rig, SessionCommand::Rename { id, title: title.into() });
-    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
-        .await;
+    rig.until("the title", |e| {
+        matches!(e, EventBody::State(StateEvent::TitleChanged { title }) if *title == wanted).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

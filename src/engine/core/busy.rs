@@ -22,6 +22,7 @@ impl Core {
     }
 
     pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
+        self.prompts.behind_job.clear();
         self.prompts.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
     }
 

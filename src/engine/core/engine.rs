@@ -213,6 +213,7 @@ impl Core {
             },
             prompts: PromptPart {
                 queue: Vec::new(),
+                behind_job: Vec::new(),
                 pending: Vec::new(),
                 asked: crate::prompts::msg::Asked::default(),
                 typed: crate::prompts::msg::TypedLines::default(),

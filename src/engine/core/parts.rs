@@ -29,6 +29,8 @@ pub(crate) struct TurnPart {
 /// What the person sent, until it is an entry.
 pub(crate) struct PromptPart {
     pub(crate) queue: Vec<Queued>,
+    /// Of those, what was sent while a job was under way that does not lead to a turn.
+    pub(crate) behind_job: Vec<tiller_protocol::QueueId>,
     /// Entries that wait for a safe point: output of the person's own commands.
     pub(crate) pending: Vec<EntryBody>,
     /// Comments in files that asked for a turn.

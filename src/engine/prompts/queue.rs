@@ -42,6 +42,9 @@ impl Core {
         }
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
         let queued = Queued { id, message, mode, state: QueuedState::Queued };
+        if self.turn.live.is_none() && !self.turn_begins() {
+            self.prompts.behind_job.push(id);
+        }
         if let Some(child) = &mut self.me.child {
             child.receipts.insert(id, cause);
         }
@@ -177,6 +180,15 @@ impl Core {
         let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
         let next = self.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
         if let Some(id) = next {
+            self.send_queued(id);
+        }
+    }
+
+    /// After a job that moved nothing and began no turn: the first message that was sent while it was under way. What
+    /// waited before the job waits on.
+    pub(crate) fn send_behind_job(&mut self) {
+        let behind = std::mem::take(&mut self.prompts.behind_job);
+        if let Some(id) = behind.into_iter().find(|id| self.prompts.queue.iter().any(|q| q.id == *id)) {
             self.send_queued(id);
         }
     }

@@ -63,6 +63,19 @@ impl Core {
         if !self.job_done(no) || session != self.s.id {
             return;
         }
+        self.undo_next(client, cause, redo, result);
+        if !self.occupied() {
+            self.send_behind_job();
+        }
+    }
+
+    fn undo_next(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        redo: bool,
+        result: Result<Option<Next>, tiller_store::StoreError>,
+    ) {
         let next = match result {
             Ok(Some(next)) => next,
             Ok(None) => {

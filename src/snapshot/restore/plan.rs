@@ -228,25 +228,36 @@ impl Shadow {
             let diff = FileDiff { path: names::path(&path), change, before: old, after: new };
             plan.items.push(Item { diff, conflict });
         }
+        let removed = plan.items.iter().filter(|i| i.diff.after.is_none());
+        let removed: BTreeSet<PathBuf> = removed.map(|i| i.diff.path.clone()).collect();
+        let mut absent = |path: &[u8]| {
+            removed.contains(&names::path(path))
+                || !folders.as_mut().is_some_and(|f| {
+                    let there =
+                        f.of(path).ok().and_then(|d| disk::look(d, names::split(path).1).ok().flatten());
+                    there.is_some()
+                })
+        };
         for lost in &then.kept.snapshot.uncovered {
             let (path, reason) = (lost.path.as_os_str().as_bytes(), lost.reason);
             let path = if reason == Reason::Repository { names::join(path, b".git") } else { path.to_vec() };
-            let there = match &mut folders {
-                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
-                None => None,
-            };
-            if there.is_none() && wanted(&path) && !first.contains_key(&path) {
+            let kept = first.get(&path).is_some_and(|(old, _)| old.is_some());
+            if wanted(&path) && !kept && absent(&path) {
                 plan.left.push(Left { path: names::path(&path), why: Why::Vanished(reason) });
             }
         }
         let states = goal.steps.iter().flat_map(|s| [s.before, s.after]).chain([plan.now.id]);
-        for path in self.ignored_and_gone(states)? {
-            let there = match &mut folders {
-                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
-                None => None,
+        let states: Vec<Id> = states.collect();
+        for (path, at) in self.ignored_and_gone(&states)? {
+            let kept = match first.get(&path) {
+                // It went after the session made it, or it was not there when the session made another one.
+                Some((None, source)) => {
+                    states.iter().position(|id| id == source).is_none_or(|made| at > made)
+                }
+                Some((Some(_), _)) => true,
+                None => then.entry(&path)?.is_some(),
             };
-            let kept = first.contains_key(&path) || then.entry(&path)?.is_some();
-            if there.is_none() && wanted(&path) && !kept {
+            if wanted(&path) && !kept && absent(&path) {
                 plan.left.push(Left { path: names::path(&path), why: Why::Vanished(Reason::Ignored) });
             }
         }
@@ -254,12 +265,16 @@ impl Shadow {
         Ok(plan)
     }
 
-    /// Ignored paths that went before one of these states.
-    fn ignored_and_gone(&self, states: impl Iterator<Item = Id>) -> Result<BTreeSet<Vec<u8>>> {
-        let mut gone = BTreeSet::new();
-        for id in states {
-            match self.kept(id) {
-                Ok(kept) => gone.extend(kept.vanished),
+    /// Ignored paths that went before one of these states, with the index of the first such state.
+    fn ignored_and_gone(&self, states: &[Id]) -> Result<BTreeMap<Vec<u8>, usize>> {
+        let mut gone = BTreeMap::new();
+        for (at, id) in states.iter().enumerate() {
+            match self.kept(*id) {
+                Ok(kept) => {
+                    for path in kept.vanished {
+                        gone.entry(path).or_insert(at);
+                    }
+                }
                 Err(SnapshotError::Missing(_)) => {}
                 Err(e) => return Err(e),
             }

@@ -221,6 +221,16 @@ fn story(acts: &[Act]) {
     assert_eq!(unexplained(&worked, &look(&w), &[]), Vec::<PathBuf>::new());
 }
 
+/// What no state holds was deleted by a command before a tool made a file of the same name: it is named, though the
+/// restore only removes the tool's file.
+#[test]
+fn w16_a_file_that_went_before_a_tool_made_another_is_named() {
+    story(&[Act::Gone(7), Act::Named(7, true)]);
+    story(&[Act::Gone(8), Act::Named(8, true)]);
+    story(&[Act::Gone(7), Act::Named(7, true), Act::Restart, Act::Gone(7)]);
+    story(&[Act::Named(7, false), Act::Named(7, true), Act::Gone(7)]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
