@@ -1,5 +1,5 @@
 //! What sits at the terminal: the shell's job. It blocks until the host or a signal speaks, and touches the
-//! terminal only when it is told that it is its own, or when the host has died.
+//! terminal only when the host hands it over, or when the host has died.
 
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! The host: who sits at its screen now, the socket through which others come, and what they are told.
+//! The host: who sits at its screen now, the socket through which others connect, and the replies to them.
 
 use std::collections::BTreeMap;
 use std::io;

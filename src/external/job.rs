@@ -56,7 +56,7 @@ pub struct Job {
     pub booked: Cost,
     /// The same of its tokens.
     pub counted: Usage,
-    /// What a fresh session is told in the prompt's place when the program cannot go on with `resume`: the talk so
+    /// What a fresh session receives in the prompt's place when the program cannot continue `resume`: the talk so
     /// far, and the prompt. `None`: then it fails.
     pub anew: Option<String>,
     /// The base, already allow-listed. The adapter adds what its vendor's program needs, taken from `lookup`;
@@ -151,7 +151,7 @@ pub trait Files: Send + Sync {
     /// As [`FileError`] says.
     async fn read(&self, path: &Path) -> Result<String, FileError>;
 
-    /// Replaces or creates the file. The program may have read masks of secrets in what it was told: as in our own
+    /// Replaces or creates the file. The program may have read masks of secrets in its prompt: as in our own
     /// tools, they become the file's values again, and what has a mask whose value cannot be told is refused.
     ///
     /// # Errors

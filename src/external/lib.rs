@@ -9,7 +9,7 @@
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
 //! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
-//! | `run`, `out`, `orders` | starting, the one ending, the sending side; what the driver is told to do |
+//! | `run`, `out`, `orders` | starting, the one ending, the sending side; commands to the driver |
 //! | `pipes` | its streams: lines of bounded length |
 //! | `headless` | one process a turn, its records |
 //! | `acp` | Agent Client Protocol; `choice`: which option an answer means |

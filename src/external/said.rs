@@ -16,7 +16,7 @@ pub enum Said {
     Started { pid: i32, transport: Transport },
     /// It told its session (to resume it later), model or version.
     Session { id: Option<String>, model: Option<String> },
-    /// It cannot go on with its earlier session: a fresh one was told the talk so far ([`super::Job::anew`]).
+    /// It cannot go on with its earlier session: a fresh one received the conversation so far ([`super::Job::anew`]).
     Anew,
     /// More of its answer. Pieces are to be joined as they are.
     Text(String),
@@ -28,7 +28,7 @@ pub enum Said {
     Tool(ToolUse),
     /// Output of a running tool: what is new of it.
     ToolProgress { id: String, text: String },
-    /// A tool ended. `id` was told before by [`Said::Tool`].
+    /// A tool ended. `id` is that of an earlier [`Said::Tool`].
     ToolDone { id: String, ok: bool, output: String, diffs: Vec<FileDiff> },
     /// Its todo list, all of it.
     Plan(Vec<TodoItem>),
@@ -83,7 +83,7 @@ pub struct FileDiff {
     pub path: String,
     /// `None`: a new file, or not told.
     pub old: Option<String>,
-    /// `None`: only that it changed was told.
+    /// `None`: the program reported only that it changed.
     pub new: Option<String>,
 }
 

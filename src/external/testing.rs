@@ -12,7 +12,7 @@ use super::said::{Ending, Said, Status};
 #[derive(Debug)]
 pub enum Step {
     Say(Said),
-    /// Waits for a message to it, which counts as delivered; it is told back as text, after `> `.
+    /// Waits for a message to it, which counts as delivered; it comes back as text, after `> `.
     Listen,
     /// Waits until it is stopped.
     Hang,

@@ -16,7 +16,8 @@ fn end(text: &str) -> &[u8] {
 }
 
 impl ToldOutput {
-    /// The part of `output` that was not passed on yet: its end, or all of it when what was told is not its beginning.
+    /// The part of `output` that was not passed on yet: its end, or all of it when the earlier output is not its
+    /// beginning.
     pub(crate) fn more(&mut self, output: &str) -> String {
         let same = output.get(..self.len).is_some_and(|told| end(told) == self.end);
         if same && output.len() == self.len {

@@ -188,6 +188,6 @@ pub enum Decision {
     Always { pattern: String },
     /// Run this text instead (asked again if rules say so).
     Edit { text: String },
-    /// No; the model is told the comment.
+    /// No; the comment goes to the model.
     Deny { comment: Option<String> },
 }

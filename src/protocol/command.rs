@@ -245,7 +245,7 @@ pub enum ContextCommand {
     Report,
 }
 
-/// The person's edits of the todo list; the agent is told at the end of the next message.
+/// The person's edits of the todo list; the end of the next message to the model lists them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TodoCommand {

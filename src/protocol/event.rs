@@ -63,7 +63,7 @@ pub enum EventBody {
 pub enum Delivery {
     /// May be joined with its neighbour of the same kind.
     Mergeable,
-    /// Is delivered, or the reader is told that it lagged.
+    /// Is delivered, or the reader receives a `Lagged` mark.
     Fact,
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A tool as the model is told about it. Part of the frozen prefix.
+/// The description of a tool that a model receives. Part of the frozen prefix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     pub name: String,

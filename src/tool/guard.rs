@@ -12,7 +12,7 @@ use tiller_protocol::{Access, Part, Touch};
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
-/// What a model is told once below text with masks in it.
+/// The remark for the model below text with masks in it; it appears once.
 pub const MASKED: &str = "[Values masked as [redacted ...] are kept in the file: write_file, edit_file and patch restore the real \
                       value wherever a mask is unchanged (not in files above 4 MiB).]";
 

@@ -374,7 +374,7 @@ enum How {
     Resume,
 }
 
-/// What the client is told of servers that it brings.
+/// The answer about servers that a client brings.
 fn unused(servers: &[Value]) -> Option<String> {
     let names: Vec<&str> = servers.iter().filter_map(|s| s.get("name").and_then(Value::as_str)).collect();
     let names: Vec<String> = names.into_iter().map(super::call::line).collect();

@@ -82,7 +82,7 @@ pub(super) fn start(
     Ok(Opened { engine, handle, events, snapshot, choices, root, notices })
 }
 
-/// The whole state. What happened before is in it, but for what the person is told.
+/// The whole state. What happened before is in it, except for notices.
 async fn look(
     handle: &EngineHandle,
     events: &mut EventStream,

@@ -124,7 +124,7 @@ impl Session {
         }
     }
 
-    /// What a client is told of it when it opens.
+    /// The state that a client receives when it opens.
     pub(super) fn state(&self) -> Value {
         json!({"modes": self.view.choices.modes(), "configOptions": self.view.choices.options()})
     }

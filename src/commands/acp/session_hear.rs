@@ -213,7 +213,7 @@ impl Session {
         self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
     }
 
-    /// A question is not open any more; its call. The client is told, when it did not answer.
+    /// A question is not open any more; its call. The client receives this when it did not answer.
     async fn closed(&mut self, id: AskId) -> Option<String> {
         if self.worded == Some(id) {
             self.worded = None;

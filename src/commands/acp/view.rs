@@ -22,7 +22,7 @@ pub(super) struct View {
     pub(super) choices: modes::Choices,
     /// Why the last reply ended.
     pub(super) stop: Option<StopReason>,
-    /// The last entry that was told.
+    /// The last entry that was sent.
     pub(super) last: Option<EntryId>,
     /// Calls that have begun and not ended, by agent and id: two agents may use one id.
     open: HashMap<(AgentId, String), Live>,
@@ -164,7 +164,7 @@ impl View {
         self.open.values().any(|l| l.late)
     }
 
-    /// The output that came too soon after what was told before.
+    /// Output that came too soon after the last update.
     pub(super) fn late(&mut self) -> Vec<Value> {
         self.open.iter_mut().filter(|(_, l)| l.late).map(|(key, l)| l.shown(key)).collect()
     }

@@ -7,7 +7,7 @@ use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
-/// What the model is told when all have ended. Their results come with it, as news.
+/// The message to the model when all have ended. Their results come with it, as news.
 pub(crate) const ENDED: &str = "The agents that you started in the background have ended; their results follow. Use them to finish your answer.";
 
 /// Agents that are at work.

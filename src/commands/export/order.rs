@@ -30,7 +30,7 @@ enum Task {
     Say(Step),
     Run(usize),
     Start(Option<usize>),
-    /// An agent, unless it was told.
+    /// An agent, unless it was written already.
     Agent(usize),
 }
 
@@ -81,7 +81,7 @@ impl Order {
         self.steps(tasks)
     }
 
-    /// Agents that hang off no entry that was told, of those that are wanted.
+    /// Wanted agents that no written entry leads to.
     pub(super) fn loose(&mut self, wanted: impl Fn(usize) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for n in (0..self.told.len()).filter(|n| wanted(*n)) {

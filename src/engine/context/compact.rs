@@ -13,7 +13,7 @@ use tiller_protocol::{Block, Entry, EntryBody, EntryId, Origin, Part, ToolOutcom
 use super::request::{is_message, live};
 use super::tokens;
 
-/// What the summariser is told.
+/// The prompt of the summariser.
 pub const PROMPT: &str = include_str!("../../../assets/prompts/compact.md");
 /// Tokens at which a path is compacted when neither the person nor the model table says.
 const UNKNOWN_WINDOW: u64 = 100_000;

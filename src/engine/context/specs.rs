@@ -1,4 +1,4 @@
-//! What models are told of the tools. Deriving a schema costs more than the rest of a first request, so it is done
+//! The tool descriptions in requests. Deriving a schema costs more than the rest of a first request, so it is done
 //! once for all agents, and before the first request needs it.
 
 use std::collections::HashMap;

@@ -66,7 +66,7 @@ impl Core {
         if turn {
             // Its next turn may have been what was being made ready.
             self.stop_goal("stopped by you");
-            // A child is at work from the moment that it was told to be.
+            // A child counts as running from the moment of its command.
             self.child_over(TurnStatus::Interrupted, String::new(), None);
         }
         self.agent_changed();

@@ -79,7 +79,7 @@ pub(crate) struct Outside {
     pub(crate) room: Arc<tokio::sync::Semaphore>,
     /// The last state of the files could not be kept: what the program does cannot be undone.
     pub(crate) unkept: Arc<AtomicBool>,
-    /// It is at work in its terminal, as who watches the folder was told.
+    /// The watcher has received that the program is at work in its terminal.
     pub(crate) covers: bool,
     /// The state of the files before that work.
     pub(crate) work: Option<ProgramWork>,
@@ -165,7 +165,7 @@ pub(crate) struct Open {
     pub(crate) shown: bool,
     /// The person was asked whether it may run.
     pub(crate) asked: bool,
-    /// As it was told to who watches the folder.
+    /// The state that the watcher received last.
     pub(crate) told: Option<String>,
     pub(crate) before: Option<(Beginning, OwnedSemaphorePermit)>,
     /// Its output as it comes: a secret may be cut anywhere between two pieces.

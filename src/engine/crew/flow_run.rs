@@ -21,7 +21,7 @@ use crate::crew::flow_state::{Flow, GivenUp, Held, Reply, number, state_of};
 use crate::crew::flow_state::{FlowMsg, Starter};
 use crate::lock::lock;
 
-/// Bytes of what each step brought that the main agent is told.
+/// Most bytes of each step's result that go to the main agent.
 const TOLD: usize = 1_500;
 /// Workflows of one session.
 const MOST: usize = 100;

@@ -39,7 +39,7 @@ pub(crate) struct Flow {
     pub(crate) stop: Option<CancellationToken>,
     /// The call that waits for it.
     pub(crate) reply: Option<Reply>,
-    /// The main agent was told of its end.
+    /// The main agent has received its end.
     pub(crate) announced: bool,
     /// It rests: what its steps want to begin meanwhile.
     pub(crate) paused: Option<Vec<Held>>,

@@ -77,7 +77,7 @@ pub(crate) struct Member {
     pub(crate) cancelled: bool,
     pub(crate) report: Option<Report>,
     pub(crate) announced: bool,
-    /// It was told to stop.
+    /// It has received a request to stop.
     pub(crate) stopping: bool,
     /// What was said to it before it began.
     pub(crate) early: Vec<Envelope>,

@@ -93,7 +93,7 @@ impl Core {
         }
     }
 
-    /// A child's task ended by itself: by an error of its own, or because it was told to.
+    /// A child's task ended by itself: by an error of its own, or after a request to stop.
     pub(crate) fn member_gone(&mut self, id: &AgentId, run: u64) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         if member.hands.as_ref().is_none_or(|h| h.run != run) {

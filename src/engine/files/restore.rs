@@ -20,7 +20,7 @@ use crate::files::msg::{FilesMsg, Gone, Restored, Way};
 use crate::prompts::doing::Doing;
 use crate::session::load::blocking;
 
-/// Files that the model is told of by name.
+/// Most files that are named to the model.
 const TOLD: usize = 20;
 
 pub(crate) fn off() -> Notice {

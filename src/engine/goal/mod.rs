@@ -259,7 +259,7 @@ impl Core {
     }
 }
 
-/// How the model is told of it.
+/// The text about the goal in the prompt.
 fn first(goal: &Goal) -> String {
     let check = match &goal.check {
         GoalCheck::Command { line } => format!("it is reached when `{line}` exits with 0"),

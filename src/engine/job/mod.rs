@@ -28,7 +28,7 @@ pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
 
 /// Beyond the tool's own grace, until a call that does not end is left behind.
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);
-/// Longest command of the person's that the model is told.
+/// Longest command of the person's that goes to the model, in bytes.
 const CHANGED: usize = 10_000;
 
 pub(crate) struct Job {
@@ -106,7 +106,7 @@ impl Job {
         CallDone { result, step, audit, args, wrote }
     }
 
-    /// Runs it. A tool that does not end after it was told to is left behind.
+    /// Runs it. A tool that ignores cancellation is detached after the grace period.
     ///
     /// # Errors
     /// The person's no, where the files could not be kept before it.

@@ -1,4 +1,4 @@
-//! Prices and books: what each call cost, and what the model is told of its budget.
+//! Prices and books: what each call cost, and the budget line in the prompt.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ impl Core {
         if let Some(why) = self.cannot_send(&message) {
             self.refuse(client, cause, why.clone());
             if !self.occupied() {
-                // A child is at work from the moment that it was told to be.
+                // A child counts as running from the moment of its command.
                 self.child_over(TurnStatus::Failed, String::new(), Some(why));
             }
             return;

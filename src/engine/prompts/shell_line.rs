@@ -2,7 +2,7 @@
 //! it; that of `!` is shared with the model, so what may not be read is not shown by it.
 //!
 //! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
-//! ones wait their turn, and clients are told of both.
+//! ones wait their turn, and clients receive both states.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

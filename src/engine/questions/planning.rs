@@ -8,7 +8,7 @@ use tiller_protocol::{CommandId, Profile};
 use crate::bus::ClientId;
 use crate::core::Core;
 
-/// What the model is told of a new profile.
+/// The text about a new profile for the model.
 pub(crate) fn news(profile: Profile) -> String {
     if profile == Profile::Plan {
         return "the permission profile is now plan: nothing can be written or run. Explore, ask what only the \

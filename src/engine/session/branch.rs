@@ -138,7 +138,7 @@ impl Core {
         self.prompts.queue = queue;
         self.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
         self.prompts.pending = pending;
-        // Another conversation: it was told of nothing, and read nothing, that this one was.
+        // Another conversation: it received nothing, and read nothing, that this one did.
         self.context.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
         *lock(&self.files.reviews) = Reviews::default();

@@ -15,7 +15,7 @@ use crate::core::saves::Then;
 use crate::prompts::doing::Doing;
 use crate::session::msg::{Carried, SessionMsg};
 
-/// What the summariser is told.
+/// The prompt of the summariser.
 const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
 
 impl Core {

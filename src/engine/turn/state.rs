@@ -45,7 +45,7 @@ impl Default for TurnLimits {
     }
 }
 
-/// The tools that the model was told about, and what each touches in kind.
+/// The tools in the request, and which kind of thing each touches.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable(pub BTreeMap<String, Touch>);
 

@@ -1,4 +1,4 @@
-//! What the watcher saw goes to the feed, and what others changed is told to the model.
+//! Changes that the watcher reports go to the feed; changes by others also go to the model.
 
 use std::sync::Arc;
 

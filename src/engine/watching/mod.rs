@@ -1,4 +1,4 @@
-//! The watcher's seam: what it sees goes to the feed, and what others changed is told to the model.
+//! The watcher's seam: changes go to the feed, and changes by others also to the model.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

@@ -34,9 +34,9 @@ pub(crate) struct Updates {
     pub text: String,
     message: Option<String>,
     fresh: bool,
-    /// The sum of the session as it was told last, and what was booked of it before this process.
+    /// The last reported sum of the session, and what was booked of it before this process.
     cost: Cost,
-    /// Nothing was told of costs yet.
+    /// No cost was reported yet.
     untold: bool,
 }
 

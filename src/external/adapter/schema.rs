@@ -250,7 +250,7 @@ pub struct Headless {
     pub failed: Option<Pattern>,
 }
 
-/// What the program is told when it reads a file that is not there.
+/// The answer to a program that reads a file that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {

@@ -12,7 +12,7 @@ use crate::tools;
 #[derive(Default)]
 pub(crate) struct Claude {
     told: Told,
-    /// What was told of use so far; the final record has the sum.
+    /// The reported use so far; the final record has the sum.
     used: Usage,
     /// The message that it is in, and its use.
     message: (String, Usage),

@@ -7,7 +7,7 @@ use tiller_protocol::{GridRun, ScreenView};
 
 use super::emulator::Emulator;
 
-/// The screen as it was told last.
+/// The last published screen.
 pub(crate) struct Changes {
     rev: u64,
     /// The state in which the size became what it is.

@@ -73,7 +73,7 @@ pub(super) struct Driver {
     pub(super) worked: bool,
     /// What stood after the message when it was sent.
     pub(super) before: Vec<String>,
-    /// It was told that nothing happens.
+    /// The notice about silence was sent.
     pub(super) doubted: bool,
     /// Turns that are over.
     pub(super) turns: u32,

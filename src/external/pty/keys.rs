@@ -5,7 +5,7 @@ use tiller_protocol::{Mods, PaneKey};
 
 use super::encode::Modes;
 
-/// The kitty keyboard protocol: keys that the old form confuses are told apart.
+/// The kitty keyboard protocol: it distinguishes keys that the old form confuses.
 pub(crate) const DISAMBIGUATE: u8 = 1;
 /// With the character that Shift makes of a key.
 pub(crate) const ALTERNATE: u8 = 4;

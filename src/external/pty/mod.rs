@@ -65,7 +65,7 @@ pub(crate) struct News {
 /// The screen, shared by the thread that feeds it, the driver, and who looks.
 pub(crate) struct Screen {
     emulator: Mutex<Emulator>,
-    /// As it was told to who looks; locked after the emulator.
+    /// The last published state; locked after the emulator.
     changes: Mutex<Changes>,
     news: Mutex<News>,
     /// Counts what was drawn; closed when the terminal is.

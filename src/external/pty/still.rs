@@ -89,7 +89,7 @@ pub(super) struct Still {
     since: Instant,
     /// Another picture, whatever it says.
     drawn: Instant,
-    /// It was told that this screen waits for the person.
+    /// The notice that this screen waits for the person was sent.
     pub told: bool,
 }
 

@@ -46,7 +46,7 @@ pub struct RuleProblem {
 #[derive(Debug, Default)]
 pub struct Loaded {
     pub rules: Vec<Rule>,
-    /// Rules that were left out. The person is told.
+    /// Rules that were left out, for a notice.
     pub problems: Vec<RuleProblem>,
 }
 

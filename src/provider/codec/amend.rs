@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::codec::request::Request;
 
-/// How much of the thinking effort a model is told.
+/// Which parts of the thinking effort a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Told {
     /// What the person chose.
@@ -24,7 +24,7 @@ pub(crate) struct Amendments {
     thoughts: Mutex<HashSet<String>>,
     /// Images of a session, the oldest first, one of which the server does not take.
     images: Mutex<HashMap<String, usize>>,
-    /// Models that refused what they were told of effort.
+    /// Models that refused the effort field of a request.
     effort: Mutex<HashMap<String, Told>>,
 }
 

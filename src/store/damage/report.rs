@@ -1,4 +1,4 @@
-//! What a salvage lost, in a file beside the database until a person was told of it.
+//! What a salvage lost, in a file beside the database until it was shown.
 
 use std::fs;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(crate) fn read(db: &Path) -> Vec<Notice> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// It was told.
+/// Marks the report as shown.
 pub(crate) fn forget(db: &Path) {
     if fs::remove_file(place(db)).is_err() {
         tracing::debug!("there is no report of a salvage");

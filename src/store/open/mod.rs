@@ -266,7 +266,7 @@ impl Store {
         &self.inner.notices
     }
 
-    /// A person was told of [`Self::notices`]: who opens it next need not.
+    /// Marks [`Self::notices`] as shown, so that the next opening does not repeat them.
     pub fn told(&self) {
         if self.inner.notices.iter().any(|n| n.kind == NoticeKind::Store) && self.inner.target.is_file() {
             report::forget(self.inner.target.path());

@@ -22,7 +22,7 @@ pub struct WorkflowRow {
     pub definition: Value,
     pub state: StepState,
     pub created: Time,
-    /// The main agent was told of its end.
+    /// The main agent has received its end.
     pub announced: bool,
     /// By the step's id; a step that nothing is known of has not begun.
     pub steps: BTreeMap<String, WorkflowStep>,

@@ -18,7 +18,7 @@ const POINTS: usize = 8;
 const PROCESSES: usize = 20;
 const WRITES: usize = 25;
 
-/// What a child was told to be on disk.
+/// What the store acknowledged to a child as saved.
 #[derive(Default)]
 struct Told {
     session: Option<SessionId>,

@@ -51,7 +51,7 @@ pub struct Append {
     pub announced: Option<Announced>,
 }
 
-/// Agents and workflows of a session whose end the main agent is told of.
+/// Agents and workflows of a session whose end goes to the main agent.
 #[derive(Clone, Debug)]
 pub struct Announced {
     pub root: SessionId,

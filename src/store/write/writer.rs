@@ -20,7 +20,7 @@ use crate::write::ticket::Ticket;
 const WAITING: usize = 1024;
 /// Jobs in one transaction at most.
 const BATCH: usize = 128;
-/// How long another process may hold the lock before a person is told.
+/// How long another process may hold the lock before a notice appears.
 const BUSY_QUIET: Duration = Duration::from_secs(5);
 /// Pauses between tries while the disk is in trouble.
 const PAUSE_MIN: Duration = Duration::from_millis(100);

@@ -142,7 +142,7 @@ pub(super) async fn run(ask: CrewAsk, label: &str, schema: Option<&Value>, crew:
     shaped(report, schema, crew).await
 }
 
-/// The same agent is told something more.
+/// Sends another message to the same agent.
 pub(super) async fn again(before: &Report, text: String, schema: Option<&Value>, crew: &Asker) -> Report {
     let ask = CrewAsk::Again { agent: before.agent.clone(), text };
     shaped(report(crew.ask(ask).await, &before.label), schema, crew).await

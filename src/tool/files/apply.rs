@@ -61,7 +61,7 @@ pub(crate) struct Edit {
 /// Whose change it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// The agent's: the watcher is told, and the agent knows the result.
+    /// The agent's: the watcher attributes it to the agent, and the agent's ledger has the result.
     Agent,
     /// The person's, by way of us: for the agent it is news.
     Person,

@@ -43,7 +43,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 use tiller_protocol::ToolSpec;
 
-/// What the model is told: `help` is the `.md` beside the tool.
+/// The description for the model: `help` is the `.md` beside the tool.
 pub(crate) fn spec<T: JsonSchema>(name: &str, help: &str) -> ToolSpec {
     ToolSpec { name: name.into(), description: help.trim_end().into(), schema: crate::schema::of::<T>() }
 }

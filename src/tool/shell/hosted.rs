@@ -80,7 +80,7 @@ impl std::fmt::Debug for Resizer {
 }
 
 impl Resizer {
-    /// Columns and rows. The program is told by a signal.
+    /// Columns and rows. The program receives SIGWINCH.
     pub fn resize(&self, cols: u16, rows: u16) {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         if let Err(e) = self.0.resize(size) {

@@ -170,7 +170,7 @@ pub(crate) struct StatusLine {
     pub(crate) wrong: Option<String>,
 }
 
-/// What was told last.
+/// The last values that were sent to the terminal.
 #[derive(Default)]
 pub(crate) struct Outside {
     pub(crate) title: String,
@@ -183,7 +183,7 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    /// Another terminal: it was told nothing yet.
+    /// Resets the values for another terminal, which has received none yet.
     pub(crate) fn forget(&mut self) {
         self.title.clear();
     }

@@ -84,7 +84,7 @@ fn toast(text: &str) -> Outcome {
     Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false }
 }
 
-/// Goes to a branch. Where it has said something, the person is told first that the files stay, and can bring those of
+/// Goes to a branch. Where it has said something, a dialog says first that the files stay, and can bring those of
 /// the branch.
 pub(crate) fn open_branch(head: String, word: &str, tip: Option<EntryId>) -> Effect {
     match tip {

@@ -162,7 +162,7 @@ mod tests {
 
     use crate::app::inbox::inbox;
 
-    /// A terminal that takes a write only when it is told to.
+    /// A terminal that takes a write only when the test allows it.
     struct Stalled(Receiver<()>, Arc<Mutex<Vec<u8>>>);
 
     impl Write for Stalled {

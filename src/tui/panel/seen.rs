@@ -2,7 +2,7 @@
 
 use tiller_protocol::AgentId;
 
-/// What the terminal's panel was told last.
+/// The last state that the terminal's panel received.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// It is on the screen.

@@ -17,7 +17,7 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub(crate) struct Leaving {
     /// Processes are looked at before the end.
     looks: Option<CommandId>,
-    /// What runs was told: the next wish to quit is meant so.
+    /// The list of running work was shown: the next request to quit quits.
     warned: bool,
     /// When Ctrl-C was pressed last.
     pressed: Option<Duration>,

@@ -189,7 +189,7 @@ pub(crate) struct Seating {
     pub(crate) presence: Presence,
     /// Since when nothing works (monotonic), while nobody sits there.
     pub(crate) idle: Option<Duration>,
-    /// The engine was told to end.
+    /// The engine received the command to quit.
     pub(crate) ending: bool,
     /// How the last turn ended while nobody looked.
     pub(crate) ended: Option<TurnStatus>,

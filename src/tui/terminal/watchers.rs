@@ -18,7 +18,7 @@ use crate::terminal::terminal_owner::Seat;
 
 /// One of them.
 pub(crate) struct Watcher {
-    /// The first that is dropped: what it still writes is written before the other side is told that nothing follows.
+    /// The first that is dropped: what it still writes goes out before the other side receives the end.
     writer: Writer,
     seat: Arc<dyn Seat>,
     /// Its terminal, for its size. `None` in tests.

@@ -200,7 +200,7 @@ impl App {
         })
     }
 
-    /// A message to an agent was delivered, or was not: then its words come back, and the person is told.
+    /// A message to an agent was delivered, or was not: then its text returns to the composer, with a notice.
     pub(crate) fn receipt(&mut self, event: &Event, receipt: &Receipt) {
         let at = self.stage.sent.iter().position(|(id, _)| Some(*id) == event.cause);
         let message = match receipt {

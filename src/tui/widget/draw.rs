@@ -23,7 +23,7 @@ pub struct Lines {
 
 thread_local! {
     /// Whether marks are ASCII. Of a thread and not of a call: a mark stands where text was cut, deep below
-    /// whoever knows the settings, and one thread draws.
+    /// the owner of the settings, and one thread draws.
     static ASCII: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 

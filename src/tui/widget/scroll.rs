@@ -119,7 +119,7 @@ impl Scroll {
         true
     }
 
-    /// Draws the window into `area`, which is what [`Scroll::measure`] was told.
+    /// Draws the window into `area`, which must have the size that [`Scroll::measure`] received.
     pub fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         for (n, row) in self.sheet.rows.iter().skip(self.top).take(usize::from(area.height)).enumerate() {
             let place = paint::Place { x: area.x, y: area.y + n as u16, columns: area.width };

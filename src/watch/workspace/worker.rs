@@ -173,7 +173,7 @@ impl Worker {
         diffs
     }
 
-    /// Wherever a walk met the limit: what it could not watch is looked at instead, and the person is told.
+    /// Wherever a walk met the limit: what it could not watch is polled instead, and a notice says so.
     fn answer_full(&mut self, cost: Duration) {
         if std::mem::take(&mut self.full) && self.polling.is_none() {
             self.start_polling("The system's limit of watched folders was reached", cost);

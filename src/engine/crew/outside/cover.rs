@@ -1,4 +1,4 @@
-//! What a program's call does to the files: others are told that it is at work, and the states before and after it are
+//! What a program's call does to the files: other agents see that it is at work, and the states before and after it are
 //! kept, as with calls of our own.
 
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! What a program is told: what is asked of it now, and, where it cannot go on with its own talk, all that was said before.
+//! The prompt for a program: the present request, and, where the program cannot continue its own session, the whole
+//! earlier conversation.
 
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use crate::core::Core;
 use crate::core::saves::Then;
 use crate::job::text_of;
 
-/// Characters of an earlier talk that a fresh session is told; the end of it.
+/// Most characters of an earlier conversation that a fresh session receives, counted from its end.
 const TALK: usize = 30_000;
 
-/// What a program is told of masks in its words: it writes with tools of its own, which put no value back.
+/// The remark about masks in a program's prompt: it writes with tools of its own, which put no value back.
 const MASKED: &str = "What is masked here as [redacted ...] stands for a value that you are not shown. Never write such a \
                       mask to a file or into a command: leave the line with the value in its file as it is.";
 

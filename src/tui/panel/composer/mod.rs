@@ -119,7 +119,7 @@ pub struct Composer {
 #[derive(Default)]
 struct Names {
     unknown: std::collections::BTreeSet<String>,
-    /// The message that the person was told of it for.
+    /// The message for which the notice was shown.
     told: String,
 }
 

@@ -78,7 +78,7 @@ pub struct Terminal {
     away: bool,
     /// The engine has a question of ours: the next picture comes by itself.
     asked: bool,
-    /// Columns and rows that it was drawn with, and that the program was told.
+    /// Columns and rows that it was drawn with; the program has the same size.
     room: (u16, u16),
     told: (u16, u16),
     copy: Option<Copy>,

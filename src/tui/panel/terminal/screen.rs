@@ -1,4 +1,4 @@
-//! The screen of a program as it was told last, row by row, and how its cells are drawn: character by character, so
+//! The last received screen of a program, row by row, and how its cells are drawn: character by character, so
 //! that no sequence of them is more to our terminal than what is seen.
 
 use ratatui::buffer::Buffer;
@@ -11,10 +11,10 @@ use crate::theme::{Theme, grid};
 
 /// Marks on one base that are drawn.
 const MARKS: usize = 4;
-/// Columns and rows that are kept of a screen, whatever was told.
+/// Most columns and rows that are kept of a screen, whatever size arrives.
 const MOST: u16 = 1_000;
 
-/// What was told.
+/// The received screen.
 #[derive(Default)]
 pub(super) struct Screen {
     /// 0: nothing yet.
