@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tiller_engine::{Engine, EngineHandle, EventStream, Human, Keys, Open, Parts, Settings};
+use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream, Human, Keys, Open, Settings};
 use tiller_permit::trust::Status;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
@@ -249,7 +249,7 @@ impl Running {
                 crate::app::spill::sweep(&folder, &kept, std::time::SystemTime::now());
             }
         }));
-        let parts = Parts {
+        let parts = EngineConfig {
             model: config
                 .model
                 .clone()

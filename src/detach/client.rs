@@ -39,12 +39,12 @@ pub(crate) struct Ended {
 }
 
 /// Signals as flags, and a pipe that wakes.
-struct Heard {
+struct Signals {
     flags: [Arc<AtomicBool>; HEARD.len()],
     wake: UnixStream,
 }
 
-impl Heard {
+impl Signals {
     fn start() -> io::Result<Self> {
         let (wake, tell) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -152,7 +152,7 @@ impl Client {
     }
 
     fn sit(&mut self) -> io::Result<Ended> {
-        let heard = Heard::start()?;
+        let heard = Signals::start()?;
         loop {
             while let Some(message) = self.lines.next()? {
                 if let Some(ended) = self.told(message, &heard)? {
@@ -192,7 +192,7 @@ impl Client {
         codec::send(&self.line, message)
     }
 
-    fn told(&mut self, message: FromHost, heard: &Heard) -> io::Result<Option<Ended>> {
+    fn told(&mut self, message: FromHost, heard: &Signals) -> io::Result<Option<Ended>> {
         match message {
             FromHost::Run { words } => {
                 let mut words = words.into_iter().map(std::ffi::OsString::from_vec);
@@ -233,7 +233,7 @@ impl Client {
         Ok(None)
     }
 
-    fn signals(&mut self, heard: &Heard) -> io::Result<()> {
+    fn signals(&mut self, heard: &Signals) -> io::Result<()> {
         let front = !matches!(self.front, Front::Nothing);
         if heard.took(SIGCHLD)
             && let Front::Program(child) = &mut self.front
@@ -348,7 +348,7 @@ const LAST_FRAME: Duration = Duration::from_secs(1);
 
 /// Stops this process (`all`: and those that were started with it) until the shell lets it go on. `false`:
 /// nobody stopped us, because no shell waits for that.
-fn stop(heard: &Heard, all: bool) -> bool {
+fn stop(heard: &Signals, all: bool) -> bool {
     heard.took(SIGCONT);
     heard.drain();
     let sent = if all { kill_current_process_group(STOP) } else { kill_process(getpid(), STOP) };

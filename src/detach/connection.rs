@@ -12,7 +12,7 @@ use super::client::{Client, Ended};
 use super::codec::{self, Lines};
 use super::folder::Folder;
 use super::host::{descriptors, place};
-use super::messages::{About, FromHost, OF_TERMINAL, VERSION, Visit, Wish};
+use super::messages::{About, FromHost, OF_TERMINAL, Request, VERSION, Visit};
 
 /// How long an answer may take. A host with a client answers at once.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -40,7 +40,7 @@ fn broken(e: &io::Error) -> Notice {
         .hint("`tiller ps` lists the running workbenches.")
 }
 
-fn wish(folder: &Folder, name: &str, wish: Wish) -> io::Result<UnixStream> {
+fn wish(folder: &Folder, name: &str, wish: Request) -> io::Result<UnixStream> {
     let line = folder.connect(name)?;
     line.set_read_timeout(Some(PATIENCE))?;
     line.set_write_timeout(Some(PATIENCE))?;
@@ -64,7 +64,7 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
 /// answer is listed as such.
 pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     let ask = |name: String| {
-        let line = wish(folder, &name, Wish::About).ok()?;
+        let line = wish(folder, &name, Request::About).ok()?;
         let about = match answer(&line) {
             Ok(FromHost::About { about }) => *about,
             _ => About {
@@ -116,8 +116,8 @@ pub(crate) fn attach(
     let before = rustix::termios::tcgetattr(io::stdin()).ok();
     let brought = OF_TERMINAL.iter().filter_map(|n| Some(((*n).to_owned(), env(n)?))).collect();
     let sit = match come {
-        Come::Watch => Wish::Watch { place: place(env) },
-        _ => Wish::Attach { take: come == Come::Take, place: place(env), env: brought },
+        Come::Watch => Request::Watch { place: place(env) },
+        _ => Request::Attach { take: come == Come::Take, place: place(env), env: brought },
     };
     let join = || -> io::Result<UnixStream> {
         let line = folder.connect(name)?;
@@ -177,7 +177,7 @@ impl Drop for Picture {
 /// # Errors
 /// When nothing works there, or nobody sits there.
 pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
-    let line = wish(folder, name, Wish::Detach).map_err(|e| broken(&e))?;
+    let line = wish(folder, name, Request::Detach).map_err(|e| broken(&e))?;
     match answer(&line)? {
         FromHost::Done { text } => Ok(text),
         _ => Err(broken(&io::ErrorKind::InvalidData.into())),
@@ -222,7 +222,7 @@ impl Host {
 /// # Errors
 /// When it cannot be reached.
 pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
-    let line = wish(folder, &found.name, Wish::Stop).map_err(|e| broken(&e))?;
+    let line = wish(folder, &found.name, Request::Stop).map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
     let said = match lines.wait::<FromHost>(&line) {
         Ok(Some(FromHost::Done { text })) => text,

@@ -16,7 +16,7 @@ use tiller_tui::terminal::terminal_owner::{Arrival, Facts, Left, Seat, SeatMsg};
 
 use super::codec::{self, Lines};
 use super::folder::{Folder, key, ours};
-use super::messages::{About, FromHost, OF_TERMINAL, Sitting, VERSION, Visit, Wish};
+use super::messages::{About, FromHost, OF_TERMINAL, Request, Sitting, VERSION, Visit};
 use super::terminal_owner::{Conn, Ran};
 
 /// How long a visitor may take to say what it wants, and the screen to answer.
@@ -185,13 +185,13 @@ impl Host {
             return codec::send(&line, &FromHost::Refused { message, hints: vec![hint] });
         }
         match visit.wish {
-            Wish::About => {
+            Request::About => {
                 let about = Box::new(self.about(to));
                 codec::send(&line, &FromHost::About { about })
             }
-            Wish::Watch { place } => self.watch(line, lines, to, place),
-            Wish::Attach { take, place, env } => self.attach(line, lines, to, take, place, env),
-            Wish::Detach => {
+            Request::Watch { place } => self.watch(line, lines, to, place),
+            Request::Attach { take, place, env } => self.attach(line, lines, to, take, place, env),
+            Request::Detach => {
                 let (tell, hear) = sync_channel(1);
                 to.seat(SeatMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
                 let answer = match hear.recv_timeout(PATIENCE) {
@@ -201,7 +201,7 @@ impl Host {
                 };
                 codec::send(&line, &answer)
             }
-            Wish::Stop => {
+            Request::Stop => {
                 let about = self.about(to);
                 codec::send(&line, &FromHost::Done { text: about.work })?;
                 let mut state = self.state();

@@ -44,13 +44,13 @@ pub(super) const OF_TERMINAL: &[&str] = &[
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Visit {
     pub(super) version: u32,
-    pub(super) wish: Wish,
+    pub(super) wish: Request,
 }
 
 /// What they want.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Wish {
+pub(super) enum Request {
     /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when another client owns it.
     Attach { take: bool, place: String, env: BTreeMap<String, String> },
     /// To look on; the terminal's two descriptors come with it.

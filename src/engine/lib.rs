@@ -47,5 +47,7 @@ pub use core::engine::{Engine, StartError};
 pub use core::given::{
     Agreed, Changed, Exporter, Fresh, Keys, Outside, Seen, Settings, Sink, TrustOffer, Watcher,
 };
-pub use core::services::{Find, Folders, Growing, Human, Lacks, Listed, Open, Parts, Redact, Workflows};
+pub use core::services::{
+    EngineConfig, Find, Folders, Growing, Human, Lacks, Listed, Open, Redact, Workflows,
+};
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};

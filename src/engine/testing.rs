@@ -11,7 +11,7 @@ use tiller_provider::Providers;
 use tiller_store::{Options, Store, StoreError};
 use tiller_tool::Workspace;
 
-use crate::{Human, Open, Parts, Permit};
+use crate::{EngineConfig, Human, Open, Permit};
 
 /// Why the parts of an engine in a scratch folder could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -29,13 +29,13 @@ pub enum PartsError {
 ///
 /// # Errors
 /// When a folder or the database cannot be made.
-pub fn parts(work: &Path, home: &Path) -> Result<Parts, PartsError> {
+pub fn parts(work: &Path, home: &Path) -> Result<EngineConfig, PartsError> {
     let var = |name: &str| (name == "TILLER_HOME").then(|| home.display().to_string());
     let places = Places::from_env(&var).ok_or(PartsError::Places)?;
     let roots = Roots::new(work, Some(home.to_owned()), vec![home.to_owned()]);
     let child_env = tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]);
     let around = Arc::new(tiller_watch::Around::new(Arc::clone(&child_env)));
-    Ok(Parts {
+    Ok(EngineConfig {
         store: Store::open(&home.join("data/tiller.db"), Options::default())?,
         providers: Providers::default(),
         config: Config::default(),

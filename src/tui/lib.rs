@@ -50,5 +50,5 @@ pub mod view;
 pub mod widget;
 pub mod zone;
 
-pub use app::inbox::{Ring, Source};
+pub use app::inbox::{Source, Waker};
 pub use app::ui::{Exit, Ui, UiError, UiOptions, UiSender};

@@ -254,7 +254,7 @@ async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     assert_eq!(rig.snapshot().await.agents[0].window, Some(6144), "another session");
     rig.quit().await;
     // The person says what it is since the server was set up anew.
-    let stated = |p: &mut tiller_engine::Parts| {
+    let stated = |p: &mut tiller_engine::EngineConfig| {
         let provider = serde_json::json!({"kind": "openai-chat", "models": {"m": {"window": 32_768}}});
         p.config.providers.insert("fake".into(), serde_json::from_value(provider).unwrap());
     };

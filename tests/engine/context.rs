@@ -7,8 +7,8 @@ use tiller_protocol::{CommandBody, EventBody, TodoStatus};
 
 use super::rig::*;
 use super::tools::Naughty;
+use tiller_engine::EngineConfig;
 use tiller_engine::Open;
-use tiller_engine::Parts;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn todo_reminders_and_the_persons_edits_reach_the_model() {
@@ -102,7 +102,7 @@ async fn compaction_by_hand_keeps_the_old_path_and_tells_the_todo_list_once() {
     assert!(rig.snapshot().await.entries.len() > before);
 }
 
-fn fast(p: &mut Parts) {
+fn fast(p: &mut EngineConfig) {
     p.config.tiers.fast = Some("fake/fast".into());
 }
 

@@ -83,7 +83,7 @@ async fn the_costs_of_a_session_that_is_loaded_are_not_counted_again() {
     assert_eq!(rig.until_of("its second", answered(2)).await.map(|c| c.0), Some(2_500_000));
     rig.quit().await;
     let toy = toy(&place, &script);
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.open = tiller_engine::Open::Session(session);
     };

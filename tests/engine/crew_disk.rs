@@ -57,14 +57,19 @@ async fn no_row_is_shown_before_it_is_on_disk() {
 }
 
 /// Kills it, and opens the session again.
-async fn killed(place: &Place, rig: Rig, fake: &Arc<Fake>, change: fn(&mut tiller_engine::Parts)) -> Rig {
+async fn killed(
+    place: &Place,
+    rig: Rig,
+    fake: &Arc<Fake>,
+    change: fn(&mut tiller_engine::EngineConfig),
+) -> Rig {
     let (session, mut rig) = (rig.session(), rig);
     let children: Vec<SessionId> =
         rig.snapshot().await.agents.iter().filter_map(|a| a.child.clone()?.session).collect();
     rig.kill().await;
     place.free(session);
     children.into_iter().for_each(|c| place.free_if_there(c));
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         change(p);
         p.open = tiller_engine::Open::Session(session);
     };
@@ -89,7 +94,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
     let place = Place::new();
     place.file("a.txt", "A\n");
     let fake = reads_for_ever();
-    let limits = |p: &mut tiller_engine::Parts| {
+    let limits = |p: &mut tiller_engine::EngineConfig| {
         priced(p);
         p.config.agents.turns = 4;
     };
@@ -131,7 +136,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
 async fn its_time_is_counted_on_after_a_quit() {
     let place = Place::new();
     let fake = Fake::with(|_, _| vec![Step::Hang]);
-    let limits = |p: &mut tiller_engine::Parts| p.config.agents.seconds = 3;
+    let limits = |p: &mut tiller_engine::EngineConfig| p.config.agents.seconds = 3;
     let mut rig = place.start_with(&fake, limits).await;
     let session = rig.session();
     rig.send(spawn("hang"));
@@ -139,7 +144,7 @@ async fn its_time_is_counted_on_after_a_quit() {
     // It works for a while, which is what the test is about.
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     rig.quit().await;
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         limits(p);
         p.open = tiller_engine::Open::Session(session);
     };
@@ -162,7 +167,7 @@ async fn what_is_said_to_one_in_line_is_heard_after_a_kill() {
         "first" => vec![Step::Hang],
         _ => says(&format!("heard: {}", message_text(r, r.messages.len() - 1))),
     });
-    let one = |p: &mut tiller_engine::Parts| p.config.agents.running = 1;
+    let one = |p: &mut tiller_engine::EngineConfig| p.config.agents.running = 1;
     let mut rig = place.start_with(&fake, one).await;
     rig.send(spawn("first"));
     fake.requested(1).await;

@@ -101,7 +101,7 @@ async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     let place = Place::new();
     let fake = gives_away();
     let limit = |usd| {
-        move |p: &mut tiller_engine::Parts| {
+        move |p: &mut tiller_engine::EngineConfig| {
             priced(p);
             p.config.budget.day_hard = Some(usd);
         }
@@ -112,7 +112,7 @@ async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     // 36 cents, and as many again: 12 more of them would be too much for its last request.
     assert_eq!(rig.turn("two").await.0, TurnStatus::Done);
     rig.quit().await;
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         limit(1.00)(p);
         p.open = tiller_engine::Open::Session(session);
     };

@@ -43,7 +43,7 @@ pub(super) fn toy(place: &Place, script: &str) -> Programs {
 /// An engine that has this program, and a model that is not asked.
 pub(super) async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
     let toy = toy(place, script);
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(profile);
     };
@@ -52,7 +52,7 @@ pub(super) async fn with_toy(place: &Place, script: &str, profile: Profile) -> R
 
 /// A session in `full` whose rules deny `pattern`.
 pub(super) async fn full_with_denied(place: &Place, toy: Programs, pattern: &'static str) -> Rig {
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(Profile::Full);
         let rule = Rule::parse(Effect::Deny, Source::User, pattern).unwrap();
@@ -212,7 +212,7 @@ async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
 async fn the_model_of_a_program_is_one_of_its_own() {
     let place = Place::new();
     let toy = toy(&place, "echo said");
-    let change = |p: &mut tiller_engine::Parts| p.programs = Some(toy.clone());
+    let change = |p: &mut tiller_engine::EngineConfig| p.programs = Some(toy.clone());
     let mut rig = place.start_with(&Fake::new([]), change).await;
     rig.send(spawn("toy:headless", "build it"));
     state(&mut rig, "main/a1", AgentState::Done).await;
@@ -278,7 +278,7 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     assert_eq!(done.child.unwrap().result, "answer 1");
     rig.quit().await;
     let toy = toy(&place, &script);
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.open = tiller_engine::Open::Session(session);
     };

@@ -46,7 +46,7 @@ async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() 
     let wait = "while [ ! -e go ]; do sleep 0.01; done";
     let calls = [&update("tool_call"), &update("tool_call_update"), wait, TOUCH_ASKS].join("\n      ");
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls));
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(Profile::Full);
         super::files_unkept::cannot_keep(&place, p, true);
@@ -190,7 +190,7 @@ fn distrusted(place: &Place) -> (tiller_engine::crew::Programs, Arc<AtomicBool>)
 async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() {
     let place = Place::new();
     let (toy, _) = distrusted(&place);
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(Profile::Full);
         p.human = tiller_engine::Human::Absent;
@@ -210,7 +210,7 @@ async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() 
 async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
     let place = Place::new();
     let (toy, trusted) = distrusted(&place);
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(Profile::Full);
     };
@@ -282,7 +282,7 @@ async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
     };
     let calls: Vec<String> = (0..9).map(open).chain([TOUCH_ASKS.to_owned()]).collect();
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls.join("\n      ")));
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.programs = Some(toy);
         p.profile = Some(Profile::Ask);
         super::files::keeps(&place, p);

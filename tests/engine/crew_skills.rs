@@ -47,7 +47,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
         "go" => says(&result(r).unwrap()),
         _ => says("done"),
     });
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.roles = roles;
         p.programs = Some(program);
     };

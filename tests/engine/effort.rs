@@ -103,7 +103,7 @@ async fn an_agent_that_is_read_again_keeps_the_effort_of_its_kind() {
     super::crew::state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(fake.request(1).effort, Effort::Max);
     rig.quit().await;
-    let open = |p: &mut tiller_engine::Parts| {
+    let open = |p: &mut tiller_engine::EngineConfig| {
         p.roles = roles();
         p.open = tiller_engine::Open::Session(session);
     };

@@ -10,7 +10,7 @@ use super::rig::*;
 use tiller_engine::Open;
 use tiller_engine::files::{Keeper, Snapshots};
 
-pub(crate) fn keeps(place: &Place, parts: &mut tiller_engine::Parts) {
+pub(crate) fn keeps(place: &Place, parts: &mut tiller_engine::EngineConfig) {
     let at = Snapshots {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),

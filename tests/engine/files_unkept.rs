@@ -6,8 +6,8 @@ use tiller_protocol::{AskBody, AskReply, Decision};
 
 use super::files::keeps;
 use super::rig::*;
+use tiller_engine::EngineConfig;
 use tiller_engine::Human;
-use tiller_engine::Parts;
 use tiller_engine::files::{Keeper, Snapshots};
 
 fn model() -> std::sync::Arc<Fake> {
@@ -19,7 +19,7 @@ fn model() -> std::sync::Arc<Fake> {
 }
 
 /// Where the store should be stands something else, so that it cannot be made.
-pub(super) fn cannot_keep(place: &Place, parts: &mut Parts, ask: bool) {
+pub(super) fn cannot_keep(place: &Place, parts: &mut EngineConfig, ask: bool) {
     let file = parts.places.data.join("snapshots");
     std::fs::create_dir_all(&parts.places.data).unwrap();
     std::fs::write(&file, "in the way").unwrap();
@@ -78,7 +78,7 @@ async fn a_setting_lets_it_run_and_a_notice_says_what_that_means() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_nobody_can_answer_it_does_not_run() {
     let place = Place::new();
-    let start = |p: &mut Parts| {
+    let start = |p: &mut EngineConfig| {
         cannot_keep(&place, p, true);
         p.human = Human::Absent;
     };
@@ -139,7 +139,7 @@ async fn the_old_content_of_a_file_outside_of_the_workspace_is_kept() {
         1 => calls(&[("c1", "write_file", json!({"path": path, "content": "the model's"}))]),
         _ => says("Done."),
     });
-    let full = |p: &mut Parts| {
+    let full = |p: &mut EngineConfig| {
         keeps(&place, p);
         p.profile = Some(tiller_protocol::Profile::Full);
     };
@@ -178,7 +178,7 @@ async fn the_old_content_of_a_file_that_no_state_covers_is_kept() {
         3 => calls(&[("c3", "write_file", json!({"path": "plain.txt", "content": "newer\n"}))]),
         _ => says("Done."),
     });
-    let full = |p: &mut Parts| {
+    let full = |p: &mut EngineConfig| {
         keeps(&place, p);
         p.profile = Some(tiller_protocol::Profile::Full);
     };

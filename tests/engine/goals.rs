@@ -6,9 +6,9 @@ use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{CommandBody, EventBody, Goal, GoalCheck, GoalState, GoalView, Profile};
 
 use super::rig::*;
-use tiller_engine::{Open, Parts};
+use tiller_engine::{EngineConfig, Open};
 
-fn full(p: &mut Parts) {
+fn full(p: &mut EngineConfig) {
     p.profile = Some(Profile::Full);
 }
 

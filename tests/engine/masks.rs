@@ -11,14 +11,14 @@ use tiller_provider::{ChatMessage, Request};
 
 use super::crew::{delegate, first, result};
 use super::rig::*;
-use tiller_engine::Parts;
+use tiller_engine::EngineConfig;
 
 /// The figure of row W14.
 const SEEDED: usize = 200;
 /// Files of the main agent; as many again are its child's.
 const FILES: usize = 20;
 
-fn masking(p: &mut Parts) {
+fn masking(p: &mut EngineConfig) {
     let redactor = Arc::new(Redactor::default());
     let r = Arc::clone(&redactor);
     p.redact = Arc::new(move |t: &str| r.redact(t).into_owned());

@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 
 use super::rig::*;
 use crate::fake::lock;
-use tiller_engine::Parts;
+use tiller_engine::EngineConfig;
 
 /// 20 tokens of each reply at 6 dollars for a thousand: 12 cents. What is sent is free.
-pub(super) fn priced(p: &mut Parts) {
+pub(super) fn priced(p: &mut EngineConfig) {
     priced_at(p, 0.0, 6000.0);
 }
 
 /// Dollars for a million tokens.
-pub(super) fn priced_at(p: &mut Parts, input: f64, output: f64) {
+pub(super) fn priced_at(p: &mut EngineConfig, input: f64, output: f64) {
     let info =
         tiller_config::schema::ModelInfo { input: Some(input), output: Some(output), ..Default::default() };
     let mut provider: tiller_config::schema::Provider =
@@ -63,7 +63,7 @@ async fn a_hard_budget_stops_and_asks() {
 /// A limit that cannot be kept is no limit: where nobody can be asked, nothing is sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_without_a_price_does_not_run_past_a_budget_unseen() {
-    type Limit = fn(&mut Parts);
+    type Limit = fn(&mut EngineConfig);
     let limits: [(&str, Limit); 4] = [
         ("this session ($1.00)", |p| p.max_cost = Some(Cost::from_usd(1.0))),
         ("this session ($2.00)", |p| p.config.budget.session_hard = Some(2.0)),

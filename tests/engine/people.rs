@@ -9,9 +9,9 @@ use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, Notic
 
 use super::rig::*;
 use crate::fake::lock;
-use tiller_engine::{Open, Parts};
+use tiller_engine::{EngineConfig, Open};
 
-pub(super) fn ask_profile(p: &mut Parts) {
+pub(super) fn ask_profile(p: &mut EngineConfig) {
     p.profile = Some(Profile::Ask);
 }
 

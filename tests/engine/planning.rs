@@ -6,9 +6,9 @@ use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{AskBody, AskReply, CommandBody, EventBody, Profile};
 
 use super::rig::*;
-use tiller_engine::{Open, Parts};
+use tiller_engine::{EngineConfig, Open};
 
-fn edit_profile(p: &mut Parts) {
+fn edit_profile(p: &mut EngineConfig) {
     p.profile = Some(Profile::AutoEdit);
 }
 

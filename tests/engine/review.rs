@@ -50,7 +50,7 @@ async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
         1 => calls(&[("c1", "edit_file", edit.clone())]),
         _ => says("Edited."),
     });
-    let masks = |p: &mut tiller_engine::Parts| {
+    let masks = |p: &mut tiller_engine::EngineConfig| {
         p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
     };
     let mut rig = place.start_with(&fake, masks).await;
@@ -86,7 +86,7 @@ async fn rejecting_what_the_record_masks_writes_no_mask() {
         1 => calls(&[("c2", "edit_file", edit.clone()), ("c3", "patch", json!({ "patch": patch }))]),
         _ => says("Edited."),
     });
-    let masks = |p: &mut tiller_engine::Parts| {
+    let masks = |p: &mut tiller_engine::EngineConfig| {
         p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
     };
     let mut rig = place.start_with(&fake, masks).await;

@@ -14,7 +14,7 @@ use tiller_protocol::{
 use tiller_provider::{Provider, Request};
 use tiller_store::{Options, Store};
 
-use tiller_engine::{Engine, EngineHandle, EventStream, Parts};
+use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream};
 
 pub(crate) use super::fake::*;
 
@@ -66,7 +66,7 @@ impl Place {
         }
     }
 
-    pub(crate) fn parts(&self, fake: &Arc<Fake>) -> Parts {
+    pub(crate) fn parts(&self, fake: &Arc<Fake>) -> EngineConfig {
         let mut parts = tiller_engine::testing::parts(&self.work, &self.home()).unwrap();
         parts.providers.insert(Arc::clone(fake) as Arc<dyn Provider>);
         parts
@@ -76,7 +76,7 @@ impl Place {
         self.start_with(fake, |_| {}).await
     }
 
-    pub(crate) async fn start_with(&self, fake: &Arc<Fake>, change: impl FnOnce(&mut Parts)) -> Rig {
+    pub(crate) async fn start_with(&self, fake: &Arc<Fake>, change: impl FnOnce(&mut EngineConfig)) -> Rig {
         let mut parts = self.parts(fake);
         change(&mut parts);
         let (engine, events) = Engine::start(parts).await.unwrap();

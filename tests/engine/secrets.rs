@@ -15,14 +15,14 @@ use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Providers, Re
 use tokio::sync::Notify;
 
 use super::rig::*;
-use tiller_engine::{Keys, Open, Parts};
+use tiller_engine::{EngineConfig, Keys, Open};
 
 /// By shape.
 const SHAPED: &str = "ghp_abcdEFGH1234ijklMNOP5678qrstUVWX90";
 /// By value.
 const KNOWN: &str = "correct-horse-battery-staple-77";
 
-fn redacting(p: &mut Parts) {
+fn redacting(p: &mut EngineConfig) {
     let r = Redactor::new([KNOWN.to_owned()]);
     p.redact = Arc::new(move |t: &str| r.redact(t).into_owned());
 }

@@ -10,12 +10,12 @@ use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
 use super::rig::*;
 use crate::fake::lock;
-use tiller_engine::{Agreed, Human, Parts, TrustOffer};
+use tiller_engine::{Agreed, EngineConfig, Human, TrustOffer};
 
 type Said = Arc<Mutex<Vec<bool>>>;
 
 /// A project that allows one command.
-fn offer(p: &mut Parts, said: &Said, fails: bool) {
+fn offer(p: &mut EngineConfig, said: &Said, fails: bool) {
     let said = Arc::clone(said);
     p.profile = Some(Profile::Ask);
     p.trust = Some(TrustOffer {

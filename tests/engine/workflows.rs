@@ -400,7 +400,7 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
         {"id": "other", "goal": "other"},
         {"id": "end", "goal": "end", "needs": ["slow", "other"]},
     ]);
-    let change = |p: &mut tiller_engine::Parts| {
+    let change = |p: &mut tiller_engine::EngineConfig| {
         p.workflows = Some(named("rest", steps));
         // The second one waits for the place of the first, which a rest makes free.
         p.config.agents.running = 1;

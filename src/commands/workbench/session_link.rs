@@ -174,8 +174,8 @@ impl Link {
         // The screen fetches the events itself.
         let broke = Arc::new(AtomicBool::new(false));
         let (mut stopped, tells) = (false, Arc::clone(&broke));
-        let bell = sender.bell();
-        events.on_event(Box::new(move || bell.ring()));
+        let waker = sender.waker();
+        events.on_event(Box::new(move || waker.wake()));
         sender.source(Box::new(move || {
             let ended = events.ended();
             match events.try_next() {

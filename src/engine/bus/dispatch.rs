@@ -19,7 +19,7 @@ impl Core {
             return;
         }
         let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
-        if let Some(agent) = command.agent.clone().filter(|a| *a != self.me.id && !everybodys) {
+        if let Some(agent) = command.agent.clone().filter(|a| *a != self.identity.id && !everybodys) {
             return self.route_to(client, &agent, command);
         }
         match command.body {
@@ -105,7 +105,7 @@ impl Core {
     }
 
     fn todo_command(&mut self, client: ClientId, cause: CommandId, command: &TodoCommand) {
-        if self.s.read_only {
+        if self.session.read_only {
             let notice = Notice::new(NoticeKind::User, "this session is open read-only");
             return self.refuse(client, cause, notice);
         }
@@ -123,7 +123,7 @@ impl Core {
     }
 
     fn compact_by_hand(&mut self, client: ClientId, cause: CommandId, focus: Option<String>) {
-        let why = if self.s.read_only {
+        let why = if self.session.read_only {
             "this session is open read-only"
         } else if self.occupied() {
             "a turn is running: compact when it has ended"

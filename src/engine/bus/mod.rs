@@ -196,14 +196,14 @@ impl Bus {
 }
 
 /// Called when there is something new, on the engine's thread; must not wait.
-pub type Bell = Box<dyn Fn() + Send + Sync>;
+pub type Waker = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct Mailbox {
     waiting: Mutex<Waiting>,
     async_reader: Notify,
     blocking_reader: Condvar,
-    bell: OnceLock<Bell>,
+    waker: OnceLock<Waker>,
 }
 
 #[derive(Default)]
@@ -255,8 +255,8 @@ impl Mailbox {
         if asleep {
             self.blocking_reader.notify_all();
         }
-        if let Some(bell) = self.bell.get() {
-            bell();
+        if let Some(waker) = self.waker.get() {
+            waker();
         }
     }
 }
@@ -372,9 +372,9 @@ impl EventStream {
         lock(&self.mailbox.waiting).closed
     }
 
-    /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Rings at once; it is set once only.
-    pub fn on_event(&self, bell: Bell) {
-        let _ = self.mailbox.bell.set(bell);
+    /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Calls it at once; it can be set once only.
+    pub fn on_event(&self, waker: Waker) {
+        let _ = self.mailbox.waker.set(waker);
         self.mailbox.wake(lock(&self.mailbox.waiting));
     }
 

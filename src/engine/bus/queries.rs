@@ -13,7 +13,7 @@ use tiller_store::{Filter, Store, StoreError};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::job::text_of;
 
 /// Rows of a list, at most.
@@ -28,8 +28,8 @@ const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 impl Core {
     pub(crate) fn query(&mut self, client: ClientId, cause: CommandId, query: Query) {
         let place = self.place_of(Some(cause));
-        let (store, session) = (self.w.store.clone(), self.s.id);
-        let project = tiller_protocol::names::written(&self.w.workspace.root);
+        let (store, session) = (self.services.store.clone(), self.session.id);
+        let project = tiller_protocol::names::written(&self.services.workspace.root);
         match query {
             Query::Snapshot => {
                 let snapshot = self.snapshot();
@@ -37,7 +37,7 @@ impl Core {
             }
             Query::Processes => self.processes(client, cause),
             Query::Workflows => {
-                let source = self.w.workflows.clone();
+                let source = self.services.workflows.clone();
                 self.read(client, cause, move || {
                     let files = source.map_or_else(Vec::new, |s| (s.list)());
                     Ok(ReplyEvent::WorkflowsReply { files })
@@ -82,7 +82,7 @@ impl Core {
                 Ok(ReplyEvent::CostsReply { rows, total })
             }),
             Query::Ops { limit } => {
-                let head = self.s.head_name.clone();
+                let head = self.session.head_name.clone();
                 self.read(client, cause, move || {
                     let mut ops = store.ops(session, ROWS)?;
                     let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
@@ -106,7 +106,7 @@ impl Core {
             Query::RestorePreview { entry } => self.restore_preview(client, cause, entry),
             Query::Tree { query } => self.tree_query(client, cause, query),
             Query::ToolOutput { call_id } => {
-                let (spill, redact) = (self.spill(), Arc::clone(&self.w.redact));
+                let (spill, redact) = (self.spill(), Arc::clone(&self.services.redact));
                 self.read(client, cause, move || output(&store, session, call_id, &spill, &redact));
             }
         }
@@ -146,8 +146,8 @@ impl Core {
 
     /// The models that are known, and those that their servers offer.
     pub(crate) fn models(&mut self, client: ClientId, cause: CommandId) {
-        let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place_of(Some(cause)));
-        let current = self.s.model.clone();
+        let (w, bus, place) = (Arc::clone(&self.services), Arc::clone(&self.bus), self.place_of(Some(cause)));
+        let current = self.session.model.clone();
         self.spawn(async move {
             let models = choices(&w, &current).await;
             bus.reply(client, &place, ReplyEvent::ModelsReply { models });
@@ -155,7 +155,7 @@ impl Core {
     }
 }
 
-async fn choices(w: &World, current: &ModelRef) -> Vec<ModelChoice> {
+async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice> {
     let mut listed = Vec::new();
     let mut ready = Vec::new();
     {

@@ -255,7 +255,8 @@ impl Core {
     /// Answers `Query::Compare`.
     pub(crate) fn compare(&mut self, client: ClientId, cause: CommandId, pair: Pair) {
         let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
-        let (store, session, keeper) = (self.w.store.clone(), self.s.id, self.w.files.clone());
+        let (store, session, keeper) =
+            (self.services.store.clone(), self.session.id, self.services.files.clone());
         let written = self.written();
         self.spawn(async move {
             written.await;

@@ -32,10 +32,10 @@ pub(crate) const LINE: &str = "compare";
 
 impl Core {
     pub(crate) fn run_both(&mut self, client: ClientId, cause: CommandId, pair: Pair, line: String) {
-        let off_limits = self.w.tool("terminal").is_none();
+        let off_limits = self.services.tool("terminal").is_none();
         let why = if off_limits {
             Some("commands are turned off")
-        } else if self.s.read_only {
+        } else if self.session.read_only {
             Some("this session is open read-only")
         } else if line.trim().is_empty() {
             Some("the command is empty")
@@ -47,12 +47,12 @@ impl Core {
         if let Some(why) = why {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
-        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
         let (cx, live) = self.tool_cx(LINE, None);
         let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
         self.prompts.lines.insert(LINE.into(), running);
-        let (store, session, w) = (self.w.store.clone(), self.s.id, Arc::clone(&self.w));
-        let folder = self.w.places.cache.join("compare");
+        let (store, session, w) = (self.services.store.clone(), self.session.id, Arc::clone(&self.services));
+        let folder = self.services.places.cache.join("compare");
         let name = format!("{}-{}", std::process::id(), cause.0);
         let (bus, place, tx) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.tx.clone());
         let written = self.written();
@@ -115,7 +115,7 @@ impl Core {
     pub(crate) fn ran_both(&mut self, audit: AuditRow) {
         self.prompts.lines.remove(LINE);
         let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
-        self.saves.push(self.w.store.record_audit(audit), after);
+        self.saves.push(self.services.store.record_audit(audit), after);
     }
 }
 

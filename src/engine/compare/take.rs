@@ -185,10 +185,10 @@ impl Core {
         if let Some(why) = why {
             return self.refuse(client, cause, why);
         }
-        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (store, session, watched) = (self.w.store.clone(), self.s.id, self.watched());
-        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
-        let here = self.s.head;
+        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
+        let (store, session, watched) = (self.services.store.clone(), self.session.id, self.watched());
+        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
+        let here = self.session.head;
         let work = async move {
             let (states, from) = off_thread(move || {
                 let ends = look::ends(&store, session, &pair)?;

@@ -47,15 +47,15 @@ impl Core {
             true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
             false => self.keep(),
         };
-        let plan = compact::plan(&self.s.path, keep);
-        let nothing = compact::nothing_to_do(&self.s.path);
+        let plan = compact::plan(&self.session.path, keep);
+        let nothing = compact::nothing_to_do(&self.session.path);
         let model = self.summariser();
         let demo = self.is_demo(&model);
         // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
         let provider = self
             .may_ask(&model)
             .and_then(|()| self.provider(&model).map_err(|e| crate::bus::notices::provider(&e)));
-        let (facts, settings) = (self.facts(), self.w.config().context.clone());
+        let (facts, settings) = (self.facts(), self.services.config().context.clone());
         let tx = self.tx.clone();
         let side = provider.map(|p| self.side_call(p, &model));
         let fast = self.fast();
@@ -87,7 +87,7 @@ impl Core {
     /// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
     /// conversation that is shorter than that, a fifth.
     pub(crate) fn keep(&self) -> Keep {
-        let settings = &self.w.config().context;
+        let settings = &self.services.config().context;
         let limit = settings.compact_tokens.or(self.window()).unwrap_or(WINDOW);
         let messages = settings.compact_messages.map(|most| most / 2);
         Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
@@ -95,14 +95,14 @@ impl Core {
 
     /// The fast tier's model; the session's where there is none, or none that may be paid.
     pub(crate) fn summariser(&self) -> ModelRef {
-        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
         fast.filter(|f| self.provider(f).is_ok() && self.may_ask(f).is_ok())
-            .unwrap_or_else(|| self.s.model.clone())
+            .unwrap_or_else(|| self.session.model.clone())
     }
 
     /// The tier that a call on the side counts for.
     pub(crate) fn tier_of(&self, model: &ModelRef) -> &'static str {
-        if *model == self.s.model { self.tier() } else { "fast" }
+        if *model == self.session.model { self.tier() } else { "fast" }
     }
 
     pub(crate) fn compacted(&mut self, done: Compacted) {
@@ -156,39 +156,39 @@ impl Core {
         let place = self.place();
         let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
         let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
-        let before = self.s.head;
+        let before = self.session.head;
         let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
-        let node = self.s.grow(&self.w, body);
+        let node = self.session.grow(&self.services, body);
         let entry = node.id;
         let mut events = vec![(place.clone(), Self::entry_event(&node))];
         let mut entries = vec![node];
         let body = self.prefix_body(prefix.0.clone(), prefix.1.clone());
-        entries.push(self.s.grow(&self.w, body));
+        entries.push(self.session.grow(&self.services, body));
         let items = lock(&self.context.todo).items.clone();
         if !items.is_empty() {
             let text = todo::render(&items);
             let content = vec![Part::Text { text: text.clone() }];
             let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
-            entries.push(self.s.grow(&self.w, body));
+            entries.push(self.session.grow(&self.services, body));
         }
         events.extend(entries[1..].iter().map(|e| (place.clone(), Self::added(e))));
         events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
         // What the model read before is gone from its sight, but files that it read still count as read.
-        self.s.trim();
-        let change = OpChange::Compaction { name: self.s.head_name.clone(), before, after: entry };
+        self.session.trim();
+        let change = OpChange::Compaction { name: self.session.head_name.clone(), before, after: entry };
         let mut append = self.append().entries(entries);
-        append.op = Some(self.op(self.s.id, self.place().cause, "compact", change));
+        append.op = Some(self.op(self.session.id, self.place().cause, "compact", change));
         self.save(append, events, Then::Nothing);
     }
 
     /// What the next request will use for its input, estimated.
     pub(crate) fn next_request(&self) -> tiller_protocol::Usage {
-        tokens::next_request(&request::live(&self.s.path))
+        tokens::next_request(&request::live(&self.session.path))
     }
 
     /// Tokens of the next request, and whether they were counted by the provider.
     pub(crate) fn context_tokens(&self) -> (u64, bool) {
-        tokens::of_path(&request::live(&self.s.path))
+        tokens::of_path(&request::live(&self.session.path))
     }
 }
 

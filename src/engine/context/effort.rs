@@ -11,7 +11,7 @@ use crate::core::Core;
 impl Core {
     /// The effort of the next request: of the message that is answered, else of the session.
     pub(crate) fn effort(&self) -> Effort {
-        for entry in self.s.path.iter().rev() {
+        for entry in self.session.path.iter().rev() {
             if let EntryBody::User { message, origin, .. } = &entry.body {
                 if let Some(effort) = message.effort {
                     return effort;
@@ -21,27 +21,27 @@ impl Core {
                 }
             }
         }
-        self.s.effort
+        self.session.effort
     }
 
     pub(crate) fn effort_view(&self) -> EffortView {
-        let info = self.model_info(&self.s.model);
-        let chosen = self.s.effort;
+        let info = self.model_info(&self.session.model);
+        let chosen = self.session.effort;
         EffortView { chosen, used: effort::used(chosen, &info), offered: effort::offered(&info) }
     }
 
     pub(crate) fn set_effort(&mut self, client: ClientId, cause: CommandId, chosen: Effort) {
-        if let Some(why) = self.cannot_change(self.s.id) {
+        if let Some(why) = self.cannot_change(self.session.id) {
             return self.refuse(client, cause, why);
         }
         if self.outside().is_some() {
             let why = "this program chooses its effort itself";
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
-        self.s.effort = chosen;
+        self.session.effort = chosen;
         let view = self.effort_view();
         if chosen != Effort::Default && view.used != chosen {
-            let model = self.s.model.model();
+            let model = self.session.model.model();
             let word = chosen.word();
             self.notice(Notice::new(
                 NoticeKind::Info,
@@ -59,7 +59,9 @@ impl Core {
 
     /// Keeps it for the next time that the session is opened.
     pub(crate) fn keep_effort(&self) -> tiller_store::Ticket<()> {
-        let word = Some(self.s.effort).filter(|e| *e != self.w.config().effort).map(|e| e.word().to_owned());
-        self.w.store.set_meta(&crate::session::kept::effort_key(self.s.id), word)
+        let word = Some(self.session.effort)
+            .filter(|e| *e != self.services.config().effort)
+            .map(|e| e.word().to_owned());
+        self.services.store.set_meta(&crate::session::kept::effort_key(self.session.id), word)
     }
 }

@@ -13,7 +13,7 @@ use crate::context::layers::{Cut, Layers};
 use crate::context::msg::Prefix;
 use crate::context::side_call::SideCall;
 use crate::core::Core;
-use crate::core::services::World;
+use crate::core::services::Services;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/shorten.md");
 /// How long a first message waits for it at most.
@@ -24,7 +24,7 @@ const SEEN: usize = 200_000;
 /// Who shortens.
 #[derive(Clone)]
 pub(crate) struct Fast {
-    w: Arc<World>,
+    services: Arc<Services>,
     bus: Arc<Bus>,
     place: Place,
     side: SideCall,
@@ -33,11 +33,11 @@ pub(crate) struct Fast {
 impl Core {
     /// The fast tier, where the person has named one.
     pub(crate) fn fast(&self) -> Option<Fast> {
-        let model = ModelRef(self.w.config().tiers.fast.clone()?);
+        let model = ModelRef(self.services.config().tiers.fast.clone()?);
         let provider =
             self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_ask(&model).is_ok())?;
-        let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place());
-        Some(Fast { w, bus, place, side: self.side_call(provider, &model) })
+        let (w, bus, place) = (Arc::clone(&self.services), Arc::clone(&self.bus), self.place());
+        Some(Fast { services: w, bus, place, side: self.side_call(provider, &model) })
     }
 }
 
@@ -62,13 +62,13 @@ pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
 impl Fast {
     /// A file in short: as it was made before, or made now. `None`: the cut stands.
     async fn shorten(&self, cut: &Cut) -> Option<String> {
-        let whole = (self.w.redact)(&cut.whole);
+        let whole = (self.services.redact)(&cut.whole);
         let mut hash = blake3::Hasher::new();
         for part in [self.side.model().0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
         let (hash, key) = (hash.finalize().to_hex().to_string(), format!("shortened {}", cut.source));
-        let (store, at) = (self.w.store.clone(), key.clone());
+        let (store, at) = (self.services.store.clone(), key.clone());
         let kept = tokio::task::spawn_blocking(move || store.meta(&at)).await.ok()?.ok().flatten();
         if let Some(text) = kept.and_then(|k| Some(k.strip_prefix(&hash)?.strip_prefix('\n')?.to_owned())) {
             return Some(text);
@@ -92,7 +92,7 @@ impl Fast {
             }
         };
         // Nobody waits for it; if it is not kept, it is made again.
-        drop(self.w.store.set_meta(&key, Some(format!("{hash}\n{text}"))));
+        drop(self.services.store.set_meta(&key, Some(format!("{hash}\n{text}"))));
         Some(text)
     }
 }

@@ -60,12 +60,12 @@ impl Core {
             model: model.clone(),
             info: self.model_info(model),
             tier: self.tier_of(model),
-            session: self.s.id,
+            session: self.session.id,
             tx: self.tx.clone(),
             skip: Arc::clone(&self.context.side_skip),
             longest_wait: self.longest_wait(),
-            scale: self.w.retry,
-            counts: tokens::Calibration::of(&request::live(&self.s.path)),
+            scale: self.services.retry,
+            counts: tokens::Calibration::of(&request::live(&self.session.path)),
             left: self.left_beside(self.tier_of(model)),
         }
     }
@@ -75,12 +75,12 @@ impl Core {
             SideMsg::Spent(spent) => {
                 let Spent { session, model, tier, usage } = *spent;
                 // Also when another session was opened meanwhile: the request is charged all the same.
-                let call = if session == self.s.id {
+                let call = if session == self.session.id {
                     self.book(&model, tier, usage)
                 } else {
                     self.book_elsewhere(&model, tier, usage)
                 };
-                let ticket = self.w.store.record_call(session, call);
+                let ticket = self.services.store.record_call(session, call);
                 self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
             }
             SideMsg::TooLong { model, said, request } => self.learn_window(&model, &said, request),

@@ -18,20 +18,20 @@ impl Core {
             return;
         };
         let stated = self.stated_info(model).window;
-        self.w.windows.learn(model, Learned { tokens, stated, time: self.w.clock.now() });
+        self.services.windows.learn(model, Learned { tokens, stated, time: self.services.clock.now() });
         self.keep_windows();
     }
 
     /// The server took a request to `model` that it counted as so many tokens.
     pub(crate) fn window_took(&mut self, model: &ModelRef, tokens: u64) {
-        if self.w.windows.took(model, tokens) {
+        if self.services.windows.took(model, tokens) {
             self.keep_windows();
         }
     }
 
     fn keep_windows(&self) {
         // Where it cannot be kept, it is learned again.
-        drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
+        drop(self.services.store.set_meta(KEY, self.services.windows.as_json()));
     }
 }
 

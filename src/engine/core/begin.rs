@@ -29,7 +29,7 @@ impl Core {
     ) {
         self.turn.begun += 1;
         let no = self.turn.begun;
-        let config = self.w.config();
+        let config = self.services.config();
         let l = &config.limits;
         let limits = TurnLimits {
             requests: self.turn.max_requests.unwrap_or(l.turns),
@@ -40,15 +40,16 @@ impl Core {
             calls_per_reply: l.calls_per_reply,
             ..TurnLimits::default()
         };
-        let tools = ToolTable(self.w.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
+        let tools = ToolTable(self.services.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
         let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
-        let turn = Turn::new(limits, tools, self.s.model.provider(), self.s.call_ids()).with_calls(calls);
+        let turn = Turn::new(limits, tools, self.session.model.provider(), self.session.call_ids())
+            .with_calls(calls);
         self.turn.live = Some(Live {
             no,
             turn,
             place,
             prompt,
-            root: self.s.last_prompt(),
+            root: self.session.last_prompt(),
             stream: None,
             timer: None,
             compaction: None,
@@ -59,22 +60,22 @@ impl Core {
             cost: None,
             unpriced: false,
             words: [
-                clean::Stream::new(&self.w.redact, &self.w.growing),
-                clean::Stream::new(&self.w.redact, &self.w.growing),
+                clean::Stream::new(&self.services.redact, &self.services.growing),
+                clean::Stream::new(&self.services.redact, &self.services.growing),
             ],
-            since: self.w.clock.now(),
+            since: self.services.clock.now(),
             held: None,
             ending: None,
             over: false,
             text: String::new(),
             why: None,
         });
-        self.s.interrupted = None;
+        self.session.interrupted = None;
         let spoken = Self::spoken(&entries);
         let mut append = self.append().entries(entries);
-        append.running = Some(Some(self.running(format!("a reply of {}", self.s.model))));
+        append.running = Some(Some(self.running(format!("a reply of {}", self.session.model))));
         // What an agent says to another is not what the person typed.
-        append.prompt = history.filter(|_| self.me.child.is_none());
+        append.prompt = history.filter(|_| self.identity.child.is_none());
         // What waited stands before the words now.
         append.pending = Some(self.prompts.pending.clone());
         if queue {
@@ -83,7 +84,7 @@ impl Core {
         self.save(append, events, Then::StartTurn(no));
         // Beside the disk's work.
         let ours = self.outside().is_none();
-        if let Some(provider) = self.provider(&self.s.model).ok().filter(|_| ours) {
+        if let Some(provider) = self.provider(&self.session.model).ok().filter(|_| ours) {
             self.spawn(async move { provider.prepare().await });
         }
         self.keep_points(spoken);
@@ -103,26 +104,26 @@ impl Core {
     /// What the layers of a fresh prefix are made of, now.
     pub(crate) fn facts(&self) -> Facts {
         Facts {
-            folder: self.w.workspace.root.clone(),
-            config: self.w.places.config.clone(),
-            now: self.w.clock.now(),
-            alone: self.w.human == Human::Absent,
-            profile: self.s.profile,
+            folder: self.services.workspace.root.clone(),
+            config: self.services.places.config.clone(),
+            now: self.services.clock.now(),
+            alone: self.services.human == Human::Absent,
+            profile: self.session.profile,
             git: self.watching.git.clone(),
             budget_left: self.money.limits.left(self.spent_so_far()),
             role: self.role(),
-            unreadable: Some(self.w.workspace.forbidden()),
+            unreadable: Some(self.services.workspace.forbidden()),
             ..Facts::default()
         }
     }
 
     /// What the prompt says of who it is.
     fn role(&self) -> Option<Role> {
-        let identity = self.me.child.as_ref().map(|c| {
-            let name = self.me.role.as_ref().map(|r| r.name.as_str());
-            crate::crew::identity(&self.me.id, &c.label, name, self.tier())
+        let identity = self.identity.child.as_ref().map(|c| {
+            let name = self.identity.role.as_ref().map(|r| r.name.as_str());
+            crate::crew::identity(&self.identity.id, &c.label, name, self.tier())
         });
-        let definition = self.me.role.clone();
+        let definition = self.identity.role.clone();
         (identity.is_some() || definition.is_some()).then(|| Role {
             skills: self.skills(),
             definition,
@@ -132,9 +133,9 @@ impl Core {
 
     /// What its kind and its task name, each once. A skill that went since then is not there.
     pub(crate) fn skills(&self) -> Vec<Arc<Skill>> {
-        let roles = self.w.roles();
-        let kind = self.me.role.iter().flat_map(|r| &r.skills);
-        let task = self.me.child.iter().flat_map(|c| &c.skills);
+        let roles = self.services.roles();
+        let kind = self.identity.role.iter().flat_map(|r| &r.skills);
+        let task = self.identity.child.iter().flat_map(|c| &c.skills);
         let mut all: Vec<Arc<Skill>> = Vec::new();
         for name in kind.chain(task) {
             if let Some(skill) = roles.skills().get(name)

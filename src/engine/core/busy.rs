@@ -92,10 +92,10 @@ impl Core {
         busy.no = STOPPED;
         let Doing::Message { client: Some(_), message } = &busy.doing else { return };
         let message = message.clone();
-        if self.w.human == Human::Absent {
+        if self.services.human == Human::Absent {
             return;
         }
-        let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
+        let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
         let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
         self.prompts.queue.insert(0, queued);
         self.queue_changed(None);

@@ -29,54 +29,59 @@ const PROGRESS: usize = 64;
 impl Core {
     pub(crate) fn tool_cx(&self, call_id: &str, call: Option<String>) -> (ToolCx, mpsc::Receiver<String>) {
         let (progress, live) = mpsc::channel(PROGRESS);
-        let call_entry =
-            self.s.tail.iter().rev().find(|e| matches!(e.body, EntryBody::Assistant { .. })).map(|e| e.id);
+        let call_entry = self
+            .session
+            .tail
+            .iter()
+            .rev()
+            .find(|e| matches!(e.body, EntryBody::Assistant { .. }))
+            .map(|e| e.id);
         let ports = CallPorts {
             call,
             tx: self.tx.clone(),
             todo: Arc::clone(&self.context.todo),
             writes: self.watching.writes.clone(),
-            store: self.w.store.clone(),
-            main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.main().clone()),
-            root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
+            store: self.services.store.clone(),
+            main: self.identity.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.main().clone()),
+            root: self.identity.child.as_ref().map_or(self.session.id, |c| c.root),
             entry: call_entry,
         };
         let cx = ToolCx {
-            session: self.s.id,
-            agent: self.me.id.clone(),
+            session: self.session.id,
+            agent: self.identity.id.clone(),
             call_id: call_id.to_owned(),
-            workspace: Arc::clone(&self.w.workspace),
+            workspace: Arc::clone(&self.services.workspace),
             cancel: CancellationToken::new(),
             hard: CancellationToken::new(),
             progress,
             ports: Arc::new(ports),
-            clock: Arc::clone(&self.w.clock),
-            limits: Arc::new(crate::core::services::limits(&self.w.config())),
+            clock: Arc::clone(&self.services.clock),
+            limits: Arc::new(crate::core::services::limits(&self.services.config())),
             spill: self.spill(),
             plans: self.plans(),
-            child_env: self.w.child_env.now(),
+            child_env: self.services.child_env.now(),
             variables: Arc::default(),
-            state: Arc::clone(&lock(&self.w.tool_state)),
+            state: Arc::clone(&lock(&self.services.tool_state)),
         };
         (cx, live)
     }
 
     /// Where full outputs of this session are kept.
     pub(crate) fn spill(&self) -> PathBuf {
-        self.w.places.state.join("spill").join(self.s.id.to_string())
+        self.services.places.state.join("spill").join(self.session.id.to_string())
     }
 
     pub(crate) fn run_tool(&mut self, call: ToolCall) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         // The machine runs only tools of its table, which was made from this list.
-        let Some(tool) = self.w.tool(&call.name) else { return };
+        let Some(tool) = self.services.tool(&call.name) else { return };
         let place = self.place();
         let target = tool.target(&call.arguments);
         let (cx, mut live_output) = self.tool_cx(&call.id, Some(call.id.clone()));
         let (cancel, hard) = (cx.cancel.clone(), cx.hard.clone());
         // Shown after the reply that asked for it, also when it runs before that is on disk.
         let mut arguments = call.arguments.clone();
-        clean::value(&self.w.redact, &mut arguments);
+        clean::value(&self.services.redact, &mut arguments);
         let target = self.redact(&target);
         let started = ToolEvent::ToolStarted {
             call_id: call.id.clone(),
@@ -88,24 +93,24 @@ impl Core {
         self.show(place.clone(), EventBody::Tool(started));
         let barrier = self.saves.barrier();
         let (bus, at, id) = (Arc::clone(&self.bus), place.clone(), call.id.clone());
-        let mut words = clean::Stream::new(&self.w.redact, &self.w.growing);
+        let mut words = clean::Stream::new(&self.services.redact, &self.services.growing);
         let forward = AbortOnDropHandle::new(tokio::spawn(async move {
             while let Some(text) = words.next_of(&mut live_output).await {
                 bus.publish(&at, EventBody::Tool(ToolEvent::ToolProgress { call_id: id.clone(), text }));
             }
         }));
         let job = Job {
-            w: Arc::clone(&self.w),
+            services: Arc::clone(&self.services),
             bus: Arc::clone(&self.bus),
             place,
             tool,
             args: call.arguments,
             cx,
-            permit: self.w.permit.clone(),
-            profile: self.s.profile,
+            permit: self.services.permit.clone(),
+            profile: self.session.profile,
             tx: self.tx.clone(),
-            session: self.s.id,
-            root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
+            session: self.session.id,
+            root: self.identity.child.as_ref().map_or(self.session.id, |c| c.root),
             turn: self.turn.live.as_ref().and_then(|l| l.root),
             reviews: Arc::clone(&self.files.reviews),
             writes: self.watching.writes.clone(),
@@ -138,9 +143,9 @@ impl Core {
         if let Some(step) = done.step.take() {
             self.keep_step(call_id, step);
         }
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.work.calls += 1;
-            let root = &self.w.workspace.root;
+            let root = &self.services.workspace.root;
             let names =
                 done.wrote.iter().map(|p| tiller_protocol::names::written(p.strip_prefix(root).unwrap_or(p)));
             child.files.extend(names);
@@ -153,7 +158,7 @@ impl Core {
             live.calls.remove(call_id);
             live.audits.insert(call_id.to_owned(), done.audit);
             if let Some(mut args) = done.args {
-                clean::value(&self.w.redact, &mut args);
+                clean::value(&self.services.redact, &mut args);
                 live.args.insert(call_id.to_owned(), args);
             }
         }
@@ -175,11 +180,11 @@ impl Core {
         result.content.extend(self.news_part());
         let audit =
             self.turn.live.as_mut().and_then(|l| l.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
-                time: self.w.clock.now(),
-                session: self.s.id,
-                agent: self.me.id.0.clone(),
+                time: self.services.clock.now(),
+                session: self.session.id,
+                agent: self.identity.id.0.clone(),
                 tool: name.clone(),
-                what: what(&self.w.redact, &arguments),
+                what: what(&self.services.redact, &arguments),
                 decision: "none".into(),
                 by: "engine".into(),
                 seconds: 0.0,
@@ -194,7 +199,7 @@ impl Core {
             display: result.display,
             seconds,
         };
-        let entry = self.s.grow(&self.w, body);
+        let entry = self.session.grow(&self.services, body);
         let (output, display) = crate::job::told(&entry);
         let event = ToolEvent::ToolFinished {
             call_id: call_id.to_owned(),

@@ -16,7 +16,7 @@ use crate::core::Core;
 use crate::core::msg::{Msg, REPORTS};
 use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
-use crate::core::services::{Open, Parts, World};
+use crate::core::services::{EngineConfig, Open, Services};
 use crate::questions::asks::Asks;
 use crate::session::Session;
 use crate::session::load::{self, Loaded};
@@ -60,7 +60,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the session does not exist or the store cannot be read.
-    pub async fn start(parts: Parts) -> Result<(Self, crate::EventStream), StartError> {
+    pub async fn start(parts: EngineConfig) -> Result<(Self, crate::EventStream), StartError> {
         let (bus, handle, commands) = Bus::new(Arc::clone(&parts.clock));
         let events = handle.subscribe();
         let (tx, inbox) = mpsc::channel(REPORTS);
@@ -107,13 +107,13 @@ impl Engine {
             session.effort = effort;
         }
         let resumed = loaded.is_some();
-        let me = crate::crew::Me::main(role);
+        let me = crate::crew::AgentIdentity::main(role);
         let watching = Watching::start(watcher, tx.clone());
         let mut core = Core::new(w, me, bus, tx, session, watching);
         core.money.spent.day = today.all;
         core.money.day.clone_from(&today.tiers.day);
-        core.crew.purse.learn(today.tiers);
-        core.me.look_only = read_only;
+        core.crew.reservations.learn(today.tiers);
+        core.identity.look_only = read_only;
         core.turn.max_requests = max_requests;
         core.money.max_cost = max_cost;
         match loaded {
@@ -136,10 +136,10 @@ impl Engine {
                 core.enter_fresh();
             }
         }
-        for notice in core.w.store.notices().to_vec() {
+        for notice in core.services.store.notices().to_vec() {
             core.notice(notice);
         }
-        core.w.store.told();
+        core.services.store.told();
         core.announce(None, resumed);
         for notice in notices {
             core.notice(notice);
@@ -148,7 +148,7 @@ impl Engine {
             core.ask_trust(offer);
         }
         core.finish_restore();
-        let session = core.s.id;
+        let session = core.session.id;
         let closing = Closing(Arc::clone(&core.bus));
         let task = tokio::spawn(async move {
             let _closing = closing;
@@ -189,8 +189,8 @@ impl Engine {
 impl Core {
     /// One with nothing in it yet.
     pub(crate) fn new(
-        w: Arc<World>,
-        me: crate::crew::Me,
+        w: Arc<Services>,
+        me: crate::crew::AgentIdentity,
         bus: Arc<Bus>,
         tx: mpsc::Sender<Msg>,
         session: Session,
@@ -199,11 +199,11 @@ impl Core {
         let keeping = tokio_util::task::TaskTracker::new();
         keeping.close();
         Self {
-            me,
+            identity: me,
             crew: crate::crew::Crew::default(),
             bus,
             tx,
-            s: session,
+            session,
             turn: TurnPart {
                 live: None,
                 begun: 0,
@@ -242,7 +242,7 @@ impl Core {
             watching,
             saves: Saves::new(),
             lifecycle: Lifecycle::default(),
-            w,
+            services: w,
         }
     }
 }
@@ -270,10 +270,10 @@ fn main_tools(
     all.into_iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
 }
 
-pub(crate) fn world(parts: Parts) -> World {
+pub(crate) fn world(parts: EngineConfig) -> Services {
     let all_tools = parts.tools.clone();
     let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
-    World {
+    Services {
         store: parts.store,
         providers: Arc::new(std::sync::RwLock::new(parts.providers)),
         config: Arc::new(std::sync::RwLock::new(Arc::new(parts.config))),

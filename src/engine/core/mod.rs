@@ -31,7 +31,7 @@ use crate::bus::{Bus, ClientId, Envelope, Place};
 use crate::core::msg::Msg;
 use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::questions::asks::Asks;
 use crate::session::Session;
 use crate::turn::Turn;
@@ -79,14 +79,14 @@ pub(crate) struct Live {
 /// The engine's state: one part per concern.
 pub(crate) struct Core {
     /// Which agent this engine is.
-    pub(crate) me: crate::crew::Me,
+    pub(crate) identity: crate::crew::AgentIdentity,
     /// The agents that work for this session; of the main agent only, empty for others.
     pub(crate) crew: crate::crew::Crew,
-    pub(crate) w: Arc<World>,
+    pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
     /// Tasks hold clones; the loop below holds the other end, which closes when the engine ends.
     pub(crate) tx: mpsc::Sender<Msg>,
-    pub(crate) s: Session,
+    pub(crate) session: Session,
     pub(crate) turn: TurnPart,
     pub(crate) prompts: PromptPart,
     pub(crate) asks: Asks,
@@ -105,7 +105,7 @@ impl Core {
         mut commands: mpsc::Receiver<Envelope>,
         mut inbox: mpsc::Receiver<Msg>,
     ) {
-        let mut health = self.w.store.health();
+        let mut health = self.services.store.health();
         // The first value is the state at the start.
         let start = health.borrow_and_update().clone();
         if !start.ok() {
@@ -159,7 +159,7 @@ impl Core {
     }
 
     pub(crate) fn place_of(&self, cause: Option<CommandId>) -> Place {
-        Place { session: self.s.id, agent: self.me.id.clone(), cause }
+        Place { session: self.session.id, agent: self.identity.id.clone(), cause }
     }
 
     pub(crate) fn state(&self, cause: Option<CommandId>, event: StateEvent) {
@@ -197,7 +197,7 @@ impl Core {
 
     /// What the session is doing, for the next start after a crash.
     pub(crate) fn running(&self, what: String) -> Running {
-        Running { agent: self.me.id.0.clone(), what, since: self.w.clock.now() }
+        Running { agent: self.identity.id.0.clone(), what, since: self.services.clock.now() }
     }
 
     pub(crate) fn news_part(&mut self) -> Option<Part> {
@@ -220,11 +220,11 @@ impl Core {
     }
 
     pub(crate) fn head_id(&self) -> Option<EntryId> {
-        self.s.head
+        self.session.head
     }
 
     /// Without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
-        (self.w.redact)(text)
+        (self.services.redact)(text)
     }
 }

@@ -53,7 +53,7 @@ impl Core {
     /// Whether a call waits for an answer that may still be given. One that was stopped a moment ago ends with its
     /// turn, though its question is not gone yet.
     fn asks_on(&self, (id, call): (&String, &RunningCall)) -> bool {
-        !call.cancel.is_cancelled() && self.asks.waits(&self.me.id, id)
+        !call.cancel.is_cancelled() && self.asks.waits(&self.identity.id, id)
     }
 
     fn quit_later(&mut self) {
@@ -130,9 +130,9 @@ impl Core {
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
         }
-        let state = std::mem::take(&mut *lock(&self.w.tool_state));
+        let state = std::mem::take(&mut *lock(&self.services.tool_state));
         // What a child of the crew runs is in everybody's hands: the main agent ends it.
-        let mine = self.me.child.is_none();
+        let mine = self.identity.child.is_none();
         let children = tokio::time::timeout(CHILDREN, async {
             if mine {
                 crate::watching::end_children(state).await;

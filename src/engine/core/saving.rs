@@ -13,14 +13,14 @@ use crate::turn::Input;
 impl Core {
     /// An append to the open session, under its lease.
     pub(crate) fn append(&self) -> Append {
-        let mut a = Append::new(self.s.id, self.s.head_name.as_str());
-        a.lease.clone_from(&self.s.lease);
+        let mut a = Append::new(self.session.id, self.session.head_name.as_str());
+        a.lease.clone_from(&self.session.lease);
         a
     }
 
     /// Hands a write over. Its events are shown when it is on disk.
     pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
-        if self.s.read_only {
+        if self.session.read_only {
             // Nothing can be written any more (the lease was lost), but what was charged is booked, and a turn's end
             // is reported, all the same.
             self.book_only(append.calls);
@@ -34,12 +34,12 @@ impl Core {
         let (agents, workflows) = (&mut self.crew.telling, &mut self.crew.telling_flows);
         let told = !agents.is_empty() || !workflows.is_empty();
         if told && !append.entries.is_empty() {
-            let root = self.me.child.as_ref().map_or(self.s.id, |c| c.root);
+            let root = self.identity.child.as_ref().map_or(self.session.id, |c| c.root);
             let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
             append.announced = Some(tiller_store::Announced { root, agents, workflows });
         }
         let calls = append.calls.clone();
-        let ticket = self.w.store.append(append);
+        let ticket = self.services.store.append(append);
         self.saves.push_paid(ticket, After { events, then }, calls);
     }
 
@@ -54,7 +54,7 @@ impl Core {
     /// Books calls without the entries that came of them. This needs no lease.
     fn book_only(&mut self, calls: Vec<Call>) {
         for call in calls {
-            let ticket = self.w.store.record_call(self.s.id, call);
+            let ticket = self.services.store.record_call(self.session.id, call);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
     }
@@ -95,15 +95,17 @@ impl Core {
             Then::TurnOver { turn, status } => self.turn_over(turn, status),
             Then::Accepted(ids) => self.accepted(&ids),
             Then::Row { session, view } => self.row_kept(session, view, true),
-            Then::Leased(lease) if (lease.session, &lease.head) == (self.s.id, &self.s.head_name) => {
-                self.s.lease = Some(lease);
+            Then::Leased(lease)
+                if (lease.session, &lease.head) == (self.session.id, &self.session.head_name) =>
+            {
+                self.session.lease = Some(lease);
             }
             // Another session was opened meanwhile, or another branch.
             Then::Leased(lease) => {
                 let (session, head) = (lease.session, lease.head.clone());
-                drop(self.w.store.release(lease));
+                drop(self.services.store.release(lease));
                 // It was ours when it was left, so it was not taken away then.
-                drop(self.w.store.drop_bare_head(session, &head));
+                drop(self.services.store.drop_bare_head(session, &head));
             }
         }
     }
@@ -113,7 +115,7 @@ impl Core {
         // What failed first is why: without its row nothing of a session can be saved.
         let follows = matches!(error, StoreError::NoEntry(_) | StoreError::Conflict(_));
         let error = match (&self.saves.unmade, &self.saves.failed) {
-            (Some(first), _) if *error == StoreError::NoSession(self.s.id) => &first.clone(),
+            (Some(first), _) if *error == StoreError::NoSession(self.session.id) => &first.clone(),
             // What it builds on was not saved either.
             (_, Some(first)) if follows => &first.clone(),
             _ => error,
@@ -146,8 +148,8 @@ impl Core {
             return self.refuse(*client, *cause, notice);
         }
         if let StoreError::Held { .. } = error {
-            self.s.read_only = true;
-            self.s.lease = None;
+            self.session.read_only = true;
+            self.session.lease = None;
             notice = notice.hint("this window is now read-only");
         }
         self.state(None, StateEvent::Saving { ok: false, why: notice.message.clone() });
@@ -179,14 +181,14 @@ impl Core {
         if self.saves.failed.is_none() {
             return;
         }
-        let (store, id, head) = (&self.w.store, self.s.id, self.s.head_name.as_str());
+        let (store, id, head) = (&self.services.store, self.session.id, self.session.head_name.as_str());
         let tail = u32::try_from(TAIL).unwrap_or(u32::MAX);
         match store.context_path(id, head).and_then(|path| Ok((path, store.path_tail(id, head, tail)?))) {
             Ok((path, tail)) => {
-                self.s.head = tail.entries.last().map(|e| e.id);
-                self.s.path = crate::session::path_of(path);
-                self.s.earlier = tail.earlier;
-                self.s.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
+                self.session.head = tail.entries.last().map(|e| e.id);
+                self.session.path = crate::session::path_of(path);
+                self.session.earlier = tail.earlier;
+                self.session.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
                 self.saves.failed = None;
                 self.agree_on_names();
             }
@@ -197,14 +199,14 @@ impl Core {
 
     /// Title, archive state and the branch's name as the disk has them. What cannot be read stays.
     fn agree_on_names(&mut self) {
-        if let Ok(row) = self.w.store.session(self.s.id) {
-            self.s.title = row.summary.title;
-            self.s.archived = row.summary.archived;
+        if let Ok(row) = self.services.store.session(self.session.id) {
+            self.session.title = row.summary.title;
+            self.session.archived = row.summary.archived;
         }
-        if let Ok(branches) = self.w.store.branches(self.s.id)
-            && let Some(branch) = branches.into_iter().find(|b| b.name == self.s.head_name)
+        if let Ok(branches) = self.services.store.branches(self.session.id)
+            && let Some(branch) = branches.into_iter().find(|b| b.name == self.session.head_name)
         {
-            self.s.label = branch.label;
+            self.session.label = branch.label;
         }
     }
 

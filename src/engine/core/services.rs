@@ -61,7 +61,7 @@ pub struct Workflows {
 }
 
 /// What [`crate::Engine::start`] needs.
-pub struct Parts {
+pub struct EngineConfig {
     pub store: Store,
     pub providers: Providers,
     pub config: Config,
@@ -122,7 +122,7 @@ pub struct Parts {
 }
 
 /// The part of it that tasks share.
-pub(crate) struct World {
+pub(crate) struct Services {
     pub(crate) store: Store,
     /// One for all agents, like the settings.
     pub(crate) providers: Arc<RwLock<Providers>>,
@@ -160,7 +160,7 @@ pub(crate) struct World {
     pub(crate) elsewhere: Option<crate::files::Keeper>,
 }
 
-impl World {
+impl Services {
     /// Kinds of agents, as they are now.
     pub(crate) fn roles(&self) -> Definitions {
         self.roles.read().unwrap_or_else(PoisonError::into_inner).clone()

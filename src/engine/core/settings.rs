@@ -19,7 +19,7 @@ const NOBODY: ClientId = ClientId(u64::MAX);
 impl Core {
     /// Reads them again.
     pub(crate) fn reload(&mut self, asked: Option<(ClientId, CommandId)>) {
-        let Some(settings) = self.w.settings.clone() else {
+        let Some(settings) = self.services.settings.clone() else {
             if let Some((client, cause)) = asked {
                 let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
                 self.refuse(client, cause, notice);
@@ -46,7 +46,7 @@ impl Core {
                 return;
             }
         };
-        let before = self.w.config();
+        let before = self.services.config();
         // A limit that the person raised by hand stays, unless the limits themselves were changed.
         if before.budget != fresh.config.budget {
             self.money.limits = crate::money::budget::Limits::new(&fresh.config.budget);
@@ -56,26 +56,26 @@ impl Core {
         }
         let mut changed = changed(&before, &fresh.config);
         // What the person chose here a moment ago, and was kept for later sessions, is no news.
-        if fresh.config.model.as_deref() == Some(self.s.model.0.as_str()) {
+        if fresh.config.model.as_deref() == Some(self.session.model.0.as_str()) {
             changed.retain(|section| !section.starts_with("model "));
         }
         let profile = fresh.config.profile;
-        *self.w.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
-        *self.w.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
+        *self.services.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
+        *self.services.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
         if !changed.is_empty() {
             let text = format!("Settings reloaded: {}", changed.join(", "));
             self.notice(Notice::new(NoticeKind::Info, text));
         }
         // What is stricter holds at once; what is looser, in sessions that begin from now on.
-        if profile < before.profile && profile < self.s.profile {
+        if profile < before.profile && profile < self.session.profile {
             let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
             self.set_profile(client, cause, profile);
         }
         // More of them may run at once now.
         self.muster();
         let Some((client, cause)) = read.asked else { return };
-        if self.s.model.0.is_empty() {
-            let model = self.w.default_model();
+        if self.session.model.0.is_empty() {
+            let model = self.services.default_model();
             if !model.0.is_empty() {
                 self.set_model(client, cause, model);
             }
@@ -92,8 +92,8 @@ impl Core {
     pub(crate) fn accept_local(&mut self, model: &ModelRef) {
         let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
         let Some(local) = local.filter(|_| self.provider(model).is_err()) else { return };
-        self.w.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
-        let Some(settings) = self.w.settings.clone() else { return };
+        self.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
+        let Some(settings) = self.services.settings.clone() else { return };
         let (bus, place) = (Arc::clone(&self.bus), self.place());
         self.spawn(async move {
             let title = local.title;

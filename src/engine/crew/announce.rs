@@ -59,7 +59,7 @@ impl Core {
     /// Tells the person, in the conversation, of the end of one that nobody waits for. It is for eyes: no request has it.
     pub(crate) fn show_end(&mut self, id: &AgentId) {
         let waited = self.crew.waits.iter().any(|w| w.ids.contains(id));
-        if self.s.read_only || waited || self.me.child.is_some() {
+        if self.session.read_only || waited || self.identity.child.is_some() {
             return;
         }
         let Some(member) = self.crew.members.get(id).filter(|m| m.order.background) else { return };
@@ -75,7 +75,7 @@ impl Core {
             text.push_str(&format!(": {}", crate::job::cut(first, SHOWN)));
         }
         let text = self.redact(&text);
-        let entry = self.s.grow(&self.w, EntryBody::Note { text });
+        let entry = self.session.grow(&self.services, EntryBody::Note { text });
         let shown = (self.place(), Self::entry_event(&entry));
         let append = self.append().entries(vec![entry]);
         self.save(append, vec![shown], Then::Nothing);
@@ -83,7 +83,7 @@ impl Core {
 
     /// The next entry tells of these ends: they are marked in the same commit.
     pub(crate) fn telling(&mut self) {
-        match &mut self.me.child {
+        match &mut self.identity.child {
             Some(child) => self.crew.telling.extend(child.heard.drain(..).map(|(id, _)| id)),
             None => {
                 let told = std::mem::take(&mut self.crew.to_tell);
@@ -106,14 +106,14 @@ impl Core {
     /// A child of this one has ended.
     pub(crate) fn hears(&mut self, id: AgentId, text: String) {
         self.context.news.must(text.clone());
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.heard.push((id, text));
         }
     }
 
     /// It has ended and tells nobody any more what it heard: those ends are for the one above it.
     pub(crate) fn untold(&mut self) -> Vec<AgentId> {
-        let heard = self.me.child.as_mut().map(|c| std::mem::take(&mut c.heard)).unwrap_or_default();
+        let heard = self.identity.child.as_mut().map(|c| std::mem::take(&mut c.heard)).unwrap_or_default();
         for (_, text) in &heard {
             self.context.news.take_back(text);
         }

@@ -185,17 +185,17 @@ impl Core {
                 state: m.state().word().to_owned(),
                 role: m.order.brief.agent.clone().unwrap_or_else(|| "no role".into()),
                 act: m.view.act.clone(),
-                tokens: self.crew.purse.used(&m.id).0,
+                tokens: self.crew.reservations.used(&m.id).0,
                 seconds: m.report.as_ref().map_or(0.0, |r| r.seconds),
             })
             .collect();
-        let roles = self.w.roles();
+        let roles = self.services.roles();
         let skills = roles.skills().iter().map(|s| (s.name.clone(), s.description.clone())).collect();
         let roles = roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
-        let caps = &self.w.config().agents;
+        let caps = &self.services.config().agents;
         let more = caps.total.saturating_sub(self.crew.members.len());
         let mut left = format!("Remaining: {more} agents, {} at a time", caps.running);
-        let money = self.crew.purse.left();
+        let money = self.crew.reservations.left();
         if !money.is_empty() {
             left.push_str(", ");
             left.push_str(&money);
@@ -207,13 +207,13 @@ impl Core {
         let id = match self.crew.find(by, name) {
             Ok(id) => id,
             Err(why) => {
-                let rows = crate::lock::lock(&self.w.tool_state).shells.rows();
+                let rows = crate::lock::lock(&self.services.tool_state).shells.rows();
                 let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
                 return row.map(CrewReply::Said).ok_or(why);
             }
         };
         let Some(m) = self.crew.members.get(&id) else { return Err(format!("there is no agent {name}")) };
-        let (tokens, cost) = self.crew.purse.used(&id);
+        let (tokens, cost) = self.crew.reservations.used(&id);
         let limits = serde_json::to_string(&m.order.limits).unwrap_or_default();
         let act = if m.view.act.is_empty() { "nothing" } else { &m.view.act };
         Ok(CrewReply::Said(format!(

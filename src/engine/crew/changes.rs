@@ -30,9 +30,10 @@ impl Core {
     /// What an agent changed, file by file, as far as it is known.
     pub(super) fn agent_diff(&mut self, client: ClientId, cause: CommandId, id: &AgentId) {
         let Some(member) = self.crew.members.get(id) else { return };
-        let (store, session, keeper) = (self.w.store.clone(), member.session, self.w.files.clone());
+        let (store, session, keeper) =
+            (self.services.store.clone(), member.session, self.services.files.clone());
         let (bus, place, path) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)), id.0.clone());
-        let redact = std::sync::Arc::clone(&self.w.redact);
+        let redact = std::sync::Arc::clone(&self.services.redact);
         self.spawn(async move {
             let reply = match load::blocking(move || parts(&store, session)).await {
                 Ok(parts) => ReplyEvent::DiffReply { path, diff: redact(&words(parts, keeper).await) },

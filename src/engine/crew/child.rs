@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::CrewMsg;
-use super::me::Work;
+use super::identity::Work;
 use super::msg::Over;
-use super::purse::{Answer, Want};
+use super::reservations::{Answer, Want};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::core::msg::Msg;
@@ -23,8 +23,8 @@ const REPLY: u64 = 8_000;
 impl Core {
     /// To the main agent's task, in order. When that is behind, messages wait: nothing is lost or overtaken.
     pub(crate) fn tell_main(&mut self, msg: CrewMsg) {
-        let Some(child) = &self.me.child else { return };
-        let msg = CrewMsg::Of { id: self.me.id.clone(), session: self.s.id, msg: Box::new(msg) };
+        let Some(child) = &self.identity.child else { return };
+        let msg = CrewMsg::Of { id: self.identity.id.clone(), session: self.session.id, msg: Box::new(msg) };
         child.main.send(Msg::Crew(msg));
     }
 
@@ -40,9 +40,9 @@ impl Core {
         body: AskBody,
         mut reply: oneshot::Sender<Result<AskReply, String>>,
     ) {
-        let agent = self.me.id.clone();
+        let agent = self.identity.id.clone();
         let tx = self.tx.clone();
-        let Some(child) = &mut self.me.child else { return };
+        let Some(child) = &mut self.identity.child else { return };
         child.waiting += 1;
         let main = child.main.main().clone();
         self.spawn(async move {
@@ -64,17 +64,17 @@ impl Core {
     }
 
     pub(crate) fn ask_over(&mut self) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.waiting = child.waiting.saturating_sub(1);
         }
         self.agent_changed();
     }
 
-    /// Takes what the next request may use out of the purse, within the agent's own limits. `beside`: it is for a
+    /// Reserves what the next request may use at most, within the agent's own limits. `beside`: it is for a
     /// call beside the agent's own requests.
     pub(crate) fn take_out(&mut self, beside: bool) -> Answer {
-        let mono = self.w.clock.mono();
-        if let Some(child) = &self.me.child {
+        let mono = self.services.clock.mono();
+        if let Some(child) = &self.identity.child {
             if let Some(most) = child.limits.turns.filter(|m| child.work.requests >= *m) {
                 return Answer::Over(format!("it reached its limit of {most} requests"));
             }
@@ -83,8 +83,8 @@ impl Core {
             }
         }
         let answer = self.reserve();
-        if answer == Answer::Go && !beside && self.me.child.is_some() {
-            if let Some(child) = &mut self.me.child {
+        if answer == Answer::Go && !beside && self.identity.child.is_some() {
+            if let Some(child) = &mut self.identity.child {
                 child.work.requests += 1;
             }
             self.tell_work();
@@ -92,11 +92,11 @@ impl Core {
         answer
     }
 
-    /// Takes what the next call may use out of the purse.
+    /// Reserves what the next call may use at most.
     pub(super) fn reserve(&mut self) -> Answer {
         let request = self.next_request();
         let input = request.context();
-        let info = self.model_info(&self.s.model);
+        let info = self.model_info(&self.session.model);
         let output = info.max_output.unwrap_or(REPLY).min(REPLY);
         let guess = Usage { input, output, ..Usage::default() };
         let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
@@ -111,7 +111,7 @@ impl Core {
             tier,
             tier_limit: self.tier_limit(tier),
         };
-        self.purse().reserve(&self.me.id, want)
+        self.reservations().reserve(&self.identity.id, want)
     }
 
     /// The next request waits until another reservation is settled.
@@ -123,10 +123,10 @@ impl Core {
     /// Checks the budget again when a reservation is settled.
     pub(super) fn ask_purse_again(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let (purse, tx) = (std::sync::Arc::clone(self.purse()), self.tx.clone());
+        let (reservations, tx) = (std::sync::Arc::clone(self.reservations()), self.tx.clone());
         self.spawn(async move {
             // Bounded, because a change between the answer and here would be missed.
-            let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
+            let _ = tokio::time::timeout(AGAIN, reservations.changed()).await;
             let _ = tx.send(Msg::Child(ChildMsg::BudgetChanged { turn })).await;
         });
     }
@@ -147,24 +147,24 @@ impl Core {
     /// A call of a child's is paid for.
     pub(crate) fn child_spent(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
         let said = tokens::of_usage(&usage);
-        if let Some(child) = &self.me.child {
-            child.purse.charge(&self.me.id, said, cost.unwrap_or_default().0);
+        if let Some(child) = &self.identity.child {
+            child.reservations.charge(&self.identity.id, said, cost.unwrap_or_default().0);
         }
     }
 
     /// What it has done so far: the main agent writes that down, so that its limits hold over a restart.
     pub(crate) fn tell_work(&mut self) {
-        let (mono, now) = (self.w.clock.mono(), self.w.clock.now());
-        let Some(child) = &self.me.child else { return };
+        let (mono, now) = (self.services.clock.mono(), self.services.clock.now());
+        let Some(child) = &self.identity.child else { return };
         let millis = u64::try_from(child.worked(mono).as_millis()).unwrap_or(u64::MAX);
         let work = Work { millis, at: child.working.map(|_| now), ..child.work };
-        let id = self.me.id.clone();
+        let id = self.identity.id.clone();
         self.tell_main(CrewMsg::Work { id, work });
     }
 
     /// No one could give an approval or an answer that it needed: a run that has it is refused, however it ends.
     pub(crate) fn child_refused(&mut self) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.work.refused = true;
         }
         self.tell_work();
@@ -172,7 +172,7 @@ impl Core {
 
     /// It called a tool.
     pub(crate) fn called(&mut self) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.work.calls += 1;
         }
         self.tell_work();
@@ -180,9 +180,9 @@ impl Core {
 
     /// Its turn begins.
     pub(crate) fn child_begins(&mut self) {
-        let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
+        let (mono, tx) = (self.services.clock.mono(), self.tx.clone());
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(child) = &mut self.me.child else { return };
+        let Some(child) = &mut self.identity.child else { return };
         // Turns may follow each other without an end between them.
         child.worked = child.worked(mono);
         child.working = (!child.paused).then_some(mono);
@@ -198,11 +198,11 @@ impl Core {
 
     /// It has had its time; unless it rested meanwhile, or was given more.
     pub(crate) fn time_up(&mut self, turn: u64) {
-        let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
+        let (mono, tx) = (self.services.clock.mono(), self.tx.clone());
         if !self.is_live(turn) {
             return;
         }
-        let Some(child) = &self.me.child else { return };
+        let Some(child) = &self.identity.child else { return };
         let Some(most) = child.limits.seconds else { return };
         let left = std::time::Duration::from_secs(most).saturating_sub(child.worked(mono));
         // A person who works in its terminal is not thrown out.
@@ -219,7 +219,7 @@ impl Core {
 
     /// As [`Self::child_over`], once what it did to the files is written down.
     pub(crate) fn child_ends(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        if self.me.child.is_none() {
+        if self.identity.child.is_none() {
             return;
         }
         let done =
@@ -237,19 +237,19 @@ impl Core {
 
     /// Its turn is over, and nothing waits: the main agent hears what came of it.
     pub(crate) fn child_over(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        let mono = self.w.clock.mono();
+        let mono = self.services.clock.mono();
         // It goes into rows, reports and other agents' talks as it is.
         let text = self.redact(&text);
         if status != TurnStatus::Done {
             self.missed("it has already ended");
         }
         let untold = self.untold();
-        let Some(child) = &mut self.me.child else { return };
+        let Some(child) = &mut self.identity.child else { return };
         child.worked = child.worked(mono);
         child.working = None;
-        child.purse.release(&self.me.id);
+        child.reservations.release(&self.identity.id);
         self.tell_work();
-        let Some(child) = &self.me.child else { return };
+        let Some(child) = &self.identity.child else { return };
         let over = Over {
             status,
             text,
@@ -259,20 +259,20 @@ impl Core {
             seconds: child.worked.as_secs_f64(),
             untold,
         };
-        let id = self.me.id.clone();
+        let id = self.identity.id.clone();
         self.tell_main(CrewMsg::Over { id, over: Box::new(over) });
     }
 
     /// Files that a call of a child's changed.
     pub(crate) fn touched(&mut self, files: impl IntoIterator<Item = String>) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.files.extend(files);
         }
     }
 
     /// The limits that the person set.
     pub(crate) fn new_limits(&mut self, limits: tiller_protocol::AgentLimits) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.limits = limits;
         }
         if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
@@ -283,8 +283,8 @@ impl Core {
 
     /// The profile of the main agent changed.
     pub(crate) fn parents_profile(&mut self, profile: tiller_protocol::Profile) {
-        if let Some(child) = &self.me.child {
-            self.s.profile = super::recruit::narrowed(child.most, profile);
+        if let Some(child) = &self.identity.child {
+            self.session.profile = super::recruit::narrowed(child.most, profile);
             self.outside_narrowed();
         }
     }
@@ -301,6 +301,6 @@ impl Core {
 
 /// Longest wait for the files of an ended agent to be recorded before its end is reported.
 const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
-/// At most so long until the purse is looked at again.
+/// Longest wait before a refused reservation is tried again.
 const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 const ENDING: &str = "Tiller is ending";

@@ -19,7 +19,7 @@ use crate::crew::msg::ChildMsg;
 
 impl Core {
     pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {
-        if self.s.read_only {
+        if self.session.read_only {
             let notice = Notice::new(NoticeKind::User, "this session is open read-only");
             return self.refuse(client, cause, notice);
         }
@@ -84,7 +84,7 @@ impl Core {
 
     /// The session is one that was used, also when nothing was said in it.
     pub(crate) fn used_for(&mut self, words: String) {
-        let ticket = self.w.store.used(self.s.id, self.redact(&words));
+        let ticket = self.services.store.used(self.session.id, self.redact(&words));
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 
@@ -213,7 +213,7 @@ impl Core {
             cost: new.cost.or(old.cost),
         };
         member.order.limits = limits;
-        self.crew.purse.limit(id, limits);
+        self.crew.reservations.limit(id, limits);
         if let Some(hands) = &member.hands {
             hands.tell(Msg::Child(ChildMsg::Limits(limits)));
         }

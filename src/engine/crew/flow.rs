@@ -28,10 +28,10 @@ impl Core {
 
     /// Writes a workflow down as it is now, and shows it when that is on disk.
     pub(crate) fn keep_flow(&mut self, no: u32) {
-        let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.s.read_only) else {
+        let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.session.read_only) else {
             return self.show_flow(no);
         };
-        let ticket = self.w.store.put_workflow(flow.kept(self.s.id));
+        let ticket = self.services.store.put_workflow(flow.kept(self.session.id));
         let events = self.flow_event(no).into_iter().collect();
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }
@@ -44,10 +44,10 @@ impl Core {
         let report = own.report.as_ref().and_then(|r| serde_json::to_value(r).ok());
         let row = WorkflowStep { state: own.state, agent: own.agent.clone(), report };
         let id = flow.id.clone();
-        if self.s.read_only {
+        if self.session.read_only {
             return self.show_flow(no);
         }
-        let ticket = self.w.store.put_step(self.s.id, id, step.to_owned(), row);
+        let ticket = self.services.store.put_step(self.session.id, id, step.to_owned(), row);
         let events = self.flow_event(no).into_iter().collect();
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }

@@ -17,7 +17,7 @@ use super::flow_port::FlowPort;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::crew::flow_state::{Flow, GivenUp, Held, Reply, number, state_of};
+use crate::crew::flow_state::{Flow, GivenUp, PendingStep, Reply, number, state_of};
 use crate::crew::flow_state::{FlowMsg, Starter};
 use crate::lock::lock;
 
@@ -46,7 +46,7 @@ impl Core {
             FlowMsg::Checked { starter, flow } => self.flow_checked(starter, flow),
             FlowMsg::Begins { no, step, reply } => {
                 if let Some(held) = self.crew.flows.get_mut(&no).and_then(|f| f.paused.as_mut()) {
-                    held.push(Held::Begins { step, reply });
+                    held.push(PendingStep::Begins { step, reply });
                     return;
                 }
                 let agent = self.step_begins(no, &step);
@@ -66,10 +66,10 @@ impl Core {
 
     /// Looks at a workflow away from this task, because files and programs are looked for. `name`: it is read first.
     pub(crate) fn check_flow(&mut self, starter: Starter, flow: Result<Workflow, String>) {
-        let (roles, source, tx) = (self.w.roles(), self.w.workflows.clone(), self.tx.clone());
-        let providers = Arc::clone(&self.w.providers);
-        let tools: Vec<&'static str> = self.w.all_tools.iter().map(|t| t.name()).collect();
-        let root = self.s.id;
+        let (roles, source, tx) = (self.services.roles(), self.services.workflows.clone(), self.tx.clone());
+        let providers = Arc::clone(&self.services.providers);
+        let tools: Vec<&'static str> = self.services.all_tools.iter().map(|t| t.name()).collect();
+        let root = self.session.id;
         self.spawn(async move {
             let work = move || {
                 let flow = match (flow, &source) {
@@ -105,7 +105,7 @@ impl Core {
                 Err(format!("this session has reached its limit of {MOST} workflows"))
             }
             Ok(_) if self.crew.reading => Err(crate::crew::state::READING.into()),
-            Ok(_) if self.s.read_only => Err("this session is open read-only".into()),
+            Ok(_) if self.session.read_only => Err("this session is open read-only".into()),
             flow => flow,
         };
         match (flow, starter) {
@@ -139,7 +139,7 @@ impl Core {
             by,
             made_of,
             state: StepState::Waiting,
-            created: self.w.clock.now(),
+            created: self.services.clock.now(),
             steps: BTreeMap::new(),
             stop: None,
             reply,
@@ -163,7 +163,7 @@ impl Core {
         flow.given_up = Arc::clone(&given_up);
         let (made_of, kept, tx) = (flow.made_of.clone(), flow.brought(), self.tx.clone());
         self.keep_flow(no);
-        let root = self.s.id;
+        let root = self.session.id;
         let port = FlowPort { no, by, root, from, tx: tx.clone(), kept, stop: stop.clone(), given_up };
         self.spawn(async move {
             let crew: Asker = Arc::new(port);
@@ -365,7 +365,7 @@ impl Core {
                 flow.state = StepState::Done;
             }
             let ended = matches!(flow.state, StepState::Done | StepState::Failed);
-            let tell = ended && !flow.announced && !self.s.read_only;
+            let tell = ended && !flow.announced && !self.session.read_only;
             let interrupted = (flow.state == StepState::Interrupted).then(|| {
                 let (done, all) = (flow.brought().len(), flow.made_of.steps.len());
                 let text =

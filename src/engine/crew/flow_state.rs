@@ -29,7 +29,7 @@ pub(crate) const BY: &str = "by";
 /// One workflow.
 pub(crate) struct Flow {
     pub(crate) id: String,
-    /// Who asked for it: its steps are that one's agents, and have no more than it, whoever lets it go on.
+    /// The agent that asked for it. Its steps belong to this agent and never have more rights, also after a resume.
     pub(crate) by: AgentId,
     pub(crate) made_of: Workflow,
     pub(crate) state: StepState,
@@ -42,12 +42,12 @@ pub(crate) struct Flow {
     /// The main agent has received its end.
     pub(crate) announced: bool,
     /// It rests: what its steps want to begin meanwhile.
-    pub(crate) paused: Option<Vec<Held>>,
+    pub(crate) paused: Option<Vec<PendingStep>>,
     pub(crate) given_up: GivenUp,
 }
 
 /// What waits until a workflow goes on.
-pub(crate) enum Held {
+pub(crate) enum PendingStep {
     Begins { step: String, reply: oneshot::Sender<Option<String>> },
     Asked { by: AgentId, call: String, entry: Option<EntryId>, ask: Box<CrewAsk>, reply: Reply },
 }

@@ -7,7 +7,7 @@ use tiller_protocol::{AgentId, AgentState, EntryId};
 use tiller_tool::crew::CrewAsk;
 
 use crate::core::Core;
-use crate::crew::flow_state::{Flow, FlowStep, Held, Reply, Step, number};
+use crate::crew::flow_state::{Flow, FlowStep, PendingStep, Reply, Step, number};
 use crate::lock::lock;
 
 /// Told to whatever a step wants that was given up.
@@ -37,11 +37,13 @@ impl Core {
         self.show_flow(no);
         for held in held {
             match held {
-                Held::Begins { step, reply } => {
+                PendingStep::Begins { step, reply } => {
                     let agent = self.step_begins(no, &step);
                     let _ = reply.send(agent);
                 }
-                Held::Asked { by, call, entry, ask, reply } => self.asked(&by, call, entry, *ask, reply),
+                PendingStep::Asked { by, call, entry, ask, reply } => {
+                    self.asked(&by, call, entry, *ask, reply)
+                }
             }
         }
         self.muster();
@@ -136,7 +138,7 @@ impl Core {
         }
         let Some(held) = &mut flow.paused else { return Some((ask, reply)) };
         let (call, entry) = (from.0.to_owned(), from.1);
-        held.push(Held::Asked { by: by.clone(), call, entry, ask: Box::new(ask), reply });
+        held.push(PendingStep::Asked { by: by.clone(), call, entry, ask: Box::new(ask), reply });
         None
     }
 }

@@ -29,22 +29,24 @@ fn kept(store: &Store, root: SessionId) -> Result<Vec<Kept>, StoreError> {
 impl Core {
     /// Another session is open: its crew takes the place of the one before, whose agents end.
     pub(crate) fn change_crew(&mut self, stored: bool) {
-        if self.me.child.is_some() {
+        if self.identity.child.is_some() {
             return;
         }
         self.disband();
-        let config = self.w.config();
-        let tiers = self.crew.purse.tiers();
+        let config = self.services.config();
+        let tiers = self.crew.reservations.tiers();
         // Numbers go on: what the session before had under way must not be taken for this one's.
-        self.crew = Crew { root: Some(self.s.id), next: self.crew.next, ..Crew::default() };
-        self.crew.purse.learn(tiers);
+        self.crew = Crew { root: Some(self.session.id), next: self.crew.next, ..Crew::default() };
+        self.crew.reservations.learn(tiers);
         let caps = &config.agents;
-        self.crew.purse.limit_tree(caps.tree_tokens, caps.tree_cost.map(tiller_protocol::Cost::from_usd));
+        self.crew
+            .reservations
+            .limit_tree(caps.tree_tokens, caps.tree_cost.map(tiller_protocol::Cost::from_usd));
         if !stored {
             return;
         }
         self.crew.reading = true;
-        let (store, root, tx) = (self.w.store.clone(), self.s.id, self.tx.clone());
+        let (store, root, tx) = (self.services.store.clone(), self.session.id, self.tx.clone());
         self.spawn(async move {
             let again = store.clone();
             let rows = load::blocking(move || kept(&store, root)).await;
@@ -65,7 +67,7 @@ impl Core {
             Err(error) => return self.notice(error.notice()),
         };
         let mut interrupted = Vec::new();
-        let roles = self.w.roles();
+        let roles = self.services.roles();
         for Kept { row, seen, goal } in rows {
             let mut order: Order = serde_json::from_value(row.brief).unwrap_or_default();
             // What it did until Tiller was killed stands in its own session only.
@@ -74,8 +76,8 @@ impl Core {
             order.used = (order.used.0.max(used), order.used.1.max(seen.cost.0));
             let number = row.id.name().trim_start_matches('a').parse().unwrap_or(0);
             self.crew.names = self.crew.names.max(number);
-            self.crew.purse.recall(&row.id, order.used.0, order.used.1);
-            self.crew.purse.limit(&row.id, order.limits);
+            self.crew.reservations.recall(&row.id, order.used.0, order.used.1);
+            self.crew.reservations.limit(&row.id, order.limits);
             let early = order.said.iter().map(|message| {
                 let (message, mode) = (message.clone(), SendMode::Steer);
                 route::internal(CommandBody::Turn(TurnCommand::Submit { message, mode }))
@@ -110,7 +112,7 @@ impl Core {
             } else {
                 self.show_member(&row.id);
                 let told = matches!(row.state, AgentState::Done | AgentState::Failed | AgentState::Cancelled);
-                if told && !row.announced && !self.s.read_only {
+                if told && !row.announced && !self.session.read_only {
                     self.announce_end(&row.id);
                 }
             }
@@ -164,21 +166,21 @@ impl Core {
     pub(crate) fn tell_profile(&self) {
         for member in self.crew.members.values() {
             if let Some(hands) = &member.hands {
-                hands.tell(Msg::Child(ChildMsg::Profile(self.s.profile)));
+                hands.tell(Msg::Child(ChildMsg::Profile(self.session.profile)));
             }
         }
     }
 
     /// What session and day leave for the agents.
     pub(crate) fn tell_money(&self) {
-        if self.me.child.is_none() && !self.crew.members.is_empty() {
-            self.crew.purse.limit_money(self.money.limits.left(self.spent_so_far()));
+        if self.identity.child.is_none() && !self.crew.members.is_empty() {
+            self.crew.reservations.limit_money(self.money.limits.left(self.spent_so_far()));
         }
     }
 
     /// What everybody spent in this session, and today.
     pub(crate) fn spent_so_far(&self) -> Spent {
-        let crew = self.crew.purse.spent();
+        let crew = self.crew.reservations.spent();
         let (session, day) =
             (self.money.spent.session.plus(crew.session), self.money.spent.day.plus(crew.day));
         Spent { session, day }
@@ -186,7 +188,7 @@ impl Core {
 
     /// The same, with what the calls that are under way may cost.
     pub(crate) fn spent_by_all(&self) -> Spent {
-        let (spent, held) = (self.spent_so_far(), self.crew.purse.held());
+        let (spent, held) = (self.spent_so_far(), self.crew.reservations.held());
         Spent { session: spent.session.plus(held), day: spent.day.plus(held) }
     }
 
@@ -248,7 +250,7 @@ impl Core {
 
     /// What a child has done. Each request is written down, and each refusal shown; the rest goes with what is
     /// written next.
-    fn member_work(&mut self, id: &tiller_protocol::AgentId, work: super::me::Work) {
+    fn member_work(&mut self, id: &tiller_protocol::AgentId, work: super::identity::Work) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let before = member.order.work;
         member.order.work = work;

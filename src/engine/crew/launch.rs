@@ -13,11 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::member::Hands;
 use super::outbox::Outbox;
-use super::{Child, CrewMsg, Me};
+use super::{AgentIdentity, Child, CrewMsg};
 use crate::bus::Envelope;
 use crate::core::Core;
 use crate::core::msg::{Msg, REPORTS};
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::prompts::msg::Goal;
 use crate::session::load;
 
@@ -27,7 +27,7 @@ const COMMANDS: usize = 64;
 impl Core {
     /// Starts whom there is a place for.
     pub(crate) fn muster(&mut self) {
-        let places = self.w.config().agents.running;
+        let places = self.services.config().agents.running;
         while !self.lifecycle.stop && self.lifecycle.quitting.is_none() && self.crew.running() < places {
             let Some(id) = self.crew.next_in_line() else { return };
             // One that was stopped before it began may have its folder already.
@@ -41,7 +41,7 @@ impl Core {
     }
 
     /// What a member may use.
-    pub(super) fn world_of(&self, id: &AgentId) -> Result<World, String> {
+    pub(super) fn world_of(&self, id: &AgentId) -> Result<Services, String> {
         let chain = self.crew.chain(id);
         // Without its kind nobody would know what it may not do.
         let lost = chain.iter().find_map(|m| m.order.brief.agent.as_ref().filter(|_| m.role.is_none()));
@@ -49,7 +49,7 @@ impl Core {
             return Err(format!("its kind of agent, {kind}, no longer exists: restore it first"));
         }
         let folder = self.folder_of(id)?;
-        self.w.child(&chain, folder).map_err(|e| format!("the folder cannot be opened: {e}"))
+        self.services.child(&chain, folder).map_err(|e| format!("the folder cannot be opened: {e}"))
     }
 
     /// The folder apart that a member works in: its own, or that of the one which started it.
@@ -60,19 +60,20 @@ impl Core {
         }
         let opened = Workspace::new(&tiller_protocol::names::path(&folder));
         let opened = opened.map_err(|e| format!("its folder {folder} cannot be opened: {e}"))?;
-        let inside = self.w.permit.protection(&opened.root);
-        Ok(Some(opened.protect(inside).like(&self.w.workspace)))
+        let inside = self.services.permit.protection(&opened.root);
+        Ok(Some(opened.protect(inside).like(&self.services.workspace)))
     }
 
     /// A git worktree of its own, made away from the engine's task.
     fn make_folder(&mut self, id: AgentId) {
         self.set_state(&id, AgentState::Running);
-        let Some(make) = self.w.folders.clone() else {
+        let Some(make) = self.services.folders.clone() else {
             return self.no_start(&id, "agents cannot have their own folders here");
         };
-        let name = format!("{}-{}", &self.s.id.0.simple().to_string()[20..], id.name());
-        let place = self.w.places.worktrees().join(name);
-        let (own, tx, permit) = (Arc::clone(&self.w.workspace), self.tx.clone(), self.w.permit.clone());
+        let name = format!("{}-{}", &self.session.id.0.simple().to_string()[20..], id.name());
+        let place = self.services.places.worktrees().join(name);
+        let (own, tx, permit) =
+            (Arc::clone(&self.services.workspace), self.tx.clone(), self.services.permit.clone());
         let Some(session) = self.crew.members.get(&id).map(|m| m.session) else { return };
         self.spawn(async move {
             let work = move || {
@@ -118,9 +119,9 @@ impl Core {
         let (mut core, inbox) = self.new_child(id, w);
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let message = Message::text(core.task(&member.order.brief));
-        core.s.id = member.session;
-        core.s.title.clone_from(&member.order.label);
-        core.s.titled = true;
+        core.session.id = member.session;
+        core.session.title.clone_from(&member.order.label);
+        core.session.titled = true;
         core.enter_fresh();
         core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
         self.set_running(id, core, inbox, true);
@@ -129,9 +130,10 @@ impl Core {
 
     /// Hands the child's end of things to its own task. `work`: it has something to do.
     pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>, work: bool) {
-        let (tx, name, session) = (core.tx.clone(), id.clone(), core.s.id);
+        let (tx, name, session) = (core.tx.clone(), id.clone(), core.session.id);
         // Its end comes after all that it said.
-        let main = core.me.child.as_ref().map_or_else(|| Outbox::new(self.tx.clone()), |c| c.main.clone());
+        let main =
+            core.identity.child.as_ref().map_or_else(|| Outbox::new(self.tx.clone()), |c| c.main.clone());
         self.crew.next += 1;
         let run = self.crew.next;
         let (sender, receiver) = mpsc::channel::<Envelope>(COMMANDS);
@@ -161,11 +163,11 @@ impl Core {
     }
 
     /// A core for a member, with nothing in it yet.
-    pub(super) fn new_child(&self, id: &AgentId, w: Arc<World>) -> (Self, mpsc::Receiver<Msg>) {
+    pub(super) fn new_child(&self, id: &AgentId, w: Arc<Services>) -> (Self, mpsc::Receiver<Msg>) {
         let (tx, inbox) = mpsc::channel(REPORTS);
         let order = self.crew.members.get(id).map(|m| m.order.clone()).unwrap_or_default();
         let role = self.crew.members.get(id).and_then(|m| m.role.clone());
-        let profile = super::recruit::narrowed(order.profile, self.s.profile);
+        let profile = super::recruit::narrowed(order.profile, self.session.profile);
         let outside = order.brief.cli.as_ref().and_then(|cli| {
             let (adapter, transport) = self.program(cli).ok()?;
             Some(crate::crew::external::Outside::new(
@@ -181,11 +183,11 @@ impl Core {
         let files: BTreeSet<String> = report.map(|r| r.files.iter().cloned().collect()).unwrap_or_default();
         let child = Child {
             main: Outbox::new(self.tx.clone()),
-            root: self.s.id,
+            root: self.session.id,
             spawned_by: order.spawned_by,
             label: order.label.clone(),
             skills: order.brief.skills.clone(),
-            purse: Arc::clone(&self.crew.purse),
+            reservations: Arc::clone(&self.crew.reservations),
             most: order.profile,
             limits: order.limits,
             waiting: 0,
@@ -199,8 +201,8 @@ impl Core {
             heard: Vec::new(),
             outside,
         };
-        let effort = role.as_ref().and_then(|r| r.effort).unwrap_or(self.s.effort);
-        let me = Me { id: id.clone(), child: Some(Box::new(child)), role, look_only: false };
+        let effort = role.as_ref().and_then(|r| r.effort).unwrap_or(self.session.effort);
+        let me = AgentIdentity { id: id.clone(), child: Some(Box::new(child)), role, look_only: false };
         let mut session = load::fresh(&w, order.model, profile, false);
         session.effort = effort;
         let watching = self.watching.for_child();

@@ -50,7 +50,7 @@ pub(crate) struct Order {
     pub(crate) folder: String,
     /// Tokens and millionths of a dollar that it has used.
     pub(crate) used: (u64, u64),
-    pub(crate) work: super::me::Work,
+    pub(crate) work: super::identity::Work,
     /// It has not begun: there is no session of it yet.
     pub(crate) fresh: bool,
     /// What was said to it before it began: it waits with it, also over a restart.

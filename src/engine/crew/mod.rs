@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `me` | who a core is, and what only children know of themselves |
 //! | `member`, `roster` | an agent as the main one knows it; all of them |
-//! | `purse` | tokens and money: reserved before a call, settled after it |
+//! | `reservations` | tokens and money: reserved before a call, settled after it |
 //! | `recruit`, `launch`, `world` | an agent is taken on; it starts; what it may use |
 //! | `asked`, `waits` | what tools ask; who waits for whom |
 //! | `child` | what a child tells the main agent |
@@ -30,9 +30,9 @@ mod flow_port;
 mod flow_run;
 pub(crate) mod flow_state;
 mod flow_steer;
+mod identity;
 mod keep;
 mod launch;
-mod me;
 mod member;
 pub(crate) mod msg;
 mod outbox;
@@ -43,8 +43,8 @@ mod outside_words;
 mod over;
 mod pane;
 mod pause;
-mod purse;
 mod recruit;
+mod reservations;
 mod roster;
 mod route;
 pub(crate) mod state;
@@ -56,9 +56,9 @@ pub use crate::crew::external::{ProgramTrust, Programs};
 pub(crate) use crate::crew::state::Resting;
 pub(crate) use crate::crew::state::limit;
 pub use flow_run::no_such_model;
-pub(crate) use me::{Child, Me};
+pub(crate) use identity::{AgentIdentity, Child};
 pub use member::from_elsewhere;
 pub(crate) use msg::CrewMsg;
-pub(crate) use purse::{Answer, Purse, Tiers};
+pub(crate) use reservations::{Answer, Reservations, Tiers};
 pub(crate) use roster::Crew;
 pub(crate) use world::identity;

@@ -10,7 +10,7 @@ use tiller_tool::crew::{CrewAsk, CrewReply};
 use tokio::sync::oneshot;
 
 use crate::bus::Envelope;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::session::load::Loaded;
 
 /// How a child's turn ended.
@@ -55,7 +55,7 @@ pub(crate) enum CrewMsg {
     /// A child's row changed.
     View(Box<AgentView>),
     /// What a child has done so far.
-    Work { id: AgentId, work: super::me::Work },
+    Work { id: AgentId, work: super::identity::Work },
     /// A child's turn ended.
     Over { id: AgentId, over: Box<Over> },
     /// A program's own name for the talk, and how it is driven.
@@ -73,7 +73,7 @@ pub(crate) enum CrewMsg {
     /// A folder of its own is there, or not.
     Folder { id: AgentId, made: Result<Workspace, String> },
     /// A child that ended was read again from the store.
-    Revived { id: AgentId, w: Arc<World>, loaded: Box<Result<Loaded, StoreError>>, then: Vec<Envelope> },
+    Revived { id: AgentId, w: Arc<Services>, loaded: Box<Result<Loaded, StoreError>>, then: Vec<Envelope> },
     /// Of a workflow.
     Flow(crate::crew::flow_state::FlowMsg),
     /// The agents of a session that was opened.

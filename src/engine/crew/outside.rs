@@ -42,12 +42,12 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Core {
     pub(crate) fn outside(&mut self) -> Option<&mut Outside> {
-        self.me.child.as_mut()?.outside.as_mut()
+        self.identity.child.as_mut()?.outside.as_mut()
     }
 
     /// What the program does now, for its row.
     pub(crate) fn outside_act(&self) -> Option<String> {
-        let outside = self.me.child.as_ref()?.outside.as_ref()?;
+        let outside = self.identity.child.as_ref()?.outside.as_ref()?;
         let newest = outside.open.values().max_by_key(|o| o.since);
         newest.map(|o| format!("{} {}", o.tool.verb, o.tool.target))
     }
@@ -56,10 +56,10 @@ impl Core {
     /// from the engine's task.
     pub(crate) fn run_program(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(programs) = self.w.programs.clone() else { return };
+        let Some(programs) = self.services.programs.clone() else { return };
         let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter)) else { return };
-        let (tx, root) = (self.tx.clone(), self.w.workspace.root.clone());
-        let mut open = self.w.permit.denied_reads(&self.me.id);
+        let (tx, root) = (self.tx.clone(), self.services.workspace.root.clone());
+        let mut open = self.services.permit.denied_reads(&self.identity.id);
         open.retain(|d| !adapter.holds_to(&d.globs));
         let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
         let keeps = self.keeps_first();
@@ -88,20 +88,22 @@ impl Core {
     /// Gives words to the program. Dropping the turn's stream ends it.
     fn start_program(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(programs) = self.w.programs.clone() else { return };
+        let Some(programs) = self.services.programs.clone() else { return };
         let (words, anew) = self.words_for_program();
-        let (cwd, env) = (self.w.workspace.root.clone(), (*self.w.child_env.now()).clone());
-        let (auto, edits) = (self.s.profile == Profile::Full, self.s.profile >= Profile::AutoEdit);
-        let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
-        if self.s.profile < Profile::Ask {
-            let profile = self.s.profile.name();
+        let (cwd, env) = (self.services.workspace.root.clone(), (*self.services.child_env.now()).clone());
+        let (auto, edits) =
+            (self.session.profile == Profile::Full, self.session.profile >= Profile::AutoEdit);
+        let limits = self.identity.child.as_ref().map(|c| c.limits).unwrap_or_default();
+        if self.session.profile < Profile::Ask {
+            let profile = self.session.profile.name();
             let text = format!("an external program may run commands, and the profile is {profile}");
             let notice =
                 Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
             return self.finish(TurnStatus::Failed, String::new(), Some(notice));
         }
-        let denied = self.w.permit.denied_reads(&self.me.id).into_iter().flat_map(|d| d.globs).collect();
-        let config = self.w.config();
+        let denied =
+            self.services.permit.denied_reads(&self.identity.id).into_iter().flat_map(|d| d.globs).collect();
+        let config = self.services.config();
         let typing = Duration::from_secs(config.agents.typing_pause);
         let bounds = crate::core::services::program_bounds(&config);
         let Some(outside) = self.outside() else { return };
@@ -165,13 +167,13 @@ impl Core {
     /// Files of the folder can make the program run commands, and the person has not agreed to them: the turn waits for
     /// the answer, or ends where nobody can give one.
     fn ask_program_trust(&mut self, turn: u64, title: &str, offer: TrustOffer) {
-        if self.w.human == Human::Absent {
+        if self.services.human == Human::Absent {
             return self.refuse_program(not_trusted(title, &offer));
         }
         let refused = not_trusted(title, &offer);
         let TrustOffer { folder, items, changed, decide, never: _ } = offer;
         let (reply, answer) = oneshot::channel();
-        self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        self.ask(self.identity.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
             let yes = match answer.await {
@@ -225,7 +227,7 @@ impl Core {
     }
 
     fn refuse_program(&mut self, notice: Notice) {
-        if self.w.human == Human::Absent && notice.kind == NoticeKind::Denied {
+        if self.services.human == Human::Absent && notice.kind == NoticeKind::Denied {
             self.child_refused();
         }
         self.finish(TurnStatus::Failed, String::new(), Some(notice));
@@ -256,7 +258,7 @@ impl Core {
                     // It runs in another way than was expected, and tells of its calls.
                     self.keep_work();
                 }
-                let id = self.me.id.clone();
+                let id = self.identity.id.clone();
                 self.tell_main(CrewMsg::Theirs {
                     id,
                     session: None,
@@ -300,7 +302,7 @@ impl Core {
             }
             Said::Usage { usage, cost } => self.outside_spent(usage, cost),
             Said::Note(text) => {
-                let who = self.me.id.name().to_owned();
+                let who = self.identity.id.name().to_owned();
                 self.notice(Notice::new(NoticeKind::Info, format!("{who}: {}", self.redact(&text))));
             }
             Said::Ended(ending) => self.outside_ended(ending),
@@ -338,9 +340,9 @@ impl Core {
         let booked = o.booked;
         let name = o.adapter.name.clone();
         if let Some(model) = model {
-            self.s.model = ModelRef(format!("{name}/{model}"));
+            self.session.model = ModelRef(format!("{name}/{model}"));
         }
-        let id = self.me.id.clone();
+        let id = self.identity.id.clone();
         self.tell_main(CrewMsg::Theirs { id, session, transport: None, booked: Some(booked) });
         self.agent_changed();
     }
@@ -364,11 +366,11 @@ impl Core {
         let body = EntryBody::Assistant {
             blocks,
             stop,
-            model: self.s.model.clone(),
+            model: self.session.model.clone(),
             usage: Usage::default(),
             cost: None,
         };
-        let entry = self.s.grow(&self.w, body);
+        let entry = self.session.grow(&self.services, body);
         let place = self.place();
         let text = self.redact(&text);
         let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
@@ -384,30 +386,30 @@ impl Core {
 
     /// What it says that it used. A cost that it does not tell stays unknown.
     fn outside_spent(&mut self, usage: Usage, cost: Option<Cost>) {
-        self.s.usage.add(&usage);
+        self.session.usage.add(&usage);
         if let Some(cost) = cost {
-            self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
+            self.session.cost = Some(self.session.cost.unwrap_or_default().plus(cost));
             self.money.spent.session = self.money.spent.session.plus(cost);
         }
         self.child_spent(usage, cost);
-        self.purse().release(&self.me.id);
+        self.reservations().release(&self.identity.id);
         if let Some(o) = self.outside() {
             o.paid = true;
             o.booked.0 = o.booked.0.plus(cost.unwrap_or_default());
             o.booked.1.add(&usage);
             let booked = Some(o.booked);
-            let id = self.me.id.clone();
+            let id = self.identity.id.clone();
             self.tell_main(CrewMsg::Theirs { id, session: None, transport: None, booked });
         }
         let call = Call {
-            agent: self.me.id.clone(),
-            model: self.s.model.clone(),
+            agent: self.identity.id.clone(),
+            model: self.session.model.clone(),
             tier: "external".into(),
-            time: self.w.clock.now(),
+            time: self.services.clock.now(),
             usage,
             cost,
         };
-        let ticket = self.w.store.record_call(self.s.id, call);
+        let ticket = self.services.store.record_call(self.session.id, call);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         self.agent_changed();
     }
@@ -418,13 +420,13 @@ impl Core {
         if !std::mem::take(&mut self.outside()?.paid) {
             return None;
         }
-        let child = self.me.child.as_ref()?;
-        child.purse.over(&self.me.id)
+        let child = self.identity.child.as_ref()?;
+        child.reservations.over(&self.identity.id)
     }
 
     /// Nobody may be asked any more as when it was started: one that does everything unasked does not go on.
     pub(super) fn outside_narrowed(&mut self) {
-        let profile = self.s.profile;
+        let profile = self.session.profile;
         if self.turn.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
             let text =
                 format!("it was started without approval prompts, and the profile is now {}", profile.name());

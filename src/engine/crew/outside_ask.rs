@@ -24,22 +24,22 @@ const CHOICES: usize = 6;
 impl Core {
     pub(super) fn outside_ask(&mut self, mut ask: Ask) {
         let (reply, answer) = oneshot::channel();
-        let permit = self.w.permit.clone();
+        let permit = self.services.permit.clone();
         match ask.what {
             Question::Permission { tool, shown, diffs, by_screen, .. } => {
                 self.outside_asked(ask.call.as_deref());
                 let unkept = self.unkept();
-                let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
+                let (name, touch, access) = access_of(&self.services.workspace.root, &tool, &diffs);
                 let args = args_of(&name, &tool, &shown);
                 let question = permission::Question {
-                    agent: &self.me.id,
+                    agent: &self.identity.id,
                     tool: &name,
                     verb: &tool.verb,
                     target: &tool.target,
                     touch,
                     args: &args,
                     access: &access,
-                    profile: self.s.profile,
+                    profile: self.session.profile,
                     // Its own shell runs it, in which nothing can be set.
                     shell: None,
                 };
@@ -60,7 +60,7 @@ impl Core {
                     }));
                 }
                 // The same holds for a command that it calls reading, and for words that may be one.
-                let root = &self.w.workspace.root;
+                let root = &self.services.workspace.root;
                 if let Some(run) = run_beside(root, &tool, &access) {
                     stricter(permit.judge(&permission::Question {
                         tool: "terminal",
@@ -80,11 +80,11 @@ impl Core {
                     verdict = not_undone(verdict);
                 }
                 let mut audit = AuditRow {
-                    time: self.w.clock.now(),
-                    session: self.s.id,
-                    agent: self.me.id.0.clone(),
+                    time: self.services.clock.now(),
+                    session: self.session.id,
+                    agent: self.identity.id.0.clone(),
                     tool: name.clone(),
-                    what: crate::job::what(&self.w.redact, &args),
+                    what: crate::job::what(&self.services.redact, &args),
                     decision: String::new(),
                     by: String::new(),
                     seconds: 0.0,
@@ -102,7 +102,7 @@ impl Core {
                     let _ = ask.reply.send(Answer::Kind(kind));
                     return;
                 }
-                let root = &self.w.workspace.root;
+                let root = &self.services.workspace.root;
                 let all: Vec<String> = diffs.iter().map(|d| super::outside::diff_of(d, root).diff).collect();
                 let diff = (!all.is_empty()).then(|| all.concat());
                 let Some(mut body) = permission_ask(&question, verdict, diff) else {
@@ -185,7 +185,7 @@ impl Core {
 
     /// Whether the files before what the program does are not kept, and the person wants to be asked then.
     fn unkept(&mut self) -> bool {
-        let asks = self.w.files.as_ref().is_some_and(crate::files::Keeper::asks);
+        let asks = self.services.files.as_ref().is_some_and(crate::files::Keeper::asks);
         asks && self.outside().is_some_and(|o| o.unkept.load(Ordering::Relaxed))
     }
 
@@ -201,17 +201,17 @@ impl Core {
         let name = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
         let args = if tool.target.is_empty() { tool.args.clone() } else { json!({"what": tool.target}) };
         let audit = AuditRow {
-            time: self.w.clock.now(),
-            session: self.s.id,
-            agent: self.me.id.0.clone(),
+            time: self.services.clock.now(),
+            session: self.session.id,
+            agent: self.identity.id.0.clone(),
             tool: self.redact(&tool.name),
-            what: crate::job::what(&self.w.redact, &args),
+            what: crate::job::what(&self.services.redact, &args),
             decision: "its own".into(),
             by: format!("{name} did not ask"),
             seconds,
             outcome: crate::job::outcome_word(outcome).into(),
         };
-        let ticket = self.w.store.record_audit(audit);
+        let ticket = self.services.store.record_audit(audit);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 
@@ -225,7 +225,7 @@ impl Core {
         }
         let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
         audit.outcome = if no { "denied" } else { "allowed" }.into();
-        let ticket = self.w.store.record_audit(audit);
+        let ticket = self.services.store.record_audit(audit);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }

@@ -56,7 +56,7 @@ impl Core {
         if let Some(outside) = self.outside() {
             outside.new_words();
         }
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.work.requests += 1;
         }
         self.tell_work();
@@ -66,7 +66,7 @@ impl Core {
         let text = held.message.text.clone();
         let content = vec![Part::Text { text: text.clone() }];
         let body = EntryBody::User { message: held.message, origin: Origin::Steer, content };
-        let entry = self.s.grow(&self.w, body);
+        let entry = self.session.grow(&self.services, body);
         let told =
             TurnEvent::UserMessage { entry: entry.id, text: text.clone(), node: Box::new(entry.clone()) };
         events.push((place.clone(), EventBody::Turn(told)));
@@ -89,7 +89,7 @@ impl Core {
             return;
         }
         self.prompts.queue.retain(|q| q.id != held.id);
-        let cause = self.me.child.as_mut().and_then(|c| c.receipts.remove(&held.id));
+        let cause = self.identity.child.as_mut().and_then(|c| c.receipts.remove(&held.id));
         match cause {
             Some(cause) => {
                 let receipt = Receipt::Missed { why: why.to_owned() };

@@ -34,7 +34,7 @@ impl Core {
             (None, _) if state == AgentState::Interrupted => "it was stopped before it finished".into(),
             (None, _) => String::new(),
         };
-        let (tokens, cost) = self.crew.purse.used(id);
+        let (tokens, cost) = self.crew.reservations.used(id);
         let known =
             tokens == 0 || cost.0 > 0 || self.crew.members.get(id).is_some_and(|m| m.view.cost.is_some());
         let Some(member) = self.crew.members.get_mut(id) else { return };
@@ -102,7 +102,7 @@ impl Core {
         }
         member.hands = None;
         if member.state().at_work() {
-            self.crew.purse.release(id);
+            self.crew.reservations.release(id);
             self.no_start(id, "internal error; this is a bug in Tiller");
         }
     }

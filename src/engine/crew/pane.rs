@@ -33,14 +33,14 @@ impl Core {
 
     /// For its row, while it runs in a terminal.
     pub(crate) fn pane_view(&self) -> Option<Box<PaneView>> {
-        let outside = self.me.child.as_ref()?.outside.as_ref()?;
+        let outside = self.identity.child.as_ref()?.outside.as_ref()?;
         outside.control()?.looker()?;
         Some(Box::new(outside.pane.view.clone()))
     }
 
     /// Its screen waits for input while the person looks at another view.
     pub(crate) fn pane_needs(&self) -> bool {
-        let outside = self.me.child.as_ref().and_then(|c| c.outside.as_ref());
+        let outside = self.identity.child.as_ref().and_then(|c| c.outside.as_ref());
         outside.is_some_and(|o| o.pane.view.doing == "blocked" && !o.pane.view.entered)
     }
 
@@ -88,7 +88,7 @@ impl Core {
             }
         }
         if let Some(why) = lost {
-            let text = format!("{}: {why}", self.me.id.name());
+            let text = format!("{}: {why}", self.identity.id.name());
             self.notice(Notice::new(NoticeKind::User, text));
         }
         if self.pane().is_some_and(|p| (p.view.entered, p.view.touched) != (entered, touched)) {

@@ -2,17 +2,17 @@
 
 use tiller_protocol::event::TurnStatus;
 
-use super::purse::Answer;
+use super::reservations::Answer;
 use crate::core::Core;
 use crate::crew::state::{Resting, limit};
 use crate::turn::{Input, Phase};
 
 impl Core {
     pub(crate) fn pause(&mut self, paused: bool) {
-        let mono = self.w.clock.mono();
+        let mono = self.services.clock.mono();
         // A reply that has begun comes to its end first: it is paid, and half a call is of no use.
         let unanswered = self.turn.live.as_ref().is_some_and(|l| l.turn.unanswered());
-        let Some(child) = &mut self.me.child else { return };
+        let Some(child) = &mut self.identity.child else { return };
         if child.paused == paused {
             return;
         }
@@ -23,7 +23,7 @@ impl Core {
             if unanswered {
                 child.resting = Some(Resting::Request);
                 // Nobody is to wait for what it has taken out and does not use.
-                child.purse.release(&self.me.id);
+                child.reservations.release(&self.identity.id);
                 // This ends a program of another vendor, too: what it said stands in the talk, and it goes on from
                 // there.
                 self.feed(Input::Rest);
@@ -37,9 +37,9 @@ impl Core {
         self.agent_changed();
     }
 
-    /// A rest is over: what waited for that goes on, when the purse has what it gave back.
+    /// Resumes a paused agent once its budget reservation is available again.
     pub(crate) fn wake(&mut self) {
-        let Some(child) = self.me.child.as_mut().filter(|c| !c.paused) else { return };
+        let Some(child) = self.identity.child.as_mut().filter(|c| !c.paused) else { return };
         let Some(resting) = child.resting.take() else { return };
         if let Resting::Prepare { may_compact } = resting {
             self.prepare(may_compact);
@@ -49,7 +49,7 @@ impl Core {
             Answer::Go => {}
             Answer::Over(why) => return self.halt(TurnStatus::Limit, limit(why)),
             Answer::Wait => {
-                if let Some(child) = &mut self.me.child {
+                if let Some(child) = &mut self.identity.child {
                     child.resting = Some(resting);
                 }
                 return self.ask_purse_again();
@@ -64,10 +64,10 @@ impl Core {
 
     /// Whether it rests; then `what` waits for the end of that.
     pub(crate) fn rests(&mut self, what: Resting) -> bool {
-        match &mut self.me.child {
+        match &mut self.identity.child {
             Some(child) if child.paused => {
                 child.resting = Some(what);
-                child.purse.release(&self.me.id);
+                child.reservations.release(&self.identity.id);
                 true
             }
             _ => false,
@@ -94,7 +94,7 @@ impl Core {
 
     /// Ends this child's turn, as the main agent asked. A paused child is resumed first: its end must not wait.
     pub(crate) fn stop_child(&mut self, hard: bool) {
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.paused = false;
             child.resting = None;
         }

@@ -30,9 +30,9 @@ impl Core {
         brief: Brief,
         background: bool,
     ) -> Result<AgentId, String> {
-        let config = self.w.config();
+        let config = self.services.config();
         let caps = &config.agents;
-        if self.s.read_only {
+        if self.session.read_only {
             return Err("this session is open read-only".into());
         }
         if self.crew.reading {
@@ -48,15 +48,15 @@ impl Core {
                 "this session has reached its limit of {total} agents (agents.total): {YOURSELF}"
             ));
         }
-        self.crew.purse.limit_money(self.money.limits.left(self.spent_so_far()));
-        if let Some(why) = self.crew.purse.empty() {
+        self.crew.reservations.limit_money(self.money.limits.left(self.spent_so_far()));
+        if let Some(why) = self.crew.reservations.empty() {
             return Err(format!("{why}: {YOURSELF}"));
         }
         if brief.goal.trim().is_empty() {
             return Err("the goal is empty".into());
         }
         self.tools_known(&brief.tools)?;
-        let roles = self.w.roles();
+        let roles = self.services.roles();
         if let Some(why) = roles.skills().wrong(&brief.skills) {
             return Err(why);
         }
@@ -80,9 +80,9 @@ impl Core {
             None => self.model_for(by, brief.model.as_deref(), pick)?,
         };
         let parent = self.crew.members.get(by);
-        let above = parent.map_or(self.s.profile, |p| narrowed(p.order.profile, self.s.profile));
+        let above = parent.map_or(self.session.profile, |p| narrowed(p.order.profile, self.session.profile));
         let profile = profile_of(role.as_deref(), above);
-        let runs = self.w.tools_of(&self.crew.chain(by)).iter().any(|t| t.name() == "terminal");
+        let runs = self.services.tools_of(&self.crew.chain(by)).iter().any(|t| t.name() == "terminal");
         if brief.cli.is_some() && (profile < Profile::Ask || !runs) {
             // Nothing would keep it from what its parent may not do.
             return Err(format!("an external program may run commands, and you may not: {YOURSELF}"));
@@ -97,15 +97,15 @@ impl Core {
             folder,
             limits: limits(caps, role.as_ref().map(|r| &r.limits)),
             background,
-            spawned_by: from.1.or(self.s.head),
+            spawned_by: from.1.or(self.session.head),
             call: from.0,
             brief,
             fresh: true,
             ..Order::default()
         };
-        let session = SessionId::fresh(&*self.w.ids, self.w.clock.now());
-        self.crew.purse.limit(&id, order.limits);
-        let mut member = Member::new(id.clone(), session, order, self.w.clock.now());
+        let session = SessionId::fresh(&*self.services.ids, self.services.clock.now());
+        self.crew.reservations.limit(&id, order.limits);
+        let mut member = Member::new(id.clone(), session, order, self.services.clock.now());
         member.role = role;
         self.crew.members.insert(id.clone(), member);
         self.crew.line.push_back(id.clone());
@@ -115,7 +115,7 @@ impl Core {
 
     /// A task as it is kept: who does it is said in one way.
     pub(super) fn settled(&self, mut brief: Brief) -> Brief {
-        let roles = self.w.roles();
+        let roles = self.services.roles();
         // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
         if brief.cli.is_none()
             && let Some(name) = brief.agent.clone().filter(|a| roles.get(a).is_none())
@@ -131,7 +131,7 @@ impl Core {
     /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.
     pub(super) fn program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
         let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
-        let Some(programs) = &self.w.programs else {
+        let Some(programs) = &self.services.programs else {
             return Err("external programs cannot be run here".into());
         };
         let adapter = programs.adapters.get(name).ok_or_else(|| {
@@ -150,16 +150,16 @@ impl Core {
 
     /// A task that names tools which are none would be done with none at all.
     fn tools_known(&self, named: &[String]) -> Result<(), String> {
-        let more: Vec<&str> = self.w.all_tools.iter().map(|t| t.name()).collect();
+        let more: Vec<&str> = self.services.all_tools.iter().map(|t| t.name()).collect();
         let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &more));
         wrong.map_or(Ok(()), Err)
     }
 
     /// A name that is no kind of agent: the nearest of them, and of the programs of other vendors.
     fn no_such_kind(&self, name: &str) -> String {
-        let roles = self.w.roles();
+        let roles = self.services.roles();
         let program = name.split(':').next().unwrap_or(name);
-        let adapters = self.w.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
+        let adapters = self.services.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
         let programs: Vec<String> = adapters.collect();
         let kinds = roles.iter().map(|r| r.name.as_str());
         match tiller_protocol::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
@@ -181,11 +181,11 @@ impl Core {
 
     /// The model of an agent of `by`'s: what was asked for, what its role says, or that of `by`.
     fn model_for(&self, by: &AgentId, asked: Option<&str>, pick: Option<&Pick>) -> Result<ModelRef, String> {
-        let config = self.w.config();
+        let config = self.services.config();
         let tiers = &config.tiers;
         let parents = match self.crew.members.get(by) {
             Some(member) => member.order.model.clone(),
-            None => self.s.model.clone(),
+            None => self.session.model.clone(),
         };
         let tier = |t: &Option<String>| t.clone().map(ModelRef);
         let model = match (asked.map(str::trim).filter(|a| !a.is_empty()), pick) {

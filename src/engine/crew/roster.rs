@@ -10,7 +10,7 @@ use tiller_protocol::{
 use tiller_tool::crew::port::Note;
 
 use super::member::Member;
-use super::purse::Purse;
+use super::reservations::Reservations;
 use super::waits::WaitFor;
 use crate::bus::{ClientId, Place};
 use crate::core::Core;
@@ -28,7 +28,7 @@ pub(crate) struct Crew {
     /// Numbers waits, and names agents.
     pub(crate) next: u64,
     pub(crate) names: u32,
-    pub(crate) purse: Arc<Purse>,
+    pub(crate) reservations: Arc<Reservations>,
     /// Notes that siblings share, by board and key.
     pub(crate) boards: HashMap<String, BTreeMap<String, Note>>,
     /// Ends that the next entry tells, and those that the entry on its way tells.
@@ -101,7 +101,7 @@ impl Crew {
 impl Core {
     /// What an agent has used, for its row.
     pub(crate) fn used_by(&self, id: &AgentId) -> AgentLimits {
-        let (tokens, cost) = self.crew.purse.used(id);
+        let (tokens, cost) = self.crew.reservations.used(id);
         let work = self.crew.members.get(id).map(|m| m.order.work).unwrap_or_default();
         let (turns, seconds) = (Some(work.requests), Some(work.millis / 1000));
         AgentLimits { turns, seconds, tokens: Some(tokens), cost: Some(cost) }
@@ -138,10 +138,10 @@ impl Core {
 
     /// Writes an agent down as it is now, and shows it when that is on disk.
     pub(crate) fn keep_member(&mut self, id: &AgentId) {
-        if self.s.read_only {
+        if self.session.read_only {
             return self.show_member(id);
         }
-        let (used, root, limits) = (self.crew.purse.used(id), self.s.id, self.used_by(id));
+        let (used, root, limits) = (self.crew.reservations.used(id), self.session.id, self.used_by(id));
         let Some(member) = self.crew.members.get_mut(id) else { return };
         member.order.used = (used.0, used.1.0);
         member.disk.pending += 1;
@@ -150,7 +150,7 @@ impl Core {
         let place = Place { session: member.session, agent: id.clone(), cause: None };
         let event = EventBody::State(StateEvent::AgentChanged { view: view.clone() });
         let then = Then::Row { session: member.session, view: Box::new(view) };
-        let ticket = self.w.store.put_agent(row);
+        let ticket = self.services.store.put_agent(row);
         self.saves.push(ticket, After { events: vec![(place, event)], then });
     }
 

@@ -126,7 +126,7 @@ impl Core {
     pub(crate) fn revived(
         &mut self,
         id: &AgentId,
-        w: std::sync::Arc<crate::core::services::World>,
+        w: std::sync::Arc<crate::core::services::Services>,
         loaded: Result<crate::session::load::Loaded, tiller_store::StoreError>,
         then: Vec<Envelope>,
     ) {
@@ -161,15 +161,15 @@ impl Core {
             }
         };
         let (mut core, inbox) = self.new_child(id, w);
-        let profile = core.s.profile;
+        let profile = core.session.profile;
         core.enter(loaded);
-        core.s.profile = profile;
-        if work && core.s.read_only {
+        core.session.profile = profile;
+        if work && core.session.read_only {
             let why = "its session is open in another Tiller process: end that process first";
             self.unheard(id, all, why);
             return self.no_start(id, why);
         }
-        if work && core.s.last_message().is_none() {
+        if work && core.session.last_message().is_none() {
             // The same, when only its session was there.
             all.retain(|e| !goes_on(&e.command.body));
             let task = self.crew.members.get(id).map(|m| core.task(&m.order.brief));
@@ -200,20 +200,20 @@ impl Core {
 
     /// The receipt of a message that stands in the conversation. (Only children give receipts.)
     pub(crate) fn delivery(&self, cause: CommandId) -> Option<(Place, EventBody)> {
-        let step = self.me.child.as_ref()?.work.requests;
+        let step = self.identity.child.as_ref()?.work.requests;
         let event = StateEvent::Receipt { receipt: Receipt::Delivered { step } };
         Some((self.place_of(Some(cause)), EventBody::State(event)))
     }
 
     /// The same, of one that had waited.
     pub(crate) fn delivered(&mut self, id: tiller_protocol::QueueId) -> Option<(Place, EventBody)> {
-        let cause = self.me.child.as_mut()?.receipts.remove(&id)?;
+        let cause = self.identity.child.as_mut()?.receipts.remove(&id)?;
         self.delivery(cause)
     }
 
     /// It has ended, and not by itself: who wrote to it hears that it was not read.
     pub(crate) fn missed(&mut self, why: &str) {
-        let Some(child) = &mut self.me.child else { return };
+        let Some(child) = &mut self.identity.child else { return };
         let missed = std::mem::take(&mut child.receipts);
         if missed.is_empty() {
             return;

@@ -88,7 +88,7 @@ impl Core {
                 label: member.order.label.clone(),
                 status: member.state().word().to_owned(),
                 summary: member.view.act.clone(),
-                tokens: self.crew.purse.used(id).0,
+                tokens: self.crew.reservations.used(id).0,
                 folder: member.order.folder.clone(),
                 ..Report::default()
             },

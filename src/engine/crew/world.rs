@@ -8,13 +8,13 @@ use tiller_tool::{Tool, Workspace};
 
 use super::member::Member;
 use crate::core::Core;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::lock::lock;
 
 /// Tools that only the main agent has, unless a role names them: they are about the person's own state.
 const MAINS: &[&str] = &["checkpoint", "restore"];
 
-impl World {
+impl Services {
     /// The world of a child, which is the last of `chain`; those above it come first. `folder`: its own, when it has
     /// one.
     ///
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-impl World {
+impl Services {
     /// The tools of the last of `chain`: those of the main agent that each of the chain allows.
     pub(crate) fn tools_of(&self, chain: &[&Member]) -> Vec<&'static dyn Tool> {
         let has = |name: &str| self.tools.iter().any(|t| t.name() == name);
@@ -117,7 +117,7 @@ impl Core {
     /// stands here.
     pub(super) fn task(&self, brief: &Brief) -> String {
         let mut text = task(brief);
-        if self.me.child.as_ref().is_some_and(|c| c.outside.is_some()) {
+        if self.identity.child.as_ref().is_some_and(|c| c.outside.is_some()) {
             for skill in self.skills() {
                 text.push_str(&format!("\n\n# Skill {}\n{}", skill.name, skill.body));
             }

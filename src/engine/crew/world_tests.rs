@@ -269,7 +269,7 @@ fn a4_nobody_has_more_a_thousand_times() {
 /// A world, made once: what is not asked about here is the same in all.
 struct Made {
     _folder: tempfile::TempDir,
-    world: World,
+    world: Services,
 }
 
 thread_local! {
@@ -280,7 +280,7 @@ thread_local! {
     };
 }
 
-impl World {
+impl Services {
     fn copy(&self) -> Self {
         Self { tools: self.tools.clone(), ..self.child(&[], None).unwrap() }
     }

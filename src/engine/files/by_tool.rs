@@ -33,7 +33,7 @@ impl Core {
     }
 
     fn name_moment(&mut self, name: &str, call: String) -> Result<String, String> {
-        let keeper = self.w.files.clone().ok_or(OFF)?;
+        let keeper = self.services.files.clone().ok_or(OFF)?;
         let name = self.redact(name);
         let watched = self.watched();
         // Now, not when the entry finds its place: what the same reply changes next is not part of it.
@@ -43,7 +43,7 @@ impl Core {
             Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
         });
         // Its row stands before those of what comes next, so the entry has its id from now on.
-        let entry = EntryId::fresh(&*self.w.ids, self.w.clock.now());
+        let entry = EntryId::fresh(&*self.services.ids, self.services.clock.now());
         self.record(StepOf::Point(entry), async { kept.await.ok() });
         self.files.named.push(Named { name: name.clone(), entry });
         self.prompts.pending.push(EntryBody::Checkpoint { name: name.clone() });
@@ -65,14 +65,15 @@ impl Core {
             _ => None,
         };
         match id {
-            Some(id) => self.s.grow_as(&self.w, id, body),
-            None => self.s.grow(&self.w, body),
+            Some(id) => self.session.grow_as(&self.services, id, body),
+            None => self.session.grow(&self.services, body),
         }
     }
 
     fn preview_for_tool(&mut self, name: String, reply: Answer<(EntryId, RestorePreview)>) {
         let name = self.redact(&name);
-        let (keeper, store, session) = (self.w.files.clone(), self.w.store.clone(), self.s.id);
+        let (keeper, store, session) =
+            (self.services.files.clone(), self.services.store.clone(), self.session.id);
         let written = self.written();
         self.spawn(async move {
             written.await;
@@ -94,9 +95,10 @@ impl Core {
     }
 
     fn restore_for_tool(&mut self, entry: EntryId, call: String, reply: Answer<String>) {
-        let (keeper, store, session) = (self.w.files.clone(), self.w.store.clone(), self.s.id);
+        let (keeper, store, session) =
+            (self.services.files.clone(), self.services.store.clone(), self.session.id);
         let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
-        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
         self.spawn(async move {
             written.await;
             let mut back = Back { entry, call, op, title: String::new() };
@@ -119,12 +121,12 @@ impl Core {
         // It is recorded for the call as well, so that the call's own view lists its changes.
         let whose = StepOf::Call(way.call);
         let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
-        let logged = self.op(self.s.id, CommandId(0), &way.title, change);
+        let logged = self.op(self.session.id, CommandId(0), &way.title, change);
         let op = Op { id: way.op, cause: place.cause, ..logged };
         let own = (done.before.id != done.after.id).then_some(row);
         let changed = own.is_some();
         for row in others.into_iter().chain(own) {
-            let step = self.w.store.add_step(self.s.id, row);
+            let step = self.services.store.add_step(self.session.id, row);
             self.saves.push(step, After { events: Vec::new(), then: Then::Nothing });
         }
         if changed {

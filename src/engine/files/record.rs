@@ -145,7 +145,7 @@ impl Core {
 
     /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
     pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
-        let Some(keeper) = self.w.files.clone() else { return };
+        let Some(keeper) = self.services.files.clone() else { return };
         for entry in entries {
             if let Some(at) = self.files.named.iter().position(|n| n.entry == entry) {
                 // The agent named it: it was kept then.
@@ -181,10 +181,10 @@ impl Core {
     pub(crate) fn watched(&self) -> Watched {
         Watched {
             last: self.files.last_state.clone(),
-            store: self.w.store.clone(),
-            session: self.s.id,
-            background: lock(&self.w.tool_state).shells.living(),
-            words: self.w.files.as_ref().map(Keeper::said).unwrap_or_default(),
+            store: self.services.store.clone(),
+            session: self.session.id,
+            background: lock(&self.services.tool_state).shells.living(),
+            words: self.services.files.as_ref().map(Keeper::said).unwrap_or_default(),
         }
     }
 
@@ -195,8 +195,8 @@ impl Core {
         of: StepOf,
         kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
     ) {
-        let (tx, session, store) = (self.tx.clone(), self.s.id, self.w.store.clone());
-        let keeper = self.w.files.clone();
+        let (tx, session, store) = (self.tx.clone(), self.session.id, self.services.store.clone());
+        let keeper = self.services.files.clone();
         let (written, next) = oneshot::channel::<()>();
         let before = self.files.recorded.replace(next);
         self.files.keeping.spawn(async move {
@@ -267,7 +267,7 @@ impl Core {
 
     /// Tells what the snapshots have to say, once.
     pub(crate) fn files_words(&mut self) {
-        let words = self.w.files.as_ref().map(Keeper::words).unwrap_or_default();
+        let words = self.services.files.as_ref().map(Keeper::words).unwrap_or_default();
         for word in words {
             let (kind, text) = match word {
                 Word::Recovered { text, step } => {
@@ -278,7 +278,7 @@ impl Core {
                 }
                 Word::Partly(text) => (NoticeKind::Info, text),
                 Word::Cut(credited) => {
-                    if credited.session == self.s.id {
+                    if credited.session == self.session.id {
                         self.touched(credited.files.iter().map(|f| f.path.clone()));
                     }
                     (NoticeKind::Store, credited.sentence())
@@ -290,16 +290,16 @@ impl Core {
 
     /// A restore that a kill had interrupted is one like any other: it can be undone.
     fn finished_restore(&mut self, done: Finished) {
-        if self.s.read_only {
+        if self.session.read_only {
             return;
         }
-        let now = self.w.clock.now();
-        let id = OpId::fresh(&*self.w.ids, now);
+        let now = self.services.clock.now();
+        let id = OpId::fresh(&*self.services.ids, now);
         let states = tiller_snapshot::Step { before: done.before, after: done.after };
         let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
-        let op = self.op(self.s.id, None, "restore files, completed at startup", change);
+        let op = self.op(self.session.id, None, "restore files, completed at startup", change);
         let op = tiller_protocol::Op { id, ..op };
-        let ticket = self.w.store.add_step(self.s.id, row);
+        let ticket = self.services.store.add_step(self.session.id, row);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         let mut append = self.append();
         append.op = Some(op);
@@ -308,7 +308,7 @@ impl Core {
 
     /// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
     pub(crate) fn finish_restore(&mut self) {
-        let Some(keeper) = self.w.files.clone().filter(Keeper::interrupted) else { return };
+        let Some(keeper) = self.services.files.clone().filter(Keeper::interrupted) else { return };
         let (tx, watched) = (self.tx.clone(), self.watched());
         self.spawn(async move {
             let credit = keeper.run(move |s| {
@@ -326,9 +326,9 @@ impl Core {
 
     /// Lets the disk have everything, once nobody waits for anything.
     pub(crate) fn settle_files(&self) {
-        let Some(keeper) = &self.w.files else { return };
-        let (store, quota, mine) = (self.w.store.clone(), keeper.quota(), keeper.clone());
-        let project = tiller_protocol::names::written(&self.w.workspace.root);
+        let Some(keeper) = &self.services.files else { return };
+        let (store, quota, mine) = (self.services.store.clone(), keeper.quota(), keeper.clone());
+        let project = tiller_protocol::names::written(&self.services.workspace.root);
         drop(keeper.submit(move |s| {
             s.settle()?;
             if mine.collect_now() {

@@ -95,7 +95,7 @@ pub(super) async fn attempt(
 
 impl Core {
     pub(crate) fn cannot_restore(&self) -> Option<Notice> {
-        let why = if self.s.read_only {
+        let why = if self.session.read_only {
             "this session is open read-only"
         } else if self.occupied() {
             "a turn is running: stop it first"
@@ -116,8 +116,8 @@ impl Core {
 
     pub(crate) fn restore_preview(&mut self, client: ClientId, cause: CommandId, entry: EntryId) {
         let (bus, place, store, session) =
-            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.w.store.clone(), self.s.id);
-        let (keeper, written) = (self.w.files.clone(), self.written());
+            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone(), self.session.id);
+        let (keeper, written) = (self.services.files.clone(), self.written());
         self.spawn(async move {
             written.await;
             let made = async {
@@ -165,10 +165,10 @@ impl Core {
         if !what.files() {
             return self.fork(client, cause, entry, None);
         }
-        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
+        let (no, store, session) = (self.next_job(), self.services.store.clone(), self.session.id);
         let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
-        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
         let done = async move {
             written.await;
             let mut title = String::new();
@@ -210,8 +210,8 @@ impl Core {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
-        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (store, session, watched) = (self.w.store.clone(), self.s.id, self.watched());
+        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
+        let (store, session, watched) = (self.services.store.clone(), self.session.id, self.watched());
         let work = async move {
             let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
             goal.select = Some(paths.iter().map(|p| tiller_protocol::names::path(p)).collect());
@@ -229,7 +229,7 @@ impl Core {
         work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
         op: OpId,
     ) {
-        let (no, session) = (self.next_job(), self.s.id);
+        let (no, session) = (self.next_job(), self.session.id);
         let (tx, written) = (self.tx.clone(), self.written());
         let done = async move {
             written.await;
@@ -289,7 +289,7 @@ impl Core {
         let mut with = None;
         let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
         if let Some(row) = others {
-            let step = self.w.store.add_step(r.session, row);
+            let step = self.services.store.add_step(r.session, row);
             self.saves.push(step, nothing());
         }
         if done.before.id != done.after.id {
@@ -297,16 +297,16 @@ impl Core {
                 back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
             let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
             with = Some(op.id);
-            let step = self.w.store.add_step(r.session, row);
+            let step = self.services.store.add_step(r.session, row);
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.
-            if r.session != self.s.id {
+            if r.session != self.session.id {
                 return;
             }
             let mut append = self.append();
             append.op = Some(op);
             let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
-            let events = r.entry.or(self.s.head).map(event).into_iter().collect();
+            let events = r.entry.or(self.session.head).map(event).into_iter().collect();
             self.tell_of_files(&files, r.talk.is_some(), &way);
             // Told when it is in the log, so that who hears of it can undo it.
             self.save(append, events, tell(way));
@@ -337,7 +337,7 @@ impl Core {
         of: Option<OpId>,
         change: OpChange,
     ) {
-        if session != self.s.id {
+        if session != self.session.id {
             return;
         }
         let op = tiller_protocol::Op { id, of, ..self.op(session, cause, title, change) };
@@ -372,7 +372,7 @@ impl Core {
         if let Some(why) = why {
             return self.refuse(client, cause, why);
         }
-        let entry = self.s.grow(&self.w, EntryBody::Checkpoint { name: name.clone() });
+        let entry = self.session.grow(&self.services, EntryBody::Checkpoint { name: name.clone() });
         let place = self.place_of(Some(cause));
         let id = entry.id;
         let events = vec![

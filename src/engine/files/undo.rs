@@ -30,8 +30,8 @@ impl Core {
     }
 
     fn undo_last_restore(&mut self, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
-        let store = self.w.store.clone();
-        let session = self.s.id;
+        let store = self.services.store.clone();
+        let session = self.session.id;
         let found = move || {
             let ops = store.ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
             let none =
@@ -63,8 +63,8 @@ impl Core {
             // It will never be known: the next undo goes on with the one before it.
             let result = Err(unknown());
             let closes = Some(back::nothing(String::new(), next.root));
-            let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
-            let (no, session, of) = (self.next_job(), self.s.id, Some(next.root));
+            let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
+            let (no, session, of) = (self.next_job(), self.session.id, Some(next.root));
             let tx = self.tx.clone();
             let (talk, entry) = (None, None);
             let restored =
@@ -84,10 +84,10 @@ impl Core {
         found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
         rest: Option<Rest>,
     ) {
-        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, session) = (self.next_job(), self.s.id);
+        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
+        let (no, session) = (self.next_job(), self.session.id);
         let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
-        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
         let done = async move {
             written.await;
             let (mut title, mut of, mut closes) = (String::new(), None, None);

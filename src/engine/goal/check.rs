@@ -23,8 +23,8 @@ const ANSWER: u64 = 1_000;
 impl Core {
     /// Who judges, where no command does.
     pub(super) fn judge(&self) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
-        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
-        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
+        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.session.model.clone());
         if self.is_demo(&model) {
             let notice =
                 Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
@@ -36,7 +36,7 @@ impl Core {
     }
 
     pub(super) fn check_goal(&mut self) {
-        let Some(p) = &mut self.s.goal else { return };
+        let Some(p) = &mut self.session.goal else { return };
         p.view.state = GoalState::Checking;
         let goal = p.view.goal.clone();
         self.goal_changed();
@@ -88,7 +88,7 @@ impl Core {
     ) -> CancellationToken {
         let cancel = CancellationToken::new();
         let (stopped, tx, side) = (cancel.clone(), self.tx.clone(), self.side_call(provider, &model));
-        let said = compact::transcript(&self.s.path.clone(), None, READ);
+        let said = compact::transcript(&self.session.path.clone(), None, READ);
         let text = format!("{said}\n\n[the goal]\n{goal}");
         self.spawn(async move {
             let got = tokio::select! {

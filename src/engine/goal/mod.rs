@@ -26,7 +26,7 @@ impl Core {
     pub(crate) fn goal_command(&mut self, client: ClientId, cause: CommandId, command: GoalCommand) {
         let result = match command {
             GoalCommand::Set { goal } => self.set_goal(goal),
-            GoalCommand::Stop => match self.s.goal.as_ref().map(|p| p.view.state) {
+            GoalCommand::Stop => match self.session.goal.as_ref().map(|p| p.view.state) {
                 None => Err(Notice::new(NoticeKind::User, "no goal is set")),
                 Some(state) if state.active() => {
                     self.stop_goal("stopped by you");
@@ -34,7 +34,7 @@ impl Core {
                     Ok("goal stopped; /goal go resumes it".into())
                 }
                 Some(_) => {
-                    self.s.goal = None;
+                    self.session.goal = None;
                     self.goal_changed();
                     Ok("goal removed".into())
                 }
@@ -49,7 +49,7 @@ impl Core {
 
     fn set_goal(&mut self, mut goal: Goal) -> Result<String, Notice> {
         let wrong = |what: &str| Err(Notice::new(NoticeKind::User, what));
-        if self.s.read_only {
+        if self.session.read_only {
             return wrong("this session is open read-only");
         }
         goal.text = self.redact(goal.text.trim());
@@ -66,7 +66,7 @@ impl Core {
             GoalCheck::Command { line } if line.trim().is_empty() => {
                 return wrong("the check command is empty");
             }
-            GoalCheck::Command { .. } if self.w.tool("terminal").is_none() => {
+            GoalCheck::Command { .. } if self.services.tool("terminal").is_none() => {
                 return wrong("commands are turned off, so no command can check the goal");
             }
             GoalCheck::Command { .. } => {}
@@ -77,14 +77,17 @@ impl Core {
         let view =
             GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
         let text = first(&view.goal);
-        self.s.goal = Some(Pursuit { view, from: self.cost_of_all().unwrap_or_default(), queued: None });
+        self.session.goal =
+            Some(Pursuit { view, from: self.cost_of_all().unwrap_or_default(), queued: None });
         self.next_turn(text);
         Ok("the agent works on it on its own; Esc stops it".into())
     }
 
     /// The person takes up a goal that stopped.
     fn take_up(&mut self) -> Result<String, Notice> {
-        let Some(p) = &mut self.s.goal else { return Err(Notice::new(NoticeKind::User, "no goal is set")) };
+        let Some(p) = &mut self.session.goal else {
+            return Err(Notice::new(NoticeKind::User, "no goal is set"));
+        };
         if p.view.state.active() {
             return Err(Notice::new(NoticeKind::User, "the agent is already working on it"));
         }
@@ -102,33 +105,33 @@ impl Core {
 
     /// What the session has cost, its agents included; `None`: not known.
     fn cost_of_all(&self) -> Option<Cost> {
-        let purse = self.purse();
-        match self.me.child {
-            None => self.s.cost.map(|c| c.plus(purse.spent().session)),
+        let reservations = self.reservations();
+        match self.identity.child {
+            None => self.session.cost.map(|c| c.plus(reservations.spent().session)),
             // What it used itself is in there.
-            Some(_) => self.s.cost.map(|_| purse.branch(&self.me.id)),
+            Some(_) => self.session.cost.map(|_| reservations.branch(&self.identity.id)),
         }
     }
 
     /// Its check runs.
     pub(crate) fn checks_goal(&self) -> bool {
-        self.s.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
+        self.session.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
     }
 
     /// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
     fn goal_over(&mut self, status: TurnStatus, why: Option<Notice>) {
-        if self.me.child.is_some() && !self.occupied() {
-            let text = self.s.last_words();
+        if self.identity.child.is_some() && !self.occupied() {
+            let text = self.session.last_words();
             self.child_over(status, text, why);
         }
     }
 
     /// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
     fn next_turn(&mut self, text: String) {
-        let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
+        let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
         let message = Message::text(text);
         self.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
-        if let Some(p) = &mut self.s.goal {
+        if let Some(p) = &mut self.session.goal {
             p.queued = Some(id);
             p.view.state = GoalState::Working;
         }
@@ -141,9 +144,11 @@ impl Core {
 
     /// A turn is over, and what waited was sent.
     pub(crate) fn goal_after(&mut self, status: TurnStatus) {
-        let waits = self.s.goal.as_ref().is_some_and(|p| self.prompts.queue.iter().any(|q| p.owns(q)));
+        let waits = self.session.goal.as_ref().is_some_and(|p| self.prompts.queue.iter().any(|q| p.owns(q)));
         let cost = self.cost_of_all();
-        let Some(p) = self.s.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else { return };
+        let Some(p) = self.session.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else {
+            return;
+        };
         let why = match status {
             TurnStatus::Done | TurnStatus::Refused => None,
             TurnStatus::Interrupted => Some("stopped by you"),
@@ -179,7 +184,7 @@ impl Core {
             self.bus.publish(&self.place_of(None), EventBody::Tool(event));
         }
         let cost = self.cost_of_all();
-        let Some(p) = &mut self.s.goal else { return };
+        let Some(p) = &mut self.session.goal else { return };
         p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
         p.view.last = last_line(&said);
         let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
@@ -217,16 +222,16 @@ impl Core {
     }
 
     fn whose_goal(&self) -> String {
-        match self.me.child {
+        match self.identity.child {
             None => "the goal".to_owned(),
-            Some(_) => format!("the goal of {}", self.me.id.name()),
+            Some(_) => format!("the goal of {}", self.identity.id.name()),
         }
     }
 
     /// It waits for the person from here on.
     pub(crate) fn stop_goal(&mut self, why: &str) {
         self.drop_waiting();
-        let Some(p) = &mut self.s.goal else { return };
+        let Some(p) = &mut self.session.goal else { return };
         if !p.view.state.active() {
             return;
         }
@@ -239,7 +244,7 @@ impl Core {
 
     /// Its message is not sent any more.
     fn drop_waiting(&mut self) {
-        let Some(id) = self.s.goal.as_mut().and_then(|p| p.queued.take()) else { return };
+        let Some(id) = self.session.goal.as_mut().and_then(|p| p.queued.take()) else { return };
         let before = self.prompts.queue.len();
         self.prompts.queue.retain(|q| q.id != id);
         if self.prompts.queue.len() != before {
@@ -249,11 +254,11 @@ impl Core {
 
     /// Told and kept.
     fn goal_changed(&mut self) {
-        let kept = self.s.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
-        drop(self.w.store.set_meta(&key(self.s.id), kept));
-        let goal = self.s.goal.as_ref().map(|p| p.view.clone());
+        let kept = self.session.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
+        drop(self.services.store.set_meta(&key(self.session.id), kept));
+        let goal = self.session.goal.as_ref().map(|p| p.view.clone());
         self.state(None, StateEvent::GoalChanged { goal });
-        if self.me.child.is_some() {
+        if self.identity.child.is_some() {
             self.agent_changed();
         }
     }

@@ -31,7 +31,7 @@ impl Job {
             (_, false) => What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
-        if let Some(keeper) = &self.w.files {
+        if let Some(keeper) = &self.services.files {
             let before = record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await;
             return Some(before.map(|mut before| {
                 let copies = std::mem::take(&mut before.outside);
@@ -39,7 +39,7 @@ impl Job {
             }));
         }
         // Git keeps the agent's own folder; files elsewhere are somebody else's.
-        let (Some(keeper), What::Paths(mut paths)) = (&self.w.elsewhere, what) else { return None };
+        let (Some(keeper), What::Paths(mut paths)) = (&self.services.elsewhere, what) else { return None };
         paths.retain(|p| !p.starts_with(&self.cx.workspace.root));
         if paths.is_empty() {
             return None;
@@ -59,7 +59,7 @@ impl Job {
     /// # Errors
     /// The person's denial, or that no one can answer.
     pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
-        let keeper = self.w.files.as_ref().or(self.w.elsewhere.as_ref());
+        let keeper = self.services.files.as_ref().or(self.services.elsewhere.as_ref());
         let asks = keeper.is_some_and(Keeper::asks);
         let why = error.to_string();
         // Said once in a session, whatever is answered.

@@ -186,7 +186,7 @@ impl Job {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; that it survives a restart is second.
                 for one in tiller_permit::split_patterns(pattern) {
-                    drop(self.w.store.add_rule(self.root, one));
+                    drop(self.services.store.add_rule(self.root, one));
                 }
             })
         };
@@ -207,7 +207,7 @@ impl Job {
         // The engine may have ended, or be behind: the audit has it all the same.
         let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),
-            what: (self.w.redact)(&self.tool.target(&self.args)),
+            what: (self.services.redact)(&self.tool.target(&self.args)),
             decision: decision.to_owned(),
             by: by.to_owned(),
         }));

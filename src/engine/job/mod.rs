@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::bus::{Bus, Place};
 use crate::core::msg::Msg;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::files::record;
 use crate::questions::permission::Permit;
 use crate::turn::CallResult;
@@ -32,7 +32,7 @@ const LEFT_BEHIND: Duration = Duration::from_millis(1500);
 const CHANGED: usize = 10_000;
 
 pub(crate) struct Job {
-    pub(crate) w: Arc<World>,
+    pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) place: Place,
     pub(crate) tool: &'static dyn Tool,
@@ -60,28 +60,28 @@ pub(crate) struct Job {
 
 impl Job {
     pub(crate) async fn run(mut self) -> CallDone {
-        let began = self.w.clock.mono();
-        let time = self.w.clock.now();
+        let began = self.services.clock.mono();
+        let time = self.services.clock.now();
         let mut step = None;
         let (decided, mut result) = match self.decide().await {
             Ok(decided) => {
-                let start = self.w.clock.mono();
+                let start = self.services.clock.mono();
                 match self.execute().await {
                     Ok((mut result, kept)) => {
                         step = kept;
-                        result.seconds = self.w.since(start);
+                        result.seconds = self.services.since(start);
                         (decided, result)
                     }
                     Err(refused) => {
                         let (decided, mut result) = *refused;
-                        result.seconds = self.w.since(start);
+                        result.seconds = self.services.since(start);
                         (decided, result)
                     }
                 }
             }
             Err(refused) => {
                 let (decided, mut result) = *refused;
-                result.seconds = self.w.since(began);
+                result.seconds = self.services.since(began);
                 (decided, result)
             }
         };
@@ -90,7 +90,7 @@ impl Job {
             session: self.session,
             agent: self.cx.agent.0.clone(),
             tool: self.tool.name().to_owned(),
-            what: what(&self.w.redact, &self.args),
+            what: what(&self.services.redact, &self.args),
             decision: decided.decision.into(),
             by: decided.by,
             seconds: result.seconds,
@@ -137,7 +137,7 @@ impl Job {
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }
-        let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));
+        let step = before.and_then(|before| Some(record::after(self.services.files.as_ref()?, before)));
         if runs {
             self.writes.command(&self.cx.agent, &what, false);
         }

@@ -8,7 +8,7 @@ use tiller_provider::{Provider, ProviderError, models, registry};
 use tiller_store::Call;
 
 use crate::core::Core;
-use crate::crew::Purse;
+use crate::crew::Reservations;
 use crate::money::today::Today;
 
 pub mod budget;
@@ -78,25 +78,29 @@ impl Left {
 
 impl Core {
     pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
-        self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+        self.services
+            .providers
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .get(model.provider())
     }
 
     /// What the configuration and the built-in list state of a model.
     pub(crate) fn stated_info(&self, model: &ModelRef) -> ModelInfo {
-        models::lookup(model.provider(), model.model(), &self.w.config())
+        models::lookup(model.provider(), model.model(), &self.services.config())
     }
 
     /// The same, with what its server has said.
     pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
         let mut info = self.stated_info(model);
-        info.window = self.w.windows.narrowed(model, info.window, self.w.clock.now());
+        info.window = self.services.windows.narrowed(model, info.window, self.services.clock.now());
         info
     }
 
     /// Whether it is the built-in model that understands nothing.
     pub(crate) fn is_demo(&self, model: &ModelRef) -> bool {
         use tiller_config::schema::ProviderKind;
-        match self.w.config().providers.get(model.provider()) {
+        match self.services.config().providers.get(model.provider()) {
             Some(p) => p.kind == ProviderKind::Demo,
             None => model.provider() == "demo",
         }
@@ -105,23 +109,23 @@ impl Core {
     /// The hard limit that the tier has for today, when it is used up.
     pub(crate) fn tier_over(&self, tier: &str) -> Option<Cost> {
         let limit = self.tier_limit(tier)?;
-        (self.purse().tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+        (self.reservations().tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
     }
 
     /// What a tier may cost in a day.
     pub(crate) fn tier_limit(&self, tier: &str) -> Option<Cost> {
-        self.w.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
+        self.services.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
     }
 
-    /// The purse of the whole tree.
-    pub(crate) fn purse(&self) -> &Arc<Purse> {
-        self.me.child.as_ref().map_or(&self.crew.purse, |c| &c.purse)
+    /// The reservations of the whole tree.
+    pub(crate) fn reservations(&self) -> &Arc<Reservations> {
+        self.identity.child.as_ref().map_or(&self.crew.reservations, |c| &c.reservations)
     }
 
     /// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
     /// machine charge nothing.
     pub(crate) fn unpriced(&self, model: &ModelRef, tier: &str) -> Option<Unpriced> {
-        let config = self.w.config();
+        let config = self.services.config();
         let limit = self.money.limits.first_hard().or_else(|| {
             let usd = config.budget.tiers.get(tier)?;
             Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
@@ -144,7 +148,7 @@ impl Core {
             return Ok(());
         }
         let tier = self.tier_of(model);
-        if let Some(why) = self.purse().over(&self.me.id) {
+        if let Some(why) = self.reservations().over(&self.identity.id) {
             return Err(crate::crew::limit(why));
         }
         if let Some(over) = self.money.limits.over(self.spent_by_all()) {
@@ -155,11 +159,11 @@ impl Core {
             return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
         }
         if let Some(unpriced) =
-            self.unpriced(model, tier).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+            self.unpriced(model, tier).filter(|u| !self.session.unpriced_allowed.contains(&u.model))
         {
             return Err(unpriced.notice());
         }
-        if tier == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
+        if tier == "deep" && !self.services.config().tiers.deep_allowed && !self.session.deep_allowed {
             let why = "the expensive model is not yet approved in this session";
             return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
         }
@@ -168,18 +172,18 @@ impl Core {
 
     /// What is left for a request beside the conversation that counts for `tier`.
     pub(crate) fn left_beside(&self, tier: &str) -> Left {
-        let spent = self.purse().tiers().spent.get(tier).copied().unwrap_or_default();
+        let spent = self.reservations().tiers().spent.get(tier).copied().unwrap_or_default();
         let of_tier = self.tier_limit(tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
         let left = Left { tokens: None, cost: self.money.limits.left(self.spent_by_all()) };
-        left.and(Left { tokens: None, cost: of_tier }).and(self.purse().left_for(&self.me.id))
+        left.and(Left { tokens: None, cost: of_tier }).and(self.reservations().left_for(&self.identity.id))
     }
 
     /// Counts a call of a model against session, day and tier.
     pub(crate) fn book(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
         let call = self.book_elsewhere(model, tier, usage);
-        self.s.usage.add(&usage);
+        self.session.usage.add(&usage);
         if let Some(cost) = call.cost {
-            self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
+            self.session.cost = Some(self.session.cost.unwrap_or_default().plus(cost));
             self.money.spent.session = self.money.spent.session.plus(cost);
         }
         self.child_spent(usage, call.cost);
@@ -194,13 +198,13 @@ impl Core {
         self.roll_day();
         if let Some(cost) = cost {
             self.money.spent.day = self.money.spent.day.plus(cost);
-            self.purse().paid(tier, cost);
+            self.reservations().paid(tier, cost);
         }
         Call {
-            agent: self.me.id.clone(),
+            agent: self.identity.id.clone(),
             model: model.clone(),
             tier: tier.into(),
-            time: self.w.clock.now(),
+            time: self.services.clock.now(),
             usage,
             cost,
         }
@@ -208,7 +212,7 @@ impl Core {
 
     /// Whether anything of the day is limited.
     pub(crate) fn day_matters(&self) -> bool {
-        let config = self.w.config();
+        let config = self.services.config();
         let b = &config.budget;
         b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
     }
@@ -218,12 +222,12 @@ impl Core {
         if !self.day_matters() {
             return;
         }
-        let today = self.w.store.day(self.w.clock.now());
+        let today = self.services.store.day(self.services.clock.now());
         if today != self.money.day {
-            self.purse().new_day(&today);
+            self.reservations().new_day(&today);
             self.money.day = today;
             self.money.spent.day = Cost(0);
-            self.money.limits.new_day(&self.w.config().budget);
+            self.money.limits.new_day(&self.services.config().budget);
         }
     }
 
@@ -235,9 +239,9 @@ impl Core {
             return;
         }
         // What our agents used is in there, and is counted with theirs.
-        let others = Cost(read.all.0.saturating_sub(self.crew.purse.spent().day.0));
+        let others = Cost(read.all.0.saturating_sub(self.crew.reservations.spent().day.0));
         self.money.spent.day = self.money.spent.day.max(others);
-        self.purse().learn(read.tiers);
+        self.reservations().learn(read.tiers);
     }
 
     /// The model hears of its budget when it has changed by a fifth since it last heard.

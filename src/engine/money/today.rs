@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tiller_protocol::Cost;
 use tiller_store::StoreError;
 
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::crew::Tiers;
 
 /// What was spent on a day, by everybody.
@@ -16,7 +16,7 @@ pub(crate) struct Today {
 }
 
 /// The books of the present day. Reads the store: blocks.
-pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
+pub(crate) fn today(w: &Services) -> Result<Today, StoreError> {
     let day = w.store.day(w.clock.now());
     let mut spent = HashMap::new();
     for tier in ["fast", "main", "deep"] {

@@ -23,7 +23,7 @@ const ANSWER: u64 = 4_000;
 impl Core {
     pub(crate) fn aside(&mut self, client: ClientId, cause: CommandId, question: &str) {
         let question = self.redact(question.trim());
-        let model = self.s.model.clone();
+        let model = self.session.model.clone();
         let why = if question.is_empty() {
             Some(Notice::new(NoticeKind::User, "the question is empty"))
         } else if self.is_demo(&model) {
@@ -39,7 +39,7 @@ impl Core {
         };
         let window = self.model_info(&model).window.unwrap_or(WINDOW);
         let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
-        let path = self.s.path.clone();
+        let path = self.session.path.clone();
         let (tx, side) = (self.tx.clone(), self.side_call(provider, &model));
         let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
         let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };

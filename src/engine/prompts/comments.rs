@@ -47,7 +47,10 @@ fn look(root: &Path, path: String) -> Option<Found> {
 impl Core {
     /// Looks through files that the person changed.
     pub(crate) fn look_for_comments(&mut self, changes: &[FileChange]) {
-        if !self.w.config().watch.comments || self.s.read_only || self.w.human == Human::Absent {
+        if !self.services.config().watch.comments
+            || self.session.read_only
+            || self.services.human == Human::Absent
+        {
             return;
         }
         let theirs = |c: &&FileChange| {
@@ -58,7 +61,7 @@ impl Core {
         if paths.is_empty() {
             return;
         }
-        let (workspace, tx) = (Arc::clone(&self.w.workspace), self.tx.clone());
+        let (workspace, tx) = (Arc::clone(&self.services.workspace), self.tx.clone());
         self.spawn(async move {
             let look = move || {
                 let root = &workspace.root;

@@ -19,7 +19,7 @@ use crate::context::shorten::{self};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::core::services::World;
+use crate::core::services::Services;
 use crate::money;
 use crate::prompts::doing::Doing;
 use crate::prompts::msg::{Composed, Goal, Item, PrefixTask, PromptMsg};
@@ -32,7 +32,7 @@ pub(crate) fn no_prefix() -> PrefixTask {
 }
 
 /// Starts to make the prefix.
-pub(crate) fn prefix(w: &World, facts: Facts) -> PrefixTask {
+pub(crate) fn prefix(w: &Services, facts: Facts) -> PrefixTask {
     let settings = w.config().context.clone();
     let (specs, tools) = (Arc::clone(&w.specs), w.tools.clone());
     let made = tokio::task::spawn_blocking(move || {
@@ -62,11 +62,11 @@ impl Core {
 
     /// Goes on with a turn that was interrupted, cut or parked.
     pub(crate) fn go_on(&mut self, client: ClientId, cause: CommandId) {
-        let why = if self.s.read_only {
+        let why = if self.session.read_only {
             "this session is open read-only"
         } else if self.occupied() {
             "a turn is already running"
-        } else if self.s.last_message().is_none() {
+        } else if self.session.last_message().is_none() {
             "there is nothing to continue"
         } else {
             return self.compose(Goal::Continue { cause }, Vec::new());
@@ -77,13 +77,13 @@ impl Core {
     /// Reads attachments and waits for the prefix, away from the engine's own task.
     pub(crate) fn compose(&mut self, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
         // What may be read is what the rules say now.
-        self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
+        self.services.permit.refresh().into_iter().for_each(|n| self.notice(n));
         // A program of another vendor has a prompt of its own.
         let ours = self.outside().is_none();
-        let prefix = (ours && !self.s.has_prefix()).then(|| self.turn.prefix.clone());
+        let prefix = (ours && !self.session.has_prefix()).then(|| self.turn.prefix.clone());
         let fast = self.fast();
-        let (tx, workspace) = (self.tx.clone(), Arc::clone(&self.w.workspace));
-        let books = self.day_matters().then(|| Arc::clone(&self.w));
+        let (tx, workspace) = (self.tx.clone(), Arc::clone(&self.services.workspace));
+        let books = self.day_matters().then(|| Arc::clone(&self.services));
         let (root, writes) = (workspace.root.clone(), self.watching.writes.clone());
         let doing = match (&goal, messages.first()) {
             (Goal::Steer { .. }, _) => None,
@@ -102,7 +102,7 @@ impl Core {
                 (id, message, files, texts)
             })
             .collect();
-        let (store, me) = (self.w.store.clone(), self.me.id.clone());
+        let (store, me) = (self.services.store.clone(), self.identity.id.clone());
         let task = async move {
             let mut items = Vec::new();
             for (id, message, files, texts) in messages {
@@ -217,7 +217,7 @@ impl Core {
     fn continue_composed(&mut self, cause: CommandId, prefix: Option<&(String, Vec<LayerCost>)>) {
         let place = self.place_of(Some(cause));
         let (mut entries, mut events) = self.prefix_entries(prefix, &place);
-        let last = self.s.last_message().map(|e| e.body.clone());
+        let last = self.session.last_message().map(|e| e.body.clone());
         if let Some(EntryBody::Assistant { stop, .. }) = last {
             let text = match stop {
                 StopReason::Cut(_) | StopReason::MaxTokens => {
@@ -244,7 +244,7 @@ impl Core {
     ) -> (Vec<Entry>, Vec<(Place, EventBody)>) {
         let mut bodies = Vec::new();
         if let Some((system, layers)) = prefix
-            && !self.s.has_prefix()
+            && !self.session.has_prefix()
         {
             bodies.push(self.prefix_body(system.clone(), layers.clone()));
         }
@@ -260,7 +260,7 @@ impl Core {
     }
 
     pub(crate) fn prefix_body(&self, system: String, layers: Vec<LayerCost>) -> EntryBody {
-        let tools = self.w.specs.of(&self.w.tools);
+        let tools = self.services.specs.of(&self.services.tools);
         EntryBody::Prefix { system, tools, layers }
     }
 
@@ -277,7 +277,7 @@ impl Core {
     }
 
     fn user_entry(&mut self, message: Message, origin: Origin, content: Vec<Part>) -> (Entry, EventBody) {
-        let entry = self.s.grow(&self.w, EntryBody::User { message, origin, content });
+        let entry = self.session.grow(&self.services, EntryBody::User { message, origin, content });
         let event = Self::added(&entry);
         (entry, event)
     }

@@ -126,7 +126,7 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
 
 impl Core {
     fn last_diff(&self) -> Option<String> {
-        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries, &self.w.workspace))
+        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries, &self.services.workspace))
     }
 
     /// Reads what it can of it now; the rest is read away from the engine's task.
@@ -153,8 +153,9 @@ impl Core {
         if !begun && rest.is_none() {
             return None;
         }
-        let (store, words, own) = (self.w.store.clone(), rest.unwrap_or_default().to_owned(), self.s.id);
-        let project = tiller_protocol::names::written(&self.w.workspace.root);
+        let (store, words, own) =
+            (self.services.store.clone(), rest.unwrap_or_default().to_owned(), self.session.id);
+        let project = tiller_protocol::names::written(&self.services.workspace.root);
         Some(Box::new(move || {
             let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
             let rows = store.sessions(&filter).unwrap_or_default();

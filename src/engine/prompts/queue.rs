@@ -23,7 +23,7 @@ impl Core {
         mut message: Message,
         mode: SendMode,
     ) {
-        clean::message(&self.w.redact, &mut message);
+        clean::message(&self.services.redact, &mut message);
         if let Some(why) = self.cannot_send(&message) {
             self.refuse(client, cause, why.clone());
             if !self.occupied() {
@@ -40,12 +40,12 @@ impl Core {
             let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
             return self.refuse(client, cause, notice);
         }
-        let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
+        let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
         let queued = Queued { id, message, mode, state: QueuedState::Queued };
         if self.turn.live.is_none() && !self.turn_begins() {
             self.prompts.behind_job.push(id);
         }
-        if let Some(child) = &mut self.me.child {
+        if let Some(child) = &mut self.identity.child {
             child.receipts.insert(id, cause);
         }
         if mode == SendMode::Now {
@@ -60,15 +60,15 @@ impl Core {
 
     /// A session of a run without a screen becomes the person's own with their first message in it.
     fn adopt(&mut self) {
-        if self.s.exec && self.w.made_by == MadeBy::Person && self.me.child.is_none() {
-            self.s.exec = false;
+        if self.session.exec && self.services.made_by == MadeBy::Person && self.identity.child.is_none() {
+            self.session.exec = false;
             // What cannot be written is reported by the writes of the turn.
-            drop(self.w.store.adopt(self.s.id));
+            drop(self.services.store.adopt(self.session.id));
         }
     }
 
     fn cannot_send(&self, message: &Message) -> Option<Notice> {
-        if self.s.read_only {
+        if self.session.read_only {
             return Some(
                 Notice::new(NoticeKind::User, "this session is open read-only")
                     .hint("fork it, or start a new one"),
@@ -77,7 +77,7 @@ impl Core {
         if message.text.trim().is_empty() && message.attachments.is_empty() {
             return Some(Notice::new(NoticeKind::User, "there is nothing to send"));
         }
-        if self.s.model.0.is_empty() {
+        if self.session.model.0.is_empty() {
             return Some(
                 Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent")
                     .hint("choose one with /model, or set one up with /setup"),
@@ -133,7 +133,7 @@ impl Core {
         let mut mode = None;
         match command {
             QueueCommand::Edit { mut message, .. } => {
-                clean::message(&self.w.redact, &mut message);
+                clean::message(&self.services.redact, &mut message);
                 if let Some(why) = self.cannot_send(&message) {
                     return self.refuse(client, cause, why);
                 }
@@ -194,7 +194,7 @@ impl Core {
     }
 
     fn send_queued(&mut self, id: QueueId) {
-        if self.occupied() || self.lifecycle.quitting.is_some() || self.s.read_only {
+        if self.occupied() || self.lifecycle.quitting.is_some() || self.session.read_only {
             return;
         }
         if let Some(q) = self.prompts.queue.iter().find(|q| q.id == id) {

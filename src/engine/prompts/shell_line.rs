@@ -37,17 +37,17 @@ fn started(view: &ShellLineView) -> EventBody {
 
 impl Core {
     pub(crate) fn shell_line(&mut self, client: ClientId, cause: CommandId, line: String, share: bool) {
-        let off = self.w.tool("terminal").is_none();
-        if off || self.s.read_only {
+        let off = self.services.tool("terminal").is_none();
+        if off || self.session.read_only {
             let why = if off { "commands are turned off" } else { "this session is open read-only" };
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
         if line.trim().is_empty() {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, "the command is empty"));
         }
-        self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
-        let root = &self.w.workspace.root;
-        if let Some(why) = self.w.permit.unshared(&self.me.id, &line, root).filter(|_| share) {
+        self.services.permit.refresh().into_iter().for_each(|n| self.notice(n));
+        let root = &self.services.workspace.root;
+        if let Some(why) = self.services.permit.unshared(&self.identity.id, &line, root).filter(|_| share) {
             let notice = Notice::new(
                 NoticeKind::User,
                 format!("the model would see its output, but this is not allowed: {why}"),
@@ -81,10 +81,11 @@ impl Core {
         cx.agent.0.push_str(OWN);
         let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
         self.prompts.lines.insert(id.clone(), running);
-        let head = self.s.head_name.clone();
-        let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
+        let head = self.session.head_name.clone();
+        let (w, time, began) =
+            (Arc::clone(&self.services), self.services.clock.now(), self.services.clock.mono());
         let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
-        let mut words = crate::context::clean::Stream::new(&self.w.redact, &self.w.growing);
+        let mut words = crate::context::clean::Stream::new(&self.services.redact, &self.services.growing);
         self.spawn(async move {
             let typed = line.clone();
             let run = AssertUnwindSafe(run_line(&cx, &typed)).catch_unwind();
@@ -123,7 +124,7 @@ impl Core {
             && let Some(next) = self.prompts.typed.waiting.pop_front()
         {
             // What was typed in another session is not for this one's folder and conversation.
-            if next.place.session == self.s.id && self.lifecycle.quitting.is_none() {
+            if next.place.session == self.session.id && self.lifecycle.quitting.is_none() {
                 self.run_typed(next);
             } else {
                 self.not_run(next);
@@ -177,12 +178,12 @@ impl Core {
             seconds,
             outcome: outcome_word(outcome).into(),
         };
-        if place.session != self.s.id {
+        if place.session != self.session.id {
             // Another session was opened meanwhile: it waits in its own.
             let told = After { events: Vec::new(), then: Then::Nothing };
-            self.saves.push(self.w.store.add_pending(place.session, &head, body), told);
+            self.saves.push(self.services.store.add_pending(place.session, &head, body), told);
             let told = After { events: Vec::new(), then: Then::Nothing };
-            self.saves.push(self.w.store.record_audit(audit), told);
+            self.saves.push(self.services.store.record_audit(audit), told);
             return;
         }
         if self.occupied() {
@@ -197,7 +198,7 @@ impl Core {
             }
             return;
         }
-        let entry = self.s.grow(&self.w, body);
+        let entry = self.session.grow(&self.services, body);
         let event = Self::added(&entry);
         let mut append = self.append().entries(vec![entry]);
         append.audit.push(audit);
@@ -206,9 +207,9 @@ impl Core {
 
     /// Background processes, as text rows.
     pub(crate) fn processes(&mut self, client: ClientId, cause: CommandId) {
-        let state = Arc::clone(&lock(&self.w.tool_state));
+        let state = Arc::clone(&lock(&self.services.tool_state));
         let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
-        let redact = Arc::clone(&self.w.redact);
+        let redact = Arc::clone(&self.services.redact);
         self.spawn(async move {
             // Their last words may stand on a screen, which is read under a lock.
             let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();
@@ -252,7 +253,7 @@ impl Core {
         args: serde_json::Value,
         reply: impl FnOnce(String) -> ReplyEvent + Send + 'static,
     ) {
-        let Some(tool) = self.w.tool("process") else {
+        let Some(tool) = self.services.tool("process") else {
             let notice = Notice::new(NoticeKind::User, "there are no background processes");
             return self.refuse(client, cause, notice);
         };

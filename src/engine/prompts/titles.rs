@@ -17,18 +17,18 @@ const SEEN: usize = 2_000;
 
 impl Core {
     pub(crate) fn title_after(&mut self, prompt: &str) {
-        if !self.s.title.is_empty() || prompt.trim().is_empty() || self.s.read_only {
+        if !self.session.title.is_empty() || prompt.trim().is_empty() || self.session.read_only {
             return;
         }
         let made = from_prompt(prompt);
         // Not the session's model when only the fast one's budget is used up: a title is not worth that.
-        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
-        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
+        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.session.model.clone());
         let provider = match self.provider(&model) {
-            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_ask(&model).is_ok() => p,
-            _ => return self.title_found(self.s.id, &made),
+            Ok(p) if self.services.titles && !self.is_demo(&model) && self.may_ask(&model).is_ok() => p,
+            _ => return self.title_found(self.session.id, &made),
         };
-        let (tx, session) = (self.tx.clone(), self.s.id);
+        let (tx, session) = (self.tx.clone(), self.session.id);
         let side = self.side_call(provider, &model);
         let text: String = prompt.chars().take(SEEN).collect();
         self.context.titling.insert(session, made.clone());
@@ -41,16 +41,16 @@ impl Core {
     }
 
     pub(crate) fn title_found(&mut self, session: SessionId, title: &str) {
-        let ours = session == self.s.id;
+        let ours = session == self.session.id;
         self.context.titling.remove(&session);
-        if ours && self.s.titled {
+        if ours && self.session.titled {
             return;
         }
         let title = self.redact(title);
-        let ticket = self.w.store.set_title_if_none(session, &title);
+        let ticket = self.services.store.set_title_if_none(session, &title);
         let mut events = Vec::new();
         if ours {
-            self.s.title.clone_from(&title);
+            self.session.title.clone_from(&title);
             events.push((self.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
         }
         self.saves.push(ticket, After { events, then: Then::Nothing });
@@ -58,17 +58,17 @@ impl Core {
 
     /// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
     pub(crate) fn titles_at_the_end(&mut self) {
-        if self.s.title.is_empty() && !self.s.titled && !self.s.read_only {
-            let said = self.s.path.iter().find_map(|e| match &e.body {
+        if self.session.title.is_empty() && !self.session.titled && !self.session.read_only {
+            let said = self.session.path.iter().find_map(|e| match &e.body {
                 EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
                 _ => None,
             });
             if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
-                self.context.titling.entry(self.s.id).or_insert(made);
+                self.context.titling.entry(self.session.id).or_insert(made);
             }
         }
         for (session, made) in std::mem::take(&mut self.context.titling) {
-            let ticket = self.w.store.set_title_if_none(session, &self.redact(&made));
+            let ticket = self.services.store.set_title_if_none(session, &self.redact(&made));
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
     }

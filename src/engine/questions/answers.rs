@@ -80,7 +80,7 @@ impl Core {
             }
             About::Deep { turn } if self.is_live(turn) => {
                 if yes.is_some() {
-                    self.s.deep_allowed = true;
+                    self.session.deep_allowed = true;
                     self.prepare(true);
                     self.pump();
                 } else {
@@ -92,8 +92,8 @@ impl Core {
             }
             About::Unpriced { turn } if self.is_live(turn) => {
                 if yes.is_some() {
-                    self.s.unpriced_allowed.insert(self.s.model.clone());
-                } else if let Some(unpriced) = self.unpriced(&self.s.model, self.tier()) {
+                    self.session.unpriced_allowed.insert(self.session.model.clone());
+                } else if let Some(unpriced) = self.unpriced(&self.session.model, self.tier()) {
                     let status = tiller_protocol::event::TurnStatus::Limit;
                     let stop = Prepared::Stop { status, notice: unpriced.notice() };
                     return self.feed(Input::Prepared(stop));

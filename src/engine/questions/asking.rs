@@ -21,14 +21,14 @@ impl Core {
         body: AskBody,
         reply: oneshot::Sender<Result<AskReply, String>>,
     ) {
-        if self.me.child.is_some() {
+        if self.identity.child.is_some() {
             return self.ask_main(call, body, reply);
         }
-        if self.w.human == Human::Absent {
+        if self.services.human == Human::Absent {
             let _ = reply.send(Err("no one is available to answer".into()));
             return;
         }
-        let id = AskId::fresh(&*self.w.ids, self.w.clock.now());
+        let id = AskId::fresh(&*self.services.ids, self.services.clock.now());
         let Some(ask) = self.asks.open(id, agent, call, body, reply).cloned() else { return };
         let event = if matches!(ask.body, AskBody::Permission(_)) {
             AskEvent::PermissionAsked { ask }
@@ -42,7 +42,7 @@ impl Core {
     /// A question of the engine's own; the answer comes back as a report.
     pub(crate) fn ask_self(&mut self, about: About, body: AskBody) {
         let (reply, answer) = oneshot::channel();
-        self.ask(self.me.id.clone(), None, body, reply);
+        self.ask(self.identity.id.clone(), None, body, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
             let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
@@ -61,8 +61,8 @@ impl Core {
     /// As they are stored: without secrets.
     pub(crate) fn asks_to_keep(&self) -> Vec<Ask> {
         // A child's call asks again by itself when the child goes on.
-        let mine = self.asks.list().into_iter().filter(|a| a.agent == self.me.id);
-        mine.map(|a| clean::ask(&self.w.redact, a)).collect()
+        let mine = self.asks.list().into_iter().filter(|a| a.agent == self.identity.id);
+        mine.map(|a| clean::ask(&self.services.redact, a)).collect()
     }
 
     /// Closes the questions whose calls have ended.

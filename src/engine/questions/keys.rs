@@ -21,7 +21,7 @@ const LONGEST: usize = 16 << 10;
 impl Core {
     pub(crate) fn store_key(&mut self, client: ClientId, cause: CommandId, provider: String, key: &KeyText) {
         let key = Secret::new(&key.0);
-        let why = if self.w.keys.is_none() {
+        let why = if self.services.keys.is_none() {
             "keys cannot be stored here"
         } else if !name_ok(&provider) {
             "a provider's name has letters, digits, - and _ only"
@@ -30,7 +30,7 @@ impl Core {
         } else {
             ""
         };
-        let keys = match &self.w.keys {
+        let keys = match &self.services.keys {
             Some(keys) if why.is_empty() => keys.clone(),
             _ => return self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
         };
@@ -89,7 +89,7 @@ impl Core {
         }
         let said = notice.message.clone();
         self.notice(notice);
-        if (self.s.model.0.is_empty() || self.is_demo(&self.s.model))
+        if (self.session.model.0.is_empty() || self.is_demo(&self.session.model))
             && let Some(model) = models::default_of(&provider)
         {
             self.set_model(client, cause, ModelRef(format!("{provider}/{model}")));
@@ -99,7 +99,7 @@ impl Core {
 
     /// The provider itself, and whatever else became ready by it (two names may share a key).
     fn take_over(&self, provider: &str, fresh: &Providers) {
-        let mut all = self.w.providers.write().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.services.providers.write().unwrap_or_else(PoisonError::into_inner);
         for name in fresh.names() {
             if let Ok(p) = fresh.get(name)
                 && (name == provider || all.get(name).is_err())

@@ -21,16 +21,16 @@ pub(crate) fn news(profile: Profile) -> String {
 impl Core {
     /// Where the plans of this session are: the person's, outside of the workspace.
     pub(crate) fn plans(&self) -> PathBuf {
-        self.w.places.state.join("plans").join(self.s.id.to_string())
+        self.services.places.state.join("plans").join(self.session.id.to_string())
     }
 
     /// The profile is about to change: what is there is kept for the way back.
     pub(crate) fn planning_begins(&mut self, to: Profile) {
-        let before = (to == Profile::Plan).then_some(self.s.profile);
-        if before != self.s.before_plan {
-            self.s.before_plan = before;
-            drop(self.w.store.set_meta(
-                &crate::session::kept::before_plan_key(self.s.id),
+        let before = (to == Profile::Plan).then_some(self.session.profile);
+        if before != self.session.before_plan {
+            self.session.before_plan = before;
+            drop(self.services.store.set_meta(
+                &crate::session::kept::before_plan_key(self.session.id),
                 before.map(|p| p.name().to_owned()),
             ));
         }
@@ -38,11 +38,11 @@ impl Core {
 
     /// The plan was approved or dropped.
     pub(crate) fn stop_planning(&mut self, client: ClientId, cause: CommandId) {
-        if self.s.profile != Profile::Plan {
+        if self.session.profile != Profile::Plan {
             return;
         }
-        let usual = Some(self.w.config().profile).filter(|p| *p != Profile::Plan);
-        let back = self.s.before_plan.or(usual).unwrap_or_default();
+        let usual = Some(self.services.config().profile).filter(|p| *p != Profile::Plan);
+        let back = self.session.before_plan.or(usual).unwrap_or_default();
         self.set_profile(client, cause, back);
     }
 }

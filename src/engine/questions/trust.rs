@@ -13,7 +13,7 @@ impl Core {
     pub(crate) fn ask_trust(&mut self, offer: TrustOffer) {
         let TrustOffer { folder, items, changed, decide, never: _ } = offer;
         let (reply, answer) = oneshot::channel();
-        self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        self.ask(self.identity.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
             let yes = match answer.await {
@@ -33,9 +33,9 @@ impl Core {
     pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
         match result {
             Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
-                self.w.permit.add_project(&rules);
+                self.services.permit.add_project(&rules);
                 if let Some(roles) = roles {
-                    *self.w.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
+                    *self.services.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
                 }
                 let notice = if yes {
                     let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];

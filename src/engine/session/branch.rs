@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 use tiller_store::{Store, StoreError};
 
-use super::held::Held;
+use super::lease_guard::LeaseGuard;
 use super::load::blocking;
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
@@ -33,11 +33,11 @@ async fn there(
     let row = blocking(move || Ok(reads.branches(session)?.into_iter().find(|b| b.name == name))).await?;
     let Some(row) = row else { return Ok(None) };
     let (held, holder) = if look_only {
-        (Held::default(), None)
+        (LeaseGuard::default(), None)
     } else {
-        match Held::acquire(store, session, head).await {
+        match LeaseGuard::acquire(store, session, head).await {
             Ok(held) => (held, None),
-            Err(StoreError::Held { holder }) => (Held::default(), Some(holder)),
+            Err(StoreError::Held { holder }) => (LeaseGuard::default(), Some(holder)),
             Err(error) => return Err(error),
         }
     };
@@ -64,11 +64,11 @@ async fn there(
 
 impl Core {
     pub(crate) fn branch(&self) -> BranchName {
-        BranchName { head: self.s.head_name.clone(), label: self.s.label.clone() }
+        BranchName { head: self.session.head_name.clone(), label: self.session.label.clone() }
     }
 
     pub(crate) fn open_branch(&mut self, client: ClientId, cause: CommandId, head: String) {
-        if head == self.s.head_name && !self.s.read_only {
+        if head == self.session.head_name && !self.session.read_only {
             let notice = Notice::new(NoticeKind::User, "this is the current branch");
             return self.refuse(client, cause, notice);
         }
@@ -82,8 +82,8 @@ impl Core {
                 .hint("stop it first, or wait until it ends");
             return self.refuse(client, cause, notice);
         }
-        let (no, session, look_only) = (self.next_job(), self.s.id, self.me.look_only);
-        let store = self.w.store.clone();
+        let (no, session, look_only) = (self.next_job(), self.session.id, self.identity.look_only);
+        let store = self.services.store.clone();
         let (tx, saves) = (self.tx.clone(), self.saves.barrier());
         let task = tokio::spawn(async move {
             // What is there may just be on its way to the disk.
@@ -123,17 +123,17 @@ impl Core {
     /// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
     fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, there: There) {
         let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
-        let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
+        let (left, was, wrote) = (self.session.head_name.clone(), self.session.head, !self.session.read_only);
         let name = self.branch();
-        let before = std::mem::replace(&mut self.s.lease, held.take());
-        self.s.head_name.clone_from(&going.head);
-        self.s.label = label;
-        self.s.head = tail.entries.last().map(|e| e.id);
-        self.s.path = path;
-        self.s.earlier = tail.earlier;
-        self.s.tail = tail.entries.into_iter().map(Arc::new).collect();
-        self.s.interrupted = None;
-        self.s.read_only = self.me.look_only || holder.is_some();
+        let before = std::mem::replace(&mut self.session.lease, held.take());
+        self.session.head_name.clone_from(&going.head);
+        self.session.label = label;
+        self.session.head = tail.entries.last().map(|e| e.id);
+        self.session.path = path;
+        self.session.earlier = tail.earlier;
+        self.session.tail = tail.entries.into_iter().map(Arc::new).collect();
+        self.session.interrupted = None;
+        self.session.read_only = self.identity.look_only || holder.is_some();
         *lock(&self.context.todo) = Todo::new(todos.clone());
         self.prompts.queue = queue;
         self.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
@@ -142,19 +142,19 @@ impl Core {
         self.context.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
         *lock(&self.files.reviews) = Reviews::default();
-        lock(&self.w.workspace.seen).clear();
-        let head = self.s.head;
-        if archived && !self.s.read_only && going.of.is_none() {
+        lock(&self.services.workspace.seen).clear();
+        let head = self.session.head;
+        if archived && !self.session.read_only && going.of.is_none() {
             // Who goes on with it wants to see it in the list.
             self.archive_branch(client, cause, None, going.head.clone(), false);
         }
-        if !self.s.read_only {
+        if !self.session.read_only {
             let (name, from) =
-                (self.s.head_name.clone(), Some(left.clone()).filter(|l| *l != self.s.head_name));
+                (self.session.head_name.clone(), Some(left.clone()).filter(|l| *l != self.session.head_name));
             let change = OpChange::Head { name: name.clone(), before: was, after: head, from };
-            let mut op = self.op(self.s.id, cause, &going.title, change);
+            let mut op = self.op(self.session.id, cause, &going.title, change);
             op.of = going.of;
-            let ticket = self.w.store.go_to_head(self.s.id, &name, Some(op));
+            let ticket = self.services.store.go_to_head(self.session.id, &name, Some(op));
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
         let place = self.place_of(Some(cause));
@@ -169,9 +169,9 @@ impl Core {
             self.branch_left(cause, name, was);
         }
         if let Some(holder) = holder {
-            let about = About::Busy { session: self.s.id, head: self.s.head_name.clone() };
+            let about = About::Busy { session: self.session.id, head: self.session.head_name.clone() };
             self.ask_self(about, AskBody::SessionBusy { holder });
-        } else if !self.s.read_only {
+        } else if !self.session.read_only {
             self.recover(running, &asks);
             if going.rest.is_none() {
                 self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
@@ -189,14 +189,15 @@ impl Core {
 
     /// A head that was left and holds nothing of its own is only in the way.
     pub(crate) fn left_behind(&mut self, head: &str) {
-        let dropped = self.w.store.drop_bare_head(self.s.id, head);
+        let dropped = self.services.store.drop_bare_head(self.session.id, head);
         self.saves.push(dropped, After { events: Vec::new(), then: Then::Nothing });
     }
 
     /// Answers `Query::Branches`.
     pub(crate) fn branches(&mut self, client: ClientId, cause: CommandId) {
-        let (store, session, ours) = (self.w.store.clone(), self.s.id, self.s.head_name.clone());
-        let lease = self.s.lease.is_some();
+        let (store, session, ours) =
+            (self.services.store.clone(), self.session.id, self.session.head_name.clone());
+        let lease = self.session.lease.is_some();
         // A branch that holds nothing may just be on its way out.
         let saves = self.saves.barrier();
         self.read_after(client, cause, saves, move || {

@@ -28,7 +28,7 @@ impl Core {
     ) {
         let model = self.summariser();
         let demo = self.is_demo(&model);
-        let why = if self.s.read_only {
+        let why = if self.session.read_only {
             Some(Notice::new(NoticeKind::User, "this session is open read-only"))
         } else if self.occupied() {
             Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
@@ -41,7 +41,8 @@ impl Core {
             (None, provider) => provider,
         };
         let focus = focus.map(|f| self.redact(f.trim())).filter(|f| !f.is_empty());
-        let (no, store, session, head) = (self.next_job(), self.w.store.clone(), self.s.id, self.s.head);
+        let (no, store, session, head) =
+            (self.next_job(), self.services.store.clone(), self.session.id, self.session.head);
         let tx = self.tx.clone();
         let side = provider.map(|p| self.side_call(p, &model));
         let task = tokio::spawn(async move {
@@ -88,7 +89,7 @@ impl Core {
             }
         };
         let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
-        let node = self.s.grow(&self.w, body);
+        let node = self.session.grow(&self.services, body);
         let place = self.place_of(Some(c.cause));
         let events = vec![(place, Self::entry_event(&node))];
         let append = self.append().entries(vec![node]);

@@ -26,7 +26,7 @@ impl Core {
     /// The text of a message of the person's comes back as the draft; its branch begins before it.
     /// `with`: the operation that it belongs to.
     pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
-        let why = if self.s.read_only {
+        let why = if self.session.read_only {
             Some("this session is open read-only")
         } else if self.occupied() {
             Some("a turn is running: stop it first")
@@ -37,7 +37,7 @@ impl Core {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
         let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
-        let (store, session) = (self.w.store.clone(), self.s.id);
+        let (store, session) = (self.services.store.clone(), self.session.id);
         self.branch_off(client, cause, how, move || read(&store, session, entry));
     }
 
@@ -50,7 +50,7 @@ impl Core {
         at: Option<EntryId>,
     ) {
         let head = Some(going.head).filter(|h| !h.is_empty());
-        let store = self.w.store.clone();
+        let store = self.services.store.clone();
         let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
         let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
         self.branch_off(client, cause, how, work);
@@ -92,15 +92,15 @@ impl Core {
             self.save(left, Vec::new(), Then::Nothing);
         }
         let name = f.how.head.unwrap_or_else(|| self.branch_name());
-        let (from, before) = (Some(self.s.head_name.clone()), self.s.head);
+        let (from, before) = (Some(self.session.head_name.clone()), self.session.head);
         let left = self.branch();
         let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
-        let mut op = self.op(self.s.id, f.cause, &f.how.title, change);
+        let mut op = self.op(self.session.id, f.cause, &f.how.title, change);
         (op.of, op.with) = (f.how.of, f.how.with);
-        self.s.path = branch.path;
-        self.s.earlier = branch.tail.earlier;
-        self.s.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
-        self.s.head = branch.head;
+        self.session.path = branch.path;
+        self.session.earlier = branch.tail.earlier;
+        self.session.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
+        self.session.head = branch.head;
         *lock(&self.context.todo) = Todo::new(branch.todos.clone());
         let on = BranchName { head: name.clone(), label: String::new() };
         let events = vec![
@@ -130,7 +130,7 @@ impl Core {
 
     /// A branch that begins between a call and its result gets a result, so that it is valid for the API.
     fn close_calls(&mut self) {
-        let open = dangling(&self.s.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        let open = dangling(&self.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         if open.is_empty() {
             return;
         }
@@ -145,7 +145,7 @@ impl Core {
                 display: None,
                 seconds: 0.0,
             };
-            entries.push(self.s.grow(&self.w, body));
+            entries.push(self.session.grow(&self.services, body));
         }
         let append = self.append().entries(entries);
         self.save(append, Vec::new(), Then::Nothing);

@@ -13,9 +13,9 @@ const LOOK: u64 = 200;
 impl Core {
     /// The person left `name` at its end `tip`. What was answered there and is not here is worth a summary.
     pub(super) fn branch_left(&mut self, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
-        let (Some(from), false) = (tip, self.s.read_only) else { return };
-        let (store, bus, place) = (self.w.store.clone(), self.bus.clone(), self.place_of(Some(cause)));
-        let (here, saved) = (self.s.head, self.saves.barrier());
+        let (Some(from), false) = (tip, self.session.read_only) else { return };
+        let (store, bus, place) = (self.services.store.clone(), self.bus.clone(), self.place_of(Some(cause)));
+        let (here, saved) = (self.session.head, self.saves.barrier());
         self.spawn(async move {
             saved.await;
             let own = blocking(move || {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
 use tiller_store::{MadeBy, Running, SessionRow, Spent, Store, StoreError};
 
-use super::held::Held;
+use super::lease_guard::LeaseGuard;
 use super::{Session, TAIL};
-use crate::core::services::World;
+use crate::core::services::Services;
 
 /// Everything of a session that is needed to go on with it.
 pub(crate) struct Loaded {
     /// Its lease is in `held`.
     pub(crate) session: Session,
-    pub(crate) held: Held,
+    pub(crate) held: LeaseGuard,
     pub(crate) todos: Vec<TodoItem>,
     pub(crate) queue: Vec<Queued>,
     pub(crate) asks: Vec<Ask>,
@@ -34,7 +34,7 @@ pub(crate) struct Loaded {
 }
 
 /// A session that nothing was said in yet. Its row is made in the background.
-pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: bool) -> Session {
+pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: bool) -> Session {
     let now = w.clock.now();
     Session {
         id: SessionId::fresh(&*w.ids, now),
@@ -67,15 +67,15 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
 }
 
 /// Takes and reads a stored session, where the person spoke last.
-pub(crate) async fn load(w: &Arc<World>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
+pub(crate) async fn load(w: &Arc<Services>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
     let store = w.store.clone();
     let row = blocking(move || store.session(id)).await?;
     let (held, holder) = if look_only {
-        (Held::default(), None)
+        (LeaseGuard::default(), None)
     } else {
-        match Held::acquire(&w.store, id, &row.head).await {
+        match LeaseGuard::acquire(&w.store, id, &row.head).await {
             Ok(held) => (held, None),
-            Err(StoreError::Held { holder }) => (Held::default(), Some(holder)),
+            Err(StoreError::Held { holder }) => (LeaseGuard::default(), Some(holder)),
             Err(error) => return Err(error),
         }
     };
@@ -91,9 +91,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 fn read(
-    w: &World,
+    w: &Services,
     row: SessionRow,
-    held: Held,
+    held: LeaseGuard,
     holder: Option<String>,
     look_only: bool,
 ) -> Result<Loaded, StoreError> {

@@ -19,8 +19,8 @@ impl Core {
         title: &str,
         change: OpChange,
     ) -> Op {
-        let time = self.w.clock.now();
-        let id = OpId::fresh(&*self.w.ids, time);
+        let time = self.services.clock.now();
+        let id = OpId::fresh(&*self.services.ids, time);
         Op {
             id,
             session,
@@ -36,8 +36,8 @@ impl Core {
 
     /// Why a session's own row must not be written from here.
     pub(crate) fn cannot_change(&self, id: SessionId) -> Option<Notice> {
-        let ours = id == self.s.id;
-        (self.me.look_only || (ours && self.s.read_only)).then(|| {
+        let ours = id == self.session.id;
+        (self.identity.look_only || (ours && self.session.read_only)).then(|| {
             Notice::new(NoticeKind::User, "this session is open read-only")
                 .hint("fork it, or close it in the other process")
         })
@@ -63,10 +63,10 @@ impl Core {
         // What it was called before, the store knows.
         let before = String::new();
         let op = self.op(id, cause, "rename", OpChange::Title { before, after: title.clone() });
-        let ticket = self.w.store.set_title(id, &title, true, Some(op));
-        if id == self.s.id {
-            self.s.title.clone_from(&title);
-            self.s.titled = true;
+        let ticket = self.services.store.set_title(id, &title, true, Some(op));
+        if id == self.session.id {
+            self.session.title.clone_from(&title);
+            self.session.titled = true;
             self.after(ticket, cause, StateEvent::TitleChanged { title });
         } else {
             let then = Then::Told { client, cause };
@@ -80,28 +80,28 @@ impl Core {
         }
         let change = OpChange::Archived { before: !archived, after: archived };
         let op = self.op(id, cause, if archived { "archive" } else { "unarchive" }, change);
-        let ticket = self.w.store.set_archived(id, archived, Some(op));
-        if id == self.s.id {
-            self.s.archived = archived;
+        let ticket = self.services.store.set_archived(id, archived, Some(op));
+        if id == self.session.id {
+            self.session.archived = archived;
         }
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
     }
 
     /// Throws a session away for 30 days, or takes it back.
     pub(crate) fn trash(&mut self, client: ClientId, cause: CommandId, id: SessionId, trashed: bool) {
-        let open = (id == self.s.id).then(|| {
+        let open = (id == self.session.id).then(|| {
             Notice::new(NoticeKind::User, "the open session cannot be deleted")
                 .hint("open another session first")
         });
         if let Some(why) = open.or_else(|| self.cannot_change(id)) {
             return self.refuse(client, cause, why);
         }
-        let ticket = self.w.store.set_trashed(id, trashed);
+        let ticket = self.services.store.set_trashed(id, trashed);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
     }
 
     pub(crate) fn set_model(&mut self, client: ClientId, cause: CommandId, model: ModelRef) {
-        if let Some(why) = self.cannot_change(self.s.id) {
+        if let Some(why) = self.cannot_change(self.session.id) {
             return self.refuse(client, cause, why);
         }
         if self.set_outside_model(client, cause, &model) {
@@ -115,15 +115,15 @@ impl Core {
         if let Err(error) = self.provider(&model) {
             return self.refuse(client, cause, crate::bus::notices::provider(&error));
         }
-        if model == self.s.model {
+        if model == self.session.model {
             return;
         }
         if self.has_words() {
             self.context.news.set("model", format!("the model is now {model}"));
         }
-        self.s.model = model.clone();
+        self.session.model = model.clone();
         let window = self.window();
-        let ticket = self.w.store.set_model(self.s.id, &model);
+        let ticket = self.services.store.set_model(self.session.id, &model);
         self.after(ticket, cause, StateEvent::ModelChanged { model, window });
         let effort = self.effort_view();
         self.bus.publish(&self.place_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
@@ -131,24 +131,24 @@ impl Core {
     }
 
     pub(crate) fn set_profile(&mut self, client: ClientId, cause: CommandId, profile: Profile) {
-        if let Some(why) = self.cannot_change(self.s.id) {
+        if let Some(why) = self.cannot_change(self.session.id) {
             return self.refuse(client, cause, why);
         }
-        if profile == self.s.profile {
+        if profile == self.session.profile {
             return;
         }
         self.planning_begins(profile);
-        self.s.profile = profile;
+        self.session.profile = profile;
         self.tell_profile();
         if self.has_words() {
             self.context.news.set("profile", crate::questions::planning::news(profile));
         }
-        let ticket = self.w.store.set_profile(self.s.id, profile);
+        let ticket = self.services.store.set_profile(self.session.id, profile);
         self.after(ticket, cause, StateEvent::ProfileChanged { profile });
     }
 
     pub(crate) fn set_budget(&mut self, client: ClientId, cause: CommandId, usd: f64) {
-        if let Some(why) = self.cannot_change(self.s.id) {
+        if let Some(why) = self.cannot_change(self.session.id) {
             return self.refuse(client, cause, why);
         }
         if !usd.is_finite() || usd < 0.0 {
@@ -162,7 +162,7 @@ impl Core {
         self.money.limits.set_session(limit);
         self.tell_budget();
         self.tell_money();
-        let ticket = self.w.store.set_budget(self.s.id, Some(limit));
+        let ticket = self.services.store.set_budget(self.session.id, Some(limit));
         let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
         self.after(ticket, cause, StateEvent::Notice { notice });
     }

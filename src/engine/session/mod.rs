@@ -3,8 +3,8 @@
 pub(crate) mod branch;
 pub(crate) mod carry;
 pub(crate) mod fork;
-mod held;
 pub(crate) mod kept;
+mod lease_guard;
 mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
@@ -22,7 +22,7 @@ use tiller_protocol::{
 use tiller_store::{ContextPath, Lease};
 
 use crate::context::request;
-use crate::core::services::World;
+use crate::core::services::Services;
 
 /// Entries that are kept for a snapshot.
 pub(crate) const TAIL: usize = 200;
@@ -83,13 +83,13 @@ pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
 impl Session {
     /// A fresh entry at the head, which moves there. It is not on disk yet. Secrets are masked in it here,
     /// so that the requests to come repeat what is stored.
-    pub(crate) fn grow(&mut self, w: &World, body: EntryBody) -> Entry {
+    pub(crate) fn grow(&mut self, w: &Services, body: EntryBody) -> Entry {
         let id = EntryId::fresh(&*w.ids, w.clock.now());
         self.grow_as(w, id, body)
     }
 
     /// The same, with an id that was given before.
-    pub(crate) fn grow_as(&mut self, w: &World, id: EntryId, body: EntryBody) -> Entry {
+    pub(crate) fn grow_as(&mut self, w: &Services, id: EntryId, body: EntryBody) -> Entry {
         let body = crate::context::clean::entry(&w.redact, body);
         let now = w.clock.now();
         let entry = Entry {

@@ -7,7 +7,7 @@ use tiller_store::{Result, Running, StoreError, Tail};
 
 use crate::bus::ClientId;
 use crate::files::msg::Rest;
-use crate::session::held::Held;
+use crate::session::lease_guard::LeaseGuard;
 use crate::session::load::Loaded;
 
 /// A session was loaded, or a branch was made, entered or summarised.
@@ -51,7 +51,7 @@ pub(crate) struct Went {
 
 /// What belongs to a branch alone.
 pub(crate) struct There {
-    pub(crate) held: Held,
+    pub(crate) held: LeaseGuard,
     /// Who has it open, when that is not us.
     pub(crate) holder: Option<String>,
     pub(crate) label: String,

@@ -96,7 +96,7 @@ impl Core {
         session: SessionId,
         event: StateEvent,
     ) {
-        if session != self.s.id {
+        if session != self.session.id {
             // Events are of the open session; who asked hears that it is done.
             let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
             return self.saves.push(ticket, After { events: Vec::new(), then });
@@ -108,8 +108,8 @@ impl Core {
 
     /// It is on disk.
     pub(crate) fn named_now(&mut self, branch: Option<BranchName>) {
-        if let Some(branch) = branch.filter(|b| b.head == self.s.head_name) {
-            self.s.label = branch.label;
+        if let Some(branch) = branch.filter(|b| b.head == self.session.head_name) {
+            self.session.label = branch.label;
         }
     }
 
@@ -121,7 +121,7 @@ impl Core {
         head: String,
         label: &str,
     ) {
-        let session = session.unwrap_or(self.s.id);
+        let session = session.unwrap_or(self.session.id);
         let label = match self.may_name(session).and_then(|()| name(&self.redact(label))) {
             Ok(label) => label,
             Err(why) => return self.refuse(client, cause, why),
@@ -129,7 +129,7 @@ impl Core {
         // What it was called before, the store knows.
         let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
         let op = self.op(session, cause, &format!("name branch: {label}"), change);
-        let ticket = self.w.store.set_label(session, &head, &label, Some(op));
+        let ticket = self.services.store.set_label(session, &head, &label, Some(op));
         let branch = BranchName { head, label };
         self.named(ticket, client, cause, session, StateEvent::BranchNamed { branch });
     }
@@ -142,8 +142,8 @@ impl Core {
         head: String,
         archived: bool,
     ) {
-        let session = session.unwrap_or(self.s.id);
-        let open = (archived && session == self.s.id && head == self.s.head_name).then(|| {
+        let session = session.unwrap_or(self.session.id);
+        let open = (archived && session == self.session.id && head == self.session.head_name).then(|| {
             Notice::new(NoticeKind::User, "the open branch cannot be archived")
                 .hint("open another branch first")
         });
@@ -153,7 +153,7 @@ impl Core {
         let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
         let title = if archived { "archive branch" } else { "unarchive branch" };
         let op = self.op(session, cause, &format!("{title}: {head}"), change);
-        let ticket = self.w.store.set_branch_archived(session, &head, archived, Some(op));
+        let ticket = self.services.store.set_branch_archived(session, &head, archived, Some(op));
         self.named(ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
     }
 
@@ -165,7 +165,7 @@ impl Core {
         text: &str,
         entry: Option<EntryId>,
     ) {
-        let session = session.unwrap_or(self.s.id);
+        let session = session.unwrap_or(self.session.id);
         let name = match self.may_name(session).and_then(|()| name(&self.redact(text))) {
             Ok(name) => name,
             Err(why) => return self.refuse(client, cause, why),
@@ -173,7 +173,7 @@ impl Core {
         let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
         let title = if entry.is_some() { "tag" } else { "remove tag" };
         let op = self.op(session, cause, &format!("{title}: {name}"), change);
-        let store = &self.w.store;
+        let store = &self.services.store;
         let ticket = match entry {
             Some(entry) => store.add_tag(session, &name, entry, Some(op)),
             None => store.set_tag(session, &name, None, Some(op)),

@@ -9,14 +9,14 @@ use tiller_protocol::{
 };
 use tiller_store::{NewSession, Spent, StoreError, Take};
 
-use super::held::Held;
+use super::lease_guard::LeaseGuard;
 use super::load::{Loaded, fresh, load};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::{Human, World};
+use crate::core::services::{Human, Services};
 use crate::lock::lock;
 use crate::prompts::doing::Doing;
 use crate::questions::about::About;
@@ -30,7 +30,7 @@ const STAY: &str = "stay here";
 impl Core {
     /// `Open` and `New`: first the turn in flight must be over, and the person must know what else ends.
     pub(crate) fn open(&mut self, client: ClientId, cause: CommandId, id: Option<SessionId>) {
-        if id == Some(self.s.id) && !self.s.read_only {
+        if id == Some(self.session.id) && !self.session.read_only {
             // It is here already; to take it once more would meet our own lease (which may still be on its way).
             return self.announce(Some(cause), true);
         }
@@ -39,7 +39,7 @@ impl Core {
                 .hint("stop it first, or wait until it is done");
             return self.refuse(client, cause, notice);
         }
-        let mut running = lock(&self.w.tool_state).shells.living();
+        let mut running = lock(&self.services.tool_state).shells.living();
         let lines =
             self.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
@@ -47,7 +47,7 @@ impl Core {
         running.extend(waiting.map(|l| format!("! {} (waiting)", l.line)));
         let agents = self.crew.members.values().filter(|m| m.state().at_work());
         running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
-        if running.is_empty() || self.w.human == Human::Absent {
+        if running.is_empty() || self.services.human == Human::Absent {
             return self.open_now(client, cause, id);
         }
         let question = format!(
@@ -84,12 +84,17 @@ impl Core {
     fn open_now(&mut self, client: ClientId, cause: CommandId, id: Option<SessionId>) {
         let Some(id) = id else {
             self.leave();
-            self.s = fresh(&self.w, self.s.model.clone(), self.s.profile, self.me.look_only);
+            self.session = fresh(
+                &self.services,
+                self.session.model.clone(),
+                self.session.profile,
+                self.identity.look_only,
+            );
             self.enter_fresh();
             return self.announce(Some(cause), false);
         };
         let no = self.next_job();
-        let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.me.look_only);
+        let (w, tx, look_only) = (Arc::clone(&self.services), self.tx.clone(), self.identity.look_only);
         let task = tokio::spawn(async move {
             // Stopped meanwhile: what was loaded is dropped, and its lease with it.
             let result = load(&w, id, look_only).await;
@@ -121,11 +126,13 @@ impl Core {
 
     /// Makes the session, which is fresh, the one that is open.
     pub(crate) fn enter_fresh(&mut self) {
-        let session =
-            std::mem::replace(&mut self.s, fresh(&self.w, ModelRef::default(), Profile::default(), true));
+        let session = std::mem::replace(
+            &mut self.session,
+            fresh(&self.services, ModelRef::default(), Profile::default(), true),
+        );
         self.enter(Loaded {
             session,
-            held: Held::default(),
+            held: LeaseGuard::default(),
             todos: Vec::new(),
             queue: Vec::new(),
             asks: Vec::new(),
@@ -144,27 +151,27 @@ impl Core {
 
     /// The row and the lease of a fresh session, in the background. It is listed from its first message on.
     pub(crate) fn create_row(&mut self) {
-        if self.s.read_only {
+        if self.session.read_only {
             return;
         }
         let new = NewSession {
-            id: self.s.id,
-            project: self.s.project.clone(),
-            title: self.s.title.clone(),
-            model: self.s.model.clone(),
-            profile: self.s.profile,
-            spawned_by: self.me.child.as_ref().and_then(|c| c.spawned_by),
-            made_by: self.w.made_by,
+            id: self.session.id,
+            project: self.session.project.clone(),
+            title: self.session.title.clone(),
+            model: self.session.model.clone(),
+            profile: self.session.profile,
+            spawned_by: self.identity.child.as_ref().and_then(|c| c.spawned_by),
+            made_by: self.services.made_by,
         };
-        let made = self.w.store.create_session(new);
+        let made = self.services.store.create_session(new);
         self.saves.unmade = None;
         self.saves.push(made, After { events: Vec::new(), then: Then::Made });
-        if self.s.effort != self.w.config().effort {
+        if self.session.effort != self.services.config().effort {
             drop(self.keep_effort());
         }
         // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
         // written after it in the same order needs no proof of it.
-        let lease = self.w.store.acquire(self.s.id, &self.s.head_name, Take::IfFree);
+        let lease = self.services.store.acquire(self.session.id, &self.session.head_name, Take::IfFree);
         self.saves.push_lease(lease);
     }
 
@@ -189,18 +196,18 @@ impl Core {
         } = loaded;
         // One without entries may have agents, and workflows.
         let stored = session.head.is_some() || held.is_some();
-        self.s = session;
-        self.s.agent.clone_from(&self.me.id);
+        self.session = session;
+        self.session.agent.clone_from(&self.identity.id);
         self.change_crew(stored);
         self.files.last_state = crate::files::LastState::default();
         self.files.named.clear();
-        self.s.lease = held.take();
-        if self.s.model.0.is_empty() {
-            self.s.model = self.w.default_model();
+        self.session.lease = held.take();
+        if self.session.model.0.is_empty() {
+            self.session.model = self.services.default_model();
         }
         *lock(&self.context.todo) = Todo::new(todos);
         self.prompts.queue = queue;
-        if let Some(goal) = &self.s.goal {
+        if let Some(goal) = &self.session.goal {
             // It waits for the person's word, and so does its next turn.
             self.prompts.queue.retain(|q| !goal.owns(q));
         }
@@ -209,11 +216,11 @@ impl Core {
         drop(self.watching.writes.found());
         self.prompts.pending = pending;
         *lock(&self.files.reviews) = Reviews::default();
-        if self.me.child.is_none() {
-            self.w.permit.restore(&rules);
+        if self.identity.child.is_none() {
+            self.services.permit.restore(&rules);
         }
         self.money.spent.session = spent.cost;
-        self.money.limits.new_session(&self.w.config().budget);
+        self.money.limits.new_session(&self.services.config().budget);
         if let Some(limit) = budget {
             self.money.limits.set_session(limit);
         }
@@ -225,12 +232,12 @@ impl Core {
         let lines =
             self.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
         lines.for_each(|(_, l)| l.cancel.cancel());
-        if self.me.child.is_none() {
-            let old = std::mem::take(&mut *lock(&self.w.tool_state));
+        if self.identity.child.is_none() {
+            let old = std::mem::take(&mut *lock(&self.services.tool_state));
             self.spawn(crate::watching::end_children(old));
         }
-        lock(&self.w.workspace.seen).clear();
-        self.turn.prefix = crate::prompts::compose::prefix(&self.w, self.facts());
+        lock(&self.services.workspace.seen).clear();
+        self.turn.prefix = crate::prompts::compose::prefix(&self.services, self.facts());
         if foreign {
             self.foreign_notice();
         }
@@ -252,17 +259,17 @@ impl Core {
             self.notice(notice);
         }
         if let Some(holder) = holder {
-            let about = About::Busy { session: self.s.id, head: self.s.head_name.clone() };
+            let about = About::Busy { session: self.session.id, head: self.session.head_name.clone() };
             self.ask_self(about, AskBody::SessionBusy { holder });
-        } else if !self.s.read_only {
+        } else if !self.session.read_only {
             // What waited for a yes in another folder is not run in this one.
             self.recover(running, if foreign { &[] } else { &asks });
         }
     }
 
     fn foreign_notice(&self) {
-        let (there, here) = (&self.s.project, self.w.workspace.root.display());
-        let profile = self.s.profile.name();
+        let (there, here) = (&self.session.project, self.services.workspace.root.display());
+        let profile = self.session.profile.name();
         let notice = Notice::new(
             NoticeKind::User,
             format!("this session was created in {there}: its file names now refer to files in {here}"),
@@ -276,14 +283,14 @@ impl Core {
     pub(crate) fn announce(&mut self, cause: Option<CommandId>, resumed: bool) {
         let place = self.place_of(cause);
         let event = TurnEvent::SessionStarted {
-            title: self.s.title.clone(),
-            project: self.s.project.clone(),
-            model: self.s.model.clone(),
-            profile: self.s.profile,
+            title: self.session.title.clone(),
+            project: self.session.project.clone(),
+            model: self.session.model.clone(),
+            profile: self.session.profile,
             resumed,
         };
         self.bus.publish(&place, EventBody::Turn(event));
-        let moved = StateEvent::HeadMoved { head: self.s.head, draft: None, branch: self.branch() };
+        let moved = StateEvent::HeadMoved { head: self.session.head, draft: None, branch: self.branch() };
         self.bus.publish(&place, EventBody::State(moved));
         let effort = self.effort_view();
         self.bus.publish(&place, EventBody::State(StateEvent::EffortChanged { effort }));
@@ -292,33 +299,36 @@ impl Core {
 
     /// Gives the lease of the open head back.
     pub(crate) fn leave(&mut self) {
-        let lease = self.s.lease.take();
+        let lease = self.session.lease.take();
         self.give_back(lease);
     }
 
     /// Another process may hold it.
     pub(crate) fn give_back(&mut self, lease: Option<tiller_store::Lease>) {
         if let Some(lease) = lease {
-            let ticket = self.w.store.release(lease);
+            let ticket = self.services.store.release(lease);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
     }
 
     /// The session is open elsewhere: a branch beside it, or only looking.
     pub(crate) fn busy_answered(&mut self, session: SessionId, head: &str, reply: &Result<AskReply, String>) {
-        let still = (session, head) == (self.s.id, self.s.head_name.as_str()) && self.s.read_only;
+        let still =
+            (session, head) == (self.session.id, self.session.head_name.as_str()) && self.session.read_only;
         if !still || !matches!(reply, Ok(AskReply::Branch)) {
             return;
         }
-        self.s.read_only = false;
+        self.session.read_only = false;
         // What waits there stays there.
         self.prompts.queue.clear();
         self.prompts.pending.clear();
         self.state(None, StateEvent::QueueChanged { queue: Vec::new() });
         let name = self.branch_name();
         self.go_to_branch(name, None, None, Vec::new());
-        let notice =
-            Notice::new(NoticeKind::Info, format!("the branch {} of this session is open", self.s.head_name));
+        let notice = Notice::new(
+            NoticeKind::Info,
+            format!("the branch {} of this session is open", self.session.head_name),
+        );
         self.notice(notice);
     }
 
@@ -330,10 +340,10 @@ impl Core {
         op: Option<tiller_protocol::Op>,
         events: Vec<StateEvent>,
     ) {
-        self.s.head_name = name;
-        self.s.label = String::new();
-        let (id, head) = (self.s.id, self.s.head);
-        let ticket = self.w.store.set_head(id, &self.s.head_name, head, op);
+        self.session.head_name = name;
+        self.session.label = String::new();
+        let (id, head) = (self.session.id, self.session.head);
+        let ticket = self.services.store.set_head(id, &self.session.head_name, head, op);
         // Clients take a new snapshot: it can be written again.
         let moved = StateEvent::HeadMoved { head, draft: None, branch: self.branch() };
         let mut shown = vec![(self.place_of(cause), EventBody::State(moved))];
@@ -344,23 +354,23 @@ impl Core {
         // After it, so that the person does not wait for two commits.
         self.leave();
         // As for a fresh session: nobody else can know this head yet.
-        let lease = self.w.store.acquire(id, &self.s.head_name, Take::IfFree);
+        let lease = self.services.store.acquire(id, &self.session.head_name, Take::IfFree);
         self.saves.push_lease(lease);
     }
 
     pub(crate) fn branch_name(&self) -> String {
-        let id = self.w.ids.next(self.w.clock.now()).simple().to_string();
+        let id = self.services.ids.next(self.services.clock.now()).simple().to_string();
         // The last digits are the random ones.
         format!("branch-{}", &id[id.len() - 8..])
     }
 
     /// Whether an entry is a call's result or anything else that a model sees.
     pub(crate) fn has_words(&self) -> bool {
-        self.s.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
+        self.session.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
     }
 }
 
-impl World {
+impl Services {
     /// The model that a session without one begins with.
     pub(crate) fn default_model(&self) -> ModelRef {
         let providers = self.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);

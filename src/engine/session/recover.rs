@@ -19,7 +19,7 @@ const CRASHED: &str = "Interrupted: Tiller ended before this turn finished.";
 impl Core {
     /// Mends the open session after its last process ended.
     pub(crate) fn recover(&mut self, running: Option<Running>, asks: &[Ask]) {
-        let dangling = dangling(&self.s.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        let dangling = dangling(&self.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
         let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
         if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
             // A question was open: its call never ran. It asks again, and the turn goes on from there.
@@ -48,15 +48,15 @@ impl Core {
                 display: None,
                 seconds: 0.0,
             };
-            entries.push(self.s.grow(&self.w, body));
+            entries.push(self.session.grow(&self.services, body));
         }
-        entries.push(self.s.grow(&self.w, EntryBody::Note { text: CRASHED.into() }));
+        entries.push(self.session.grow(&self.services, EntryBody::Note { text: CRASHED.into() }));
         let mut append = self.append().entries(entries);
         append.running = Some(None);
         append.asks = Some(Vec::new());
         self.save(append, Vec::new(), Then::Nothing);
         let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
-        self.s.interrupted = Some(what.clone());
+        self.session.interrupted = Some(what.clone());
         let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
             .hint("continue to resume where it stopped");
         self.notice(notice);

@@ -78,7 +78,7 @@ impl Core {
                 if let Some(said) =
                     self.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
                 {
-                    let model = self.s.model.clone();
+                    let model = self.session.model.clone();
                     self.learn_window(&model, &said, self.context_tokens().0);
                 }
                 let turn = self.turn.live.as_ref().map(|l| l.no);
@@ -145,8 +145,8 @@ impl Core {
             return self.run_program();
         }
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let provider = self.provider(&self.s.model);
-        let request = request::build(&self.s.path, &self.settings());
+        let provider = self.provider(&self.session.model);
+        let request = request::build(&self.session.path, &self.settings());
         let tx = self.tx.clone();
         let task = async move {
             let result = match (provider, request) {
@@ -185,8 +185,9 @@ impl Core {
         self.flush_deltas();
         let call = self.spend(used);
         let usage = call.usage;
-        let body = EntryBody::Assistant { blocks, stop, model: self.s.model.clone(), usage, cost: call.cost };
-        let entry = self.s.grow(&self.w, body);
+        let body =
+            EntryBody::Assistant { blocks, stop, model: self.session.model.clone(), usage, cost: call.cost };
+        let entry = self.session.grow(&self.services, body);
         let blocks: &[Block] =
             if let EntryBody::Assistant { blocks, .. } = &entry.body { blocks } else { &[] };
         let texts: Vec<&str> = blocks
@@ -212,8 +213,8 @@ impl Core {
 
     fn usage_event(&self) -> EventBody {
         EventBody::Turn(TurnEvent::Usage {
-            usage: self.s.usage,
-            cost_usd: self.s.cost.map(Cost::usd),
+            usage: self.session.usage,
+            cost_usd: self.session.cost.map(Cost::usd),
             context: self.context_tokens().0,
             window: self.window(),
         })
@@ -221,9 +222,9 @@ impl Core {
 
     /// Books what a call of the session's model cost.
     fn spend(&mut self, used: &Used) -> Call {
-        let model = self.s.model.clone();
+        let model = self.session.model.clone();
         let tier = self.tier();
-        let path = request::live(&self.s.path);
+        let path = request::live(&self.session.path);
         let output = tokens::Calibration::of(&path).written(used.arrived);
         let request = tokens::next_request(&path);
         let usage = tokens::completed(used.usage, used.whole, request, output);
@@ -231,7 +232,7 @@ impl Core {
             self.window_took(&model, usage.context());
         }
         let call = self.book(&model, tier, usage);
-        self.purse().release(&self.me.id);
+        self.reservations().release(&self.identity.id);
         if let Some(live) = &mut self.turn.live {
             live.usage.add(&usage);
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
@@ -245,7 +246,7 @@ impl Core {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
             .unwrap_or(retry::FIRST)
-            .mul_f64(self.w.retry);
+            .mul_f64(self.services.retry);
         self.flush_deltas();
         self.turn_event(TurnEvent::Retrying {
             attempt,
@@ -268,7 +269,7 @@ impl Core {
 
     /// Asks whether repeated calls continue. Where no one can answer, they stop.
     fn ask_repeats(&mut self, calls: String, rounds: u32) {
-        if self.w.human == Human::Absent {
+        if self.services.human == Human::Absent {
             return self.turn.inputs.push_back(Input::Repeats { go_on: false });
         }
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
@@ -290,7 +291,7 @@ impl Core {
         live.stream = None;
         live.timer = None;
         live.compaction = None;
-        self.purse().release(&self.me.id);
+        self.reservations().release(&self.identity.id);
         let Some(live) = &mut self.turn.live else { return };
         let (status, notice) = match live.ending.take() {
             Some((status, notice)) => (status, Some(notice)),
@@ -308,7 +309,7 @@ impl Core {
         let note = self.ending_note(status, notice.as_ref());
         let mut append = self.append();
         if let Some(text) = note {
-            let entry = self.s.grow(&self.w, EntryBody::Note { text });
+            let entry = self.session.grow(&self.services, EntryBody::Note { text });
             if notice.is_none() {
                 let node = Box::new(entry.clone());
                 events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
@@ -323,7 +324,7 @@ impl Core {
     /// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
     /// there now is shown the notice itself.)
     fn ending_note(&self, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
-        let told = match self.s.path.last().map(|e| &e.body) {
+        let told = match self.session.path.last().map(|e| &e.body) {
             Some(EntryBody::Assistant { stop, .. }) => {
                 !matches!(stop, StopReason::EndTurn | StopReason::ToolUse)
             }
@@ -384,13 +385,13 @@ impl Core {
     /// A fact for the agents panel.
     pub(crate) fn agent_changed(&mut self) {
         let view = self.agent_view();
-        if self.me.child.is_some() {
+        if self.identity.child.is_some() {
             return self.tell_view(view);
         }
         self.bus.publish(&self.place(), EventBody::State(StateEvent::AgentChanged { view }));
     }
 
     pub(crate) fn agent_id(&self) -> AgentId {
-        self.me.id.clone()
+        self.identity.id.clone()
     }
 }

@@ -15,7 +15,7 @@ use crate::questions::about::About;
 impl Core {
     /// Budgets, tiers, the size of the context: may the next request go out?
     pub(crate) fn prepare(&mut self, may_compact: bool) {
-        if let tiller_store::Health::Failing(_) = &*self.w.store.health().borrow() {
+        if let tiller_store::Health::Failing(_) = &*self.services.store.health().borrow() {
             // The turn rests until saving works again; the banner says why.
             self.with_live(|l| l.held = Some(may_compact));
             return;
@@ -37,13 +37,13 @@ impl Core {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
         self.roll_day();
         self.tell_money();
-        // Session and day are the main agent's: what they leave for the others is in the purse.
-        let mains = self.me.child.is_none();
+        // Session and day are the main agent's: the reservations have what these leave for the other agents.
+        let mains = self.identity.child.is_none();
         if let Some(notice) = mains.then(|| self.money.limits.warning(self.spent_by_all())).flatten() {
             self.notice(notice);
         }
         if let Some(over) = self.over_budget().filter(|_| mains) {
-            if self.w.human == Human::Absent {
+            if self.services.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
                 return self.turn.inputs.push_back(Input::Prepared(stop));
             }
@@ -56,7 +56,7 @@ impl Core {
             };
             return self.ask_self(About::Budget { turn, which: over.which }, body);
         }
-        let config = self.w.config();
+        let config = self.services.config();
         let tiers = &config.tiers;
         let tier = self.tier();
         if let Some(limit) = self.tier_over(tier) {
@@ -68,18 +68,19 @@ impl Core {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
             return self.turn.inputs.push_back(Input::Prepared(stop));
         }
-        if let Some(unpriced) =
-            self.unpriced(&self.s.model, tier).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+        if let Some(unpriced) = self
+            .unpriced(&self.session.model, tier)
+            .filter(|u| !self.session.unpriced_allowed.contains(&u.model))
         {
-            if self.w.human == Human::Absent {
+            if self.services.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
                 return self.turn.inputs.push_back(Input::Prepared(stop));
             }
             let body = AskBody::Unpriced { model: unpriced.model.0.clone(), why: unpriced.why() };
             return self.ask_self(About::Unpriced { turn }, body);
         }
-        if self.tier() == "deep" && !tiers.deep_allowed && !self.s.deep_allowed {
-            if self.w.human == Human::Absent {
+        if self.tier() == "deep" && !tiers.deep_allowed && !self.session.deep_allowed {
+            if self.services.human == Human::Absent {
                 let notice = Notice::new(
                     NoticeKind::Denied,
                     "the expensive model needs an approval, and no one is available to give it",
@@ -89,14 +90,15 @@ impl Core {
                 return self.turn.inputs.push_back(Input::Prepared(stop));
             }
             let why = "this session uses it as its model".into();
-            let body = AskBody::DeepTier { model: self.s.model.0.clone(), why };
+            let body = AskBody::DeepTier { model: self.session.model.0.clone(), why };
             return self.ask_self(About::Deep { turn }, body);
         }
-        let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
+        let due =
+            may_compact && compact::due(&self.session.path, &self.services.config().context, self.window());
         let go = if due { Prepared::Compact } else { Prepared::Go };
         match self.take_out(due) {
             Answer::Go => self.turn.inputs.push_back(Input::Prepared(go)),
-            // It waits until there is room in the purse.
+            // The agent waits until others have settled their reservations.
             Answer::Wait => self.wait_for_purse(may_compact),
             // An agent paid for something meanwhile.
             Answer::Over(_) if mains && self.over_budget().is_some() => {
@@ -111,15 +113,15 @@ impl Core {
 
     /// The hard limit of session or day that does not allow the next request.
     pub(crate) fn over_budget(&self) -> Option<Over> {
-        let input = models::cost(&self.next_request(), &self.model_info(&self.s.model));
+        let input = models::cost(&self.next_request(), &self.model_info(&self.session.model));
         self.money.limits.over_with(self.spent_so_far(), input.unwrap_or_default())
     }
 
     /// `fast`, `main` or `deep`: the tier that the session's model stands for.
     pub(crate) fn tier(&self) -> &'static str {
-        let config = self.w.config();
+        let config = self.services.config();
         let tiers = &config.tiers;
-        let is = |t: &Option<String>| t.as_deref() == Some(self.s.model.0.as_str());
+        let is = |t: &Option<String>| t.as_deref() == Some(self.session.model.0.as_str());
         if is(&tiers.main) {
             "main"
         } else if is(&tiers.deep) {
@@ -133,18 +135,18 @@ impl Core {
 
     /// The longest wait that a server may ask for, where no person can skip it.
     pub(crate) fn longest_wait(&self) -> Option<std::time::Duration> {
-        let seconds = self.w.config().limits.longest_wait;
-        (self.w.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
+        let seconds = self.services.config().limits.longest_wait;
+        (self.services.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
     }
 
     pub(crate) fn window(&self) -> Option<u64> {
-        self.model_info(&self.s.model).window
+        self.model_info(&self.session.model).window
     }
 
     pub(crate) fn settings(&self) -> request::Settings {
         request::Settings {
-            model: self.s.model.clone(),
-            session: self.s.id,
+            model: self.session.model.clone(),
+            session: self.session.id,
             max_output: None,
             effort: self.effort(),
         }

@@ -24,17 +24,18 @@ fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice>
 
 impl Core {
     pub(crate) fn export(&mut self, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
-        let Some(exporter) = self.w.exporter.clone() else {
+        let Some(exporter) = self.services.exporter.clone() else {
             let notice = Notice::new(NoticeKind::User, "sessions cannot be exported here");
             return self.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
         };
-        let home = self.w.child_env.now();
+        let home = self.services.child_env.now();
         let home = home.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
-        let path = match place(&self.w.workspace.root, home, file) {
+        let path = match place(&self.services.workspace.root, home, file) {
             Ok(path) => path,
             Err(why) => return self.refuse(client, cause, why),
         };
-        let (bus, place, store) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.w.store.clone());
+        let (bus, place, store) =
+            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone());
         let written = self.written();
         self.spawn(async move {
             // All that was said is in it.

@@ -43,7 +43,7 @@ impl Core {
 
     /// The turn that an entry belongs to, as a range of the tail.
     pub(crate) fn turn_entries(&self, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
-        let tail: Vec<&Arc<Entry>> = self.s.tail.iter().collect();
+        let tail: Vec<&Arc<Entry>> = self.session.tail.iter().collect();
         let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
         let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
         for (n, start) in starts.iter().enumerate().rev() {
@@ -67,7 +67,7 @@ impl Core {
             let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
             return self.refuse(client, cause, notice);
         };
-        let root = self.w.workspace.root.clone();
+        let root = self.services.workspace.root.clone();
         let (kept, forgotten) = {
             let reviews = lock(&self.files.reviews);
             (reviews.kept(turn), reviews.forgot(turn))
@@ -120,17 +120,17 @@ impl Core {
     }
 
     fn reject(&mut self, client: ClientId, cause: CommandId, turn: EntryId, hunks: Vec<Reject>) {
-        if self.s.read_only || self.turn.live.is_some() {
-            let why = if self.s.read_only {
+        if self.session.read_only || self.turn.live.is_some() {
+            let why = if self.session.read_only {
                 "this session is open read-only"
             } else {
                 "a turn is running: stop it first"
             };
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
-        let root = self.w.workspace.root.clone();
+        let root = self.services.workspace.root.clone();
         let kept = lock(&self.files.reviews).kept(turn);
-        let backup = self.w.places.state.join("rejected").join(self.s.id.to_string());
+        let backup = self.services.places.state.join("rejected").join(self.session.id.to_string());
         let (cx, live) = self.tool_cx("review", None);
         let tx = self.tx.clone();
         self.spawn(async move {
@@ -167,7 +167,7 @@ impl Core {
     /// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
     /// stays, and it can be undone.
     fn reject_whole(&mut self, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
-        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
         {
             let mut reviews = lock(&self.files.reviews);
             (reviews.undo, reviews.whole) = (Vec::new(), Some(op));

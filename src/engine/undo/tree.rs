@@ -20,9 +20,9 @@ const ROWS: usize = 500;
 
 impl Core {
     pub(crate) fn tree_query(&mut self, client: ClientId, cause: CommandId, query: TreeQuery) {
-        let store = self.w.store.clone();
-        let here = (self.s.id, self.s.head_name.clone());
-        let project = tiller_protocol::names::written(&self.w.workspace.root);
+        let store = self.services.store.clone();
+        let here = (self.session.id, self.session.head_name.clone());
+        let project = tiller_protocol::names::written(&self.services.workspace.root);
         match query {
             TreeQuery::Nodes { session } => self.tree_read(client, cause, move || {
                 let mut tree = store.tree(session.unwrap_or(here.0))?;
@@ -58,8 +58,9 @@ impl Core {
     }
 
     fn tree_preview(&mut self, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
-        let (bus, place, store) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.w.store.clone());
-        let (keeper, written) = (self.w.files.clone(), self.written());
+        let (bus, place, store) =
+            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone());
+        let (keeper, written) = (self.services.files.clone(), self.written());
         self.spawn(async move {
             written.await;
             let read = tokio::task::spawn_blocking(move || words(&store, entry, &project)).await;

@@ -28,10 +28,10 @@ impl Core {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, saves, head) = (self.tx.clone(), self.saves.barrier(), self.s.head_name.clone());
+        let (no, store, session) = (self.next_job(), self.services.store.clone(), self.session.id);
+        let (tx, saves, head) = (self.tx.clone(), self.saves.barrier(), self.session.head_name.clone());
         // Where no states are kept any more, what stands before a restore is still reached.
-        let files = self.w.files.is_some();
+        let files = self.services.files.is_some();
         let task = tokio::spawn(async move {
             saves.await;
             let look = move || {
@@ -60,7 +60,7 @@ impl Core {
 
     pub(crate) fn undo_found(&mut self, found: Found) {
         let Found { no, client, cause, session, redo, result } = found;
-        if !self.job_done(no) || session != self.s.id {
+        if !self.job_done(no) || session != self.session.id {
             return;
         }
         self.undo_next(client, cause, redo, result);
@@ -113,25 +113,25 @@ impl Core {
     ) {
         let Some(back) = undo::inverse(change) else { return };
         if let OpChange::BranchArchived { name, after: true, .. } = &back
-            && *name == self.s.head_name
+            && *name == self.session.head_name
         {
             let notice = Notice::new(NoticeKind::User, "the open branch cannot be archived")
                 .hint("open another branch first");
             return self.refuse(client, cause, notice);
         }
-        let mut op = self.op(self.s.id, cause, &title, back.clone());
+        let mut op = self.op(self.session.id, cause, &title, back.clone());
         op.of = Some(next.root);
         let closes = Box::new(Op { change: undo::still(back.clone()), ..op.clone() });
-        let ticket = self.w.store.revert(&next.row, op);
+        let ticket = self.services.store.revert(&next.row, op);
         let mut label = None;
         let event = match back {
             OpChange::Title { after, .. } => {
-                self.s.title.clone_from(&after);
-                self.s.titled = !after.is_empty();
+                self.session.title.clone_from(&after);
+                self.session.titled = !after.is_empty();
                 Some(StateEvent::TitleChanged { title: after })
             }
             OpChange::Archived { after, .. } => {
-                self.s.archived = after;
+                self.session.archived = after;
                 None
             }
             OpChange::Label { name, after, .. } => {

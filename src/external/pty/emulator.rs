@@ -39,7 +39,7 @@ impl Dimensions for Size {
 }
 
 #[derive(Default)]
-struct Heard {
+struct TerminalEvents {
     answers: Vec<u8>,
     title: Option<String>,
     bell: bool,
@@ -47,10 +47,10 @@ struct Heard {
 }
 
 #[derive(Clone, Default)]
-struct Ears(Arc<Mutex<Heard>>);
+struct Listener(Arc<Mutex<TerminalEvents>>);
 
-impl Ears {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Heard> {
+impl Listener {
+    fn lock(&self) -> std::sync::MutexGuard<'_, TerminalEvents> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -62,7 +62,7 @@ impl Ears {
     }
 }
 
-impl EventListener for Ears {
+impl EventListener for Listener {
     fn send_event(&self, event: Event) {
         let mut heard = self.lock();
         let answer = match event {
@@ -105,9 +105,9 @@ pub(crate) struct Fed {
 }
 
 pub(crate) struct Emulator {
-    term: Term<Ears>,
+    term: Term<Listener>,
     parser: Processor,
-    ears: Ears,
+    ears: Listener,
     title: String,
     strings: Strings,
     asks: Asks,
@@ -124,7 +124,7 @@ fn honest(text: String) -> String {
 
 impl Emulator {
     pub(crate) fn new(cols: u16, rows: u16) -> Self {
-        let ears = Ears::default();
+        let ears = Listener::default();
         ears.lock().size = (cols, rows);
         let config = Config {
             scrolling_history: HISTORY,

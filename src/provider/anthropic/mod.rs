@@ -17,7 +17,7 @@ use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::Reply;
 use crate::codec::album::Album;
-use crate::codec::amend::{Amendments, Told};
+use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
@@ -210,8 +210,8 @@ impl Wire for Anthropic {
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
         let (thinking, effort) = match self.amended.told(&request.model) {
-            Told::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
-            Told::Nothing | Told::Least => (None, None),
+            EffortSupport::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
+            EffortSupport::Nothing | EffortSupport::Least => (None, None),
         };
         let body = Body {
             model: &request.model,

@@ -7,7 +7,7 @@ use crate::codec::request::Request;
 
 /// Which parts of the thinking effort a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum EffortSupport {
     /// What the person chose.
     #[default]
     Effort,
@@ -25,7 +25,7 @@ pub(crate) struct Amendments {
     /// Images of a session, the oldest first, one of which the server does not take.
     images: Mutex<HashMap<String, usize>>,
     /// Models that refused the effort field of a request.
-    effort: Mutex<HashMap<String, Told>>,
+    effort: Mutex<HashMap<String, EffortSupport>>,
 }
 
 /// Words of a refusal that is about thoughts, or what else went back to the server that wrote it.
@@ -107,9 +107,9 @@ impl Amendments {
             let mut effort = self.effort.lock().unwrap_or_else(PoisonError::into_inner);
             let told = effort.entry(request.model.clone()).or_default();
             let next = match told {
-                Told::Effort => Told::Nothing,
-                Told::Nothing => Told::Least,
-                Told::Least => return false,
+                EffortSupport::Effort => EffortSupport::Nothing,
+                EffortSupport::Nothing => EffortSupport::Least,
+                EffortSupport::Least => return false,
             };
             *told = next;
             return true;
@@ -141,7 +141,7 @@ impl Amendments {
         refused.get(&request.cache_key).copied().unwrap_or(0)
     }
 
-    pub(crate) fn told(&self, model: &str) -> Told {
+    pub(crate) fn told(&self, model: &str) -> EffortSupport {
         self.effort.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied().unwrap_or_default()
     }
 }

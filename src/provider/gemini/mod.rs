@@ -14,7 +14,7 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::codec::album::Album;
-use crate::codec::amend::{Amendments, Told};
+use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
@@ -194,12 +194,12 @@ fn third(model: &str) -> bool {
     number.is_some_and(|n| n >= 3)
 }
 
-fn generation(request: &Request, info: &ModelInfo, told: Told) -> Option<Value> {
+fn generation(request: &Request, info: &ModelInfo, told: EffortSupport) -> Option<Value> {
     let mut out = serde_json::Map::new();
     if let Some(max) = request.max_output {
         out.insert("maxOutputTokens".into(), max.into());
     }
-    if info.thinking == Some(true) && told == Told::Effort {
+    if info.thinking == Some(true) && told == EffortSupport::Effort {
         let mut thinking = json!({"includeThoughts": true});
         if third(&request.model) {
             if let Some(level) = effort::word(request.effort, info) {

@@ -14,7 +14,7 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
 use crate::codec::album::Album;
-use crate::codec::amend::{Amendments, Told};
+use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
@@ -250,11 +250,11 @@ pub(crate) fn bearer(key: Option<&Secret>, out: &mut HeaderMap) {
 }
 
 /// The word for an effort, as OpenAI's formats have it.
-pub(crate) fn effort(request: &Request, info: &ModelInfo, told: Told) -> Option<&'static str> {
+pub(crate) fn effort(request: &Request, info: &ModelInfo, told: EffortSupport) -> Option<&'static str> {
     match told {
-        Told::Effort => effort::word(request.effort, info),
-        Told::Nothing => None,
-        Told::Least => Some("none"),
+        EffortSupport::Effort => effort::word(request.effort, info),
+        EffortSupport::Nothing => None,
+        EffortSupport::Least => Some("none"),
     }
 }
 

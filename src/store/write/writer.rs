@@ -73,32 +73,32 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
 
 /// Wakes the writer from a pause, to stop or to try again now.
 #[derive(Default)]
-pub(crate) struct Bell {
-    rung: Mutex<Rung>,
+pub(crate) struct Waker {
+    signal: Mutex<Signal>,
     changed: Condvar,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Rung {
+struct Signal {
     stop: bool,
     retry: bool,
 }
 
-impl Bell {
-    fn ring(&self, set: impl FnOnce(&mut Rung)) {
-        set(&mut self.rung.lock().unwrap_or_else(PoisonError::into_inner));
+impl Waker {
+    fn wake(&self, set: impl FnOnce(&mut Signal)) {
+        set(&mut self.signal.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
     }
 
-    /// Waits for `at_most`, or until rung. True when the writer is to stop.
+    /// Waits for `at_most`, or until woken. True when the writer is to stop.
     fn pause(&self, at_most: Duration) -> bool {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut rung, _) = self
+        let signal = self.signal.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut signal, _) = self
             .changed
-            .wait_timeout_while(rung, at_most, |r| !r.stop && !r.retry)
+            .wait_timeout_while(signal, at_most, |r| !r.stop && !r.retry)
             .unwrap_or_else(PoisonError::into_inner);
-        rung.retry = false;
-        rung.stop
+        signal.retry = false;
+        signal.stop
     }
 }
 
@@ -106,7 +106,7 @@ impl Bell {
 pub(crate) struct Writer {
     /// The thread holds the other end; `None` once closing began, and then the thread drains and ends.
     jobs: Mutex<Option<SyncSender<Box<dyn Job>>>>,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -119,15 +119,15 @@ impl Writer {
         health: watch::Sender<Health>,
     ) -> Result<Self> {
         let (jobs, inbox) = sync_channel(WAITING);
-        let bell = Arc::new(Bell::default());
+        let waker = Arc::new(Waker::default());
         let attempt = Attempt::new(conn, target);
         let resting = health.borrow().clone();
-        let mut line = Line { inbox, attempt, on_failure, health, resting, bell: bell.clone() };
+        let mut line = Line { inbox, attempt, on_failure, health, resting, waker: waker.clone() };
         let thread = std::thread::Builder::new()
             .name("tiller-store".into())
             .spawn(move || line.work())
             .map_err(|e| StoreError::Internal(e.to_string()))?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), bell, thread: Mutex::new(Some(thread)) })
+        Ok(Self { jobs: Mutex::new(Some(jobs)), waker, thread: Mutex::new(Some(thread)) })
     }
 
     /// Hands a change over. Never blocks. `passing`: see [`Job::passing`].
@@ -150,13 +150,13 @@ impl Writer {
 
     /// Tries again now, instead of at the end of a pause.
     pub(crate) fn retry(&self) {
-        self.bell.ring(|r| r.retry = true);
+        self.waker.wake(|r| r.retry = true);
     }
 
     /// Saves what waits, and ends. What cannot be saved is answered with the reason.
     pub(crate) fn close(&self) {
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.bell.ring(|r| r.stop = true);
+        self.waker.wake(|r| r.stop = true);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread
             && thread.join().is_err()
@@ -180,7 +180,7 @@ struct Line {
     health: watch::Sender<Health>,
     /// What health is when nothing fails.
     resting: Health,
-    bell: Arc<Bell>,
+    waker: Arc<Waker>,
 }
 
 impl Line {
@@ -226,7 +226,7 @@ impl Line {
             }
             let wait = if busy { self.attempt.jitter(Duration::from_millis(20)) } else { pause };
             // After the call to stop there is one more try.
-            last = self.bell.pause(wait);
+            last = self.waker.pause(wait);
             if !busy {
                 pause = (pause * 2).min(PAUSE_MAX);
             }

@@ -17,8 +17,8 @@ const KEEP_ALL: usize = 32 << 20;
 /// Bytes that a refusal shows.
 const SHOWN: usize = 6_000;
 
-/// Remembers that the agent knows `bytes` to be the content of `path` (absolute, links resolved). For whoever
-/// shows it a whole file, for instance as an attachment.
+/// Remembers that the agent knows `bytes` to be the content of `path` (absolute, links resolved). The caller
+/// has shown it the whole file, for instance as an attachment.
 pub fn note(workspace: &Workspace, path: &Path, bytes: &[u8]) {
     let text = (bytes.len() <= KEEP_ONE).then(|| Text::decode(bytes)).flatten().map(|t| Arc::from(t.text));
     let hash = *blake3::hash(bytes).as_bytes();

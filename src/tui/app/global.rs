@@ -8,7 +8,7 @@ use crate::app::effect::{Effect, External};
 use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
-use crate::input::ladder::{self, Break, Rung, Standing};
+use crate::input::escape::{self, Break, EscapeStep, Standing};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -151,14 +151,14 @@ fn literal(app: &mut App) -> Vec<Effect> {
 }
 
 /// What Escape would do now.
-pub(crate) fn rung(app: &App) -> Rung {
+pub(crate) fn escape_step(app: &App) -> EscapeStep {
     let armed = |at: Option<std::time::Duration>| {
-        at.is_some_and(|t| app.model.mono.saturating_sub(t) <= ladder::DOUBLE)
+        at.is_some_and(|t| app.model.mono.saturating_sub(t) <= escape::DOUBLE)
     };
     let composer = app.panel(Owner::View(View::Composer));
-    ladder::step(&Standing {
+    escape::step(&Standing {
         prefix: !app.keys.pending.is_empty(),
-        inside: app.panel(app.top()).and_then(|p| p.rung(&app.model)),
+        inside: app.panel(app.top()).and_then(|p| p.escape_step(&app.model)),
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
@@ -170,33 +170,33 @@ pub(crate) fn rung(app: &App) -> Rung {
 }
 
 fn escape(app: &mut App) -> Vec<Effect> {
-    let rung = rung(app);
+    let escape_step = escape_step(app);
     app.keys.escape = None;
-    match rung {
-        Rung::Prefix => app.keys.pending.clear(),
-        Rung::Popup
-        | Rung::Search
-        | Rung::Selection
-        | Rung::CopyMode
-        | Rung::VimInsert
-        | Rung::Decline
-        | Rung::Layer => {
+    match escape_step {
+        EscapeStep::Prefix => app.keys.pending.clear(),
+        EscapeStep::Popup
+        | EscapeStep::Search
+        | EscapeStep::Selection
+        | EscapeStep::CopyMode
+        | EscapeStep::VimInsert
+        | EscapeStep::Decline
+        | EscapeStep::Layer => {
             let top = app.top();
             let ask = app.panel(top).and_then(Panel::ask);
-            if let Some(Reply::Done(list)) = app.with(top, |p, m| p.escape(rung, m)) {
+            if let Some(Reply::Done(list)) = app.with(top, |p, m| p.escape(escape_step, m)) {
                 app.effects(top, list);
             }
             // A question that is left without an answer waits at the side.
-            if rung == Rung::Layer {
+            if escape_step == EscapeStep::Layer {
                 app.asking.aside.extend(ask);
             }
         }
-        Rung::Pane => return vec![Effect::Focus(View::Composer)],
-        Rung::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
-        Rung::Line | Rung::Stop => return stop(app).unwrap_or_default(),
-        Rung::Arm => app.keys.escape = Some(app.model.mono),
-        Rung::Rewind => return vec![Effect::Act(Action("session.rewind"))],
-        Rung::Nothing => {}
+        EscapeStep::Pane => return vec![Effect::Focus(View::Composer)],
+        EscapeStep::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
+        EscapeStep::Line | EscapeStep::Stop => return stop(app).unwrap_or_default(),
+        EscapeStep::Arm => app.keys.escape = Some(app.model.mono),
+        EscapeStep::Rewind => return vec![Effect::Act(Action("session.rewind"))],
+        EscapeStep::Nothing => {}
     }
     Vec::new()
 }
@@ -210,7 +210,7 @@ fn break_(app: &mut App) -> Vec<Effect> {
     let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
     let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
     let stops = app.model.stoppable() || app.model.conversation.running_line().is_some();
-    match ladder::break_step(false, stops, empty, armed) {
+    match escape::break_step(false, stops, empty, armed) {
         Break::Copy => Vec::new(),
         Break::Stop => stop(app).unwrap_or_default(),
         Break::Clear => vec![Effect::Act(Action("composer.clear"))],

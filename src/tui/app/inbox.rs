@@ -15,69 +15,69 @@ use tiller_protocol::Event;
 use crate::app::msg::Msg;
 
 /// Where the loop fetches events itself: the next of what waits; never waits. A thread that carried them would cost a
-/// wake-up for each. Whoever fills it rings the bell ([`Post::bell`]).
+/// wake-up for each. Filling it needs a call of the waker ([`Post::waker`]).
 pub type Source = Box<dyn FnMut() -> Option<Box<Event>> + Send>;
 
 /// How long the loop sleeps at most where it cannot be woken, because no pipe could be made.
 const BLIND: Duration = Duration::from_millis(20);
 
 /// Wakes the loop out of its sleep.
-struct Bell {
+struct WakeState {
     /// The loop sleeps, or is about to.
     asleep: AtomicBool,
-    rope: Option<PipeWriter>,
+    wake_pipe: Option<PipeWriter>,
 }
 
 /// The end that other threads hold.
 #[derive(Clone)]
 pub struct Post {
     tx: SyncSender<Msg>,
-    bell: Arc<Bell>,
+    waker: Arc<WakeState>,
 }
 
 /// The loop's end.
 pub(crate) struct Inbox {
     rx: Receiver<Msg>,
     source: RefCell<Option<Source>>,
-    bell: Arc<Bell>,
-    ear: Option<PipeReader>,
+    waker: Arc<WakeState>,
+    wake_source: Option<PipeReader>,
 }
 
 /// What ended a wait.
-pub(crate) struct Heard {
+pub(crate) struct Wake {
     pub(crate) msg: Option<Msg>,
     /// The terminal has bytes, or an end.
     pub(crate) input: bool,
-    /// Nobody is left who could send.
-    pub(crate) alone: bool,
+    /// Every sender was dropped.
+    pub(crate) disconnected: bool,
 }
 
 /// Both ends; so many messages may wait.
 pub(crate) fn inbox(waiting: usize) -> (Post, Inbox) {
     let (tx, rx) = std::sync::mpsc::sync_channel(waiting);
-    let (ear, rope) = std::io::pipe().ok().unzip();
-    let bell = Arc::new(Bell { asleep: AtomicBool::new(false), rope });
-    (Post { tx, bell: Arc::clone(&bell) }, Inbox { rx, source: RefCell::new(None), bell, ear })
+    let (wake_source, wake_pipe) = std::io::pipe().ok().unzip();
+    let waker = Arc::new(WakeState { asleep: AtomicBool::new(false), wake_pipe });
+    (Post { tx, waker: Arc::clone(&waker) }, Inbox { rx, source: RefCell::new(None), waker, wake_source })
 }
 
-impl Bell {
-    fn ring(&self) {
+impl WakeState {
+    fn wake(&self) {
         // Either the loop, which says that it sleeps before it looks for the last time, sees the message; or this
         // sees that it sleeps.
         fence(Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::SeqCst)
-            && let Some(mut rope) = self.rope.as_ref()
+            && let Some(mut wake_pipe) = self.wake_pipe.as_ref()
         {
             // There is room: a byte is written once a sleep only.
-            let _ = rope.write(&[0]);
+            let _ = wake_pipe.write(&[0]);
         }
     }
 }
 
 impl Post {
     /// Wakes the loop without being able to send to it.
-    pub fn bell(&self) -> Ring {
-        Ring(Arc::clone(&self.bell))
+    pub fn waker(&self) -> Waker {
+        Waker(Arc::clone(&self.waker))
     }
 
     /// Waits while too many messages wait.
@@ -86,7 +86,7 @@ impl Post {
     /// When the loop has ended.
     pub fn send(&self, msg: Msg) -> Result<(), SendError<Msg>> {
         self.tx.send(msg)?;
-        self.bell.ring();
+        self.waker.wake();
         Ok(())
     }
 
@@ -96,19 +96,19 @@ impl Post {
     /// When the loop has ended, or too many messages wait.
     pub fn try_send(&self, msg: Msg) -> Result<(), TrySendError<Msg>> {
         self.tx.try_send(msg)?;
-        self.bell.ring();
+        self.waker.wake();
         Ok(())
     }
 }
 
-/// Rings the loop's bell: its [`Source`] has something.
+/// Wakes the loop: its [`Source`] has something.
 #[derive(Clone)]
-pub struct Ring(Arc<Bell>);
+pub struct Waker(Arc<WakeState>);
 
-impl Ring {
+impl Waker {
     /// Wakes the loop if it sleeps.
-    pub fn ring(&self) {
-        self.0.ring();
+    pub fn wake(&self) {
+        self.0.wake();
     }
 }
 
@@ -129,36 +129,36 @@ impl Inbox {
     }
 
     /// Waits for a message or for `input`, but no longer than `limit`. A flood of messages never hides the input.
-    pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Heard {
-        self.bell.asleep.store(true, Ordering::SeqCst);
+    pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Wake {
+        self.waker.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let first = self.try_recv();
-        let alone = matches!(first, Err(TryRecvError::Disconnected));
-        let blind = self.ear.is_none().then_some(BLIND);
+        let disconnected = matches!(first, Err(TryRecvError::Disconnected));
+        let blind = self.wake_source.is_none().then_some(BLIND);
         let limit = match first {
             Ok(_) => Some(Duration::ZERO),
             Err(_) => limit.into_iter().chain(blind).min(),
         };
-        let (mut rung, mut ready) = (false, false);
-        if !alone {
-            let ear = self.ear.as_ref().map(|e| PollFd::new(e, PollFlags::IN));
+        let (mut signalled, mut ready) = (false, false);
+        if !disconnected {
+            let wake_source = self.wake_source.as_ref().map(|e| PollFd::new(e, PollFlags::IN));
             let input = input.map(|i| PollFd::from_borrowed_fd(i, PollFlags::IN));
-            let (hears, reads) = (ear.is_some(), input.is_some());
-            let mut fds: Vec<PollFd<'_>> = ear.into_iter().chain(input).collect();
+            let (hears, reads) = (wake_source.is_some(), input.is_some());
+            let mut fds: Vec<PollFd<'_>> = wake_source.into_iter().chain(input).collect();
             let limit =
                 limit.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
             // Interrupted is as good as late: the loop looks what there is to do.
             if poll(&mut fds, limit.as_ref()).is_ok() {
                 let has = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
-                rung = hears && has(fds.first());
+                signalled = hears && has(fds.first());
                 ready = reads && has(fds.last());
             }
         }
-        self.bell.asleep.store(false, Ordering::SeqCst);
-        if let Some(mut ear) = self.ear.as_ref().filter(|_| rung) {
-            let _ = ear.read(&mut [0; 64]);
+        self.waker.asleep.store(false, Ordering::SeqCst);
+        if let Some(mut wake_source) = self.wake_source.as_ref().filter(|_| signalled) {
+            let _ = wake_source.read(&mut [0; 64]);
         }
-        Heard { msg: first.or_else(|_| self.try_recv()).ok(), input: ready, alone }
+        Wake { msg: first.or_else(|_| self.try_recv()).ok(), input: ready, disconnected }
     }
 
     /// The next message, when nothing else is waited for.
@@ -167,8 +167,8 @@ impl Inbox {
         loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             match self.wait(None, left) {
-                Heard { msg: Some(msg), .. } => return Ok(msg),
-                Heard { alone: true, .. } => return Err(RecvTimeoutError::Disconnected),
+                Wake { msg: Some(msg), .. } => return Ok(msg),
+                Wake { disconnected: true, .. } => return Err(RecvTimeoutError::Disconnected),
                 _ if left.is_some_and(|t| t.is_zero()) => return Err(RecvTimeoutError::Timeout),
                 _ => {}
             }
@@ -215,11 +215,11 @@ mod tests {
         let (post, inbox) = inbox(4);
         let (tx, rx) = std::sync::mpsc::channel();
         post.send(Msg::Source(Box::new(move || rx.try_recv().ok()))).unwrap();
-        let bell = post.bell();
+        let waker = post.waker();
         let feeder = std::thread::spawn(move || {
             for _ in 0..2_000 {
                 tx.send(Box::new(some_event())).unwrap();
-                bell.ring();
+                waker.wake();
             }
         });
         let other = post.clone();
@@ -244,14 +244,14 @@ mod tests {
         let (post, inbox) = inbox(4);
         let (read, mut write) = std::io::pipe().unwrap();
         post.send(Msg::Tick).unwrap();
-        let heard = inbox.wait(Some(read.as_fd()), None);
-        assert!(heard.msg.is_some() && !heard.input);
+        let woken = inbox.wait(Some(read.as_fd()), None);
+        assert!(woken.msg.is_some() && !woken.input);
         write.write_all(b"k").unwrap();
         post.send(Msg::Tick).unwrap();
-        let heard = inbox.wait(Some(read.as_fd()), None);
-        assert!(heard.msg.is_some() && heard.input);
-        let heard = inbox.wait(Some(read.as_fd()), Some(LONG));
-        assert!(heard.msg.is_none() && heard.input, "bytes alone wake, too");
+        let woken = inbox.wait(Some(read.as_fd()), None);
+        assert!(woken.msg.is_some() && woken.input);
+        let woken = inbox.wait(Some(read.as_fd()), Some(LONG));
+        assert!(woken.msg.is_none() && woken.input, "bytes alone wake, too");
         drop(write);
         assert!(inbox.wait(Some(read.as_fd()), Some(LONG)).input, "and so does their end");
     }

@@ -1,6 +1,6 @@
 //! The stack of layers and the focus: passes messages down and effects up. Small on purpose: what can
 //! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
-//! [`crate::input::ladder`].
+//! [`crate::input::escape`].
 
 pub(crate) mod asking;
 pub(crate) mod deadline;
@@ -26,7 +26,9 @@ use tiller_config::schema;
 use tiller_protocol::{Clock, Event, EventBody};
 
 use crate::app::msg::Msg;
-use crate::app::state::{Asking, Keys, LastFrame, Layer, Owner, Router, Screen, Stage, Stale, is_words};
+use crate::app::state::{
+    AgentViewState, Asking, Keys, LastFrame, Layer, Owner, Router, Screen, Stale, is_words,
+};
 use crate::app::task::Task;
 use crate::keymap::Keymap;
 use crate::keymap::action::Action;
@@ -50,7 +52,7 @@ pub struct App {
     pub(crate) toasts: Toasts,
     pub(crate) asking: Asking,
     pub(crate) router: Router,
-    pub(crate) stage: Stage,
+    pub(crate) stage: AgentViewState,
     pub(crate) tasks: Vec<Task>,
     pub(crate) told: crate::app::state::Outside,
     pub(crate) status: crate::app::state::StatusLine,
@@ -111,7 +113,7 @@ impl App {
             toasts: Toasts::default(),
             asking: Asking::default(),
             router: Router::default(),
-            stage: Stage::default(),
+            stage: AgentViewState::default(),
             tasks: Vec::new(),
             told: crate::app::state::Outside::default(),
             status: crate::app::state::StatusLine::default(),
@@ -270,7 +272,7 @@ impl App {
         // For Escape it counts what it ends.
         let escape = action == Action("global.escape");
         let running = self.model.running
-            && (!escape || crate::app::global::rung(self) == crate::input::ladder::Rung::Stop);
+            && (!escape || crate::app::global::escape_step(self) == crate::input::escape::EscapeStep::Stop);
         if self.model.tour.step().is_some() {
             self.stale = Stale::All;
         }

@@ -10,7 +10,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Clock, Command, Event, EventBody};
 
 use crate::app::App;
-use crate::app::inbox::{Heard, Inbox, Post};
+use crate::app::inbox::{Inbox, Post, Wake};
 use crate::app::msg::{Msg, TerminalFact};
 use crate::app::task::Task;
 use crate::app::ui::{Exit, UiError, UiOptions};
@@ -180,8 +180,8 @@ impl Loop {
         let read = heard.input || rest.is_some_and(|_| self.given_up());
         let ready = heard.input;
         match heard {
-            Heard { alone: true, .. } => self.exit = Some(Exit::Quit),
-            Heard { msg: Some(msg), .. } => {
+            Wake { disconnected: true, .. } => self.exit = Some(Exit::Quit),
+            Wake { msg: Some(msg), .. } => {
                 self.take(msg);
                 for _ in 0..DRAIN {
                     match self.inbox.try_recv() {

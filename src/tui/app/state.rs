@@ -135,7 +135,7 @@ impl Router {
 
 /// What is not on the screen.
 #[derive(Default)]
-pub(crate) struct Stage {
+pub(crate) struct AgentViewState {
     /// Panels of agents that are not shown.
     pub(crate) parked: Vec<(AgentId, View, Box<dyn Panel>)>,
     /// What is done as soon as the conversation of this agent is here.
@@ -144,7 +144,7 @@ pub(crate) struct Stage {
     pub(crate) sent: VecDeque<(CommandId, Message)>,
 }
 
-impl Stage {
+impl AgentViewState {
     pub(crate) fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
         let at = self.parked.iter().position(|(a, v, _)| a == agent && *v == view)?;
         Some(self.parked.swap_remove(at).2)

@@ -9,7 +9,7 @@ use tiller_config::schema;
 use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
 
 use crate::app::App;
-use crate::app::inbox::{Inbox, Post, Ring, Source, inbox};
+use crate::app::inbox::{Inbox, Post, Source, Waker, inbox};
 use crate::app::msg::Msg;
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
@@ -141,14 +141,14 @@ impl UiSender {
         self.0.send(Msg::Engine(Box::new(event))).is_ok()
     }
 
-    /// From here on the screen fetches events itself; `bell` of this is to be rung for each.
+    /// From here on the screen fetches events itself; `waker` of this is to be escape_step for each.
     pub fn source(&self, source: Source) {
         let _ = self.0.send(Msg::Source(source));
     }
 
     /// Wakes the screen for its [`UiSender::source`].
-    pub fn bell(&self) -> Ring {
-        self.0.bell()
+    pub fn waker(&self) -> Waker {
+        self.0.waker()
     }
 
     /// End, because of this signal.

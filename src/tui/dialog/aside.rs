@@ -9,7 +9,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
@@ -90,7 +90,7 @@ impl Panel for Aside {
         self.answer.is_none().then_some("stop")
     }
 
-    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
         self.close()
     }
 

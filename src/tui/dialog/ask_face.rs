@@ -77,12 +77,12 @@ impl Panel for Question {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.writing.then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.writing.then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
-        if rung != Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        if escape_step != EscapeStep::Layer {
             self.writing = false;
             self.deaf.restart();
             return Reply::done();

@@ -106,25 +106,25 @@ impl Panel for Clarify {
         Reply::done()
     }
 
-    fn rung(&self, model: &Model) -> Option<Rung> {
+    fn escape_step(&self, model: &Model) -> Option<EscapeStep> {
         if self.writing && !self.choices.is_empty() {
-            return Some(Rung::Popup);
+            return Some(EscapeStep::Popup);
         }
         if !self.filter.is_empty() {
-            return Some(Rung::Search);
+            return Some(EscapeStep::Search);
         }
-        (!self.armed(model)).then_some(Rung::Decline)
+        (!self.armed(model)).then_some(EscapeStep::Decline)
     }
 
-    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
-        match rung {
-            Rung::Popup => self.writing = false,
-            Rung::Search => {
+    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => self.writing = false,
+            EscapeStep::Search => {
                 self.filter.take();
                 self.search();
             }
-            Rung::Decline if !self.deaf(model) => self.escaped = Some(model.mono),
-            Rung::Layer if !self.deaf(model) => {
+            EscapeStep::Decline if !self.deaf(model) => self.escaped = Some(model.mono),
+            EscapeStep::Layer if !self.deaf(model) => {
                 let body =
                     CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
                 return Reply::Done(vec![Effect::Send(body), Effect::Pop]);

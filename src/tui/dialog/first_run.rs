@@ -18,7 +18,7 @@ use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
 
 use crate::app::effect::{Connect, Connected, Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -337,12 +337,12 @@ impl Panel for FirstRun {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        (self.step != Step::Menu).then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        (self.step != Step::Menu).then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         match self.step {

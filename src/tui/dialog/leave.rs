@@ -12,7 +12,7 @@ use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice
 use super::words;
 use crate::app::App;
 use crate::app::effect::Effect;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -177,13 +177,13 @@ impl Panel for Leave {
         }
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.writing.is_some().then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.writing.is_some().then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        match rung {
-            Rung::Popup => Reply::Done(self.kept().into_iter().collect()),
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => Reply::Done(self.kept().into_iter().collect()),
             _ => Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer)]),
         }
     }

@@ -21,7 +21,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::{CommandBody, Event};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -290,13 +290,13 @@ impl Panel for Picker {
         Place::Center { width: if wide { 110 } else { 72 }, height: 20 }
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.words.is_some().then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.words.is_some().then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
         self.words = None;
-        if rung != Rung::Layer {
+        if escape_step != EscapeStep::Layer {
             return Reply::done();
         }
         let mut effects = self.source.cancelled();

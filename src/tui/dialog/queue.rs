@@ -11,7 +11,7 @@ use tiller_protocol::{
 };
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -250,12 +250,12 @@ impl Panel for Queue {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.edit.is_some().then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.edit.is_some().then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         // What was typed is not lost by leaving the field.

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 
 use crate::app::effect::Effect;
 use crate::cell;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -127,12 +127,12 @@ impl Panel for Text {
         if self.typing() { "input" } else { "text" }
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.find.as_ref().map(|_| Rung::Search)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.find.as_ref().map(|_| EscapeStep::Search)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         self.find = None;

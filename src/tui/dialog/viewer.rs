@@ -9,7 +9,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, External, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -275,12 +275,12 @@ impl Panel for Output {
         }
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.edit.is_some().then_some(Rung::Search)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.edit.is_some().then_some(EscapeStep::Search)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         self.edit = None;

@@ -8,7 +8,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Event, EventBody, Message};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -123,7 +123,7 @@ impl Panel for Words {
         Reply::done()
     }
 
-    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
         let kept = Some(self.edit.text()).filter(|_| !self.sent).and_then(keep);
         Reply::Done([Effect::Pop].into_iter().chain(kept).collect())
     }
@@ -211,6 +211,6 @@ mod tests {
         let model = Model::default();
         assert!(matches!(words.act(Action("words.send"), &model), Reply::Done(list) if list.is_empty()));
         assert!(matches!(words.act(Action("global.answer"), &model), Reply::Ignored), "it is no trap");
-        assert!(matches!(words.escape(Rung::Layer, &model), Reply::Done(list) if list.len() == 1));
+        assert!(matches!(words.escape(EscapeStep::Layer, &model), Reply::Done(list) if list.len() == 1));
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! [`Decoder`] is pure. [`reader`] feeds it.
 
+pub mod escape;
 pub(crate) mod keying;
-pub mod ladder;
 pub(crate) mod mouse;
 
 mod csi;

@@ -85,7 +85,7 @@ pub struct Model {
     pub kinds: Vec<crate::model::kinds::AgentKind>,
     /// The agent whose terminal is shown, or was last.
     pub pane: Option<AgentId>,
-    /// How often programs in terminals had rung when the person looked last.
+    /// How often programs in terminals had rung the bell when the person looked last.
     pub bells: HashMap<AgentId, u32>,
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,

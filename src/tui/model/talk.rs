@@ -69,7 +69,7 @@ impl Model {
     }
 
     /// Rings of its terminal that the person has heard of.
-    pub fn rung(&self, id: Option<&AgentId>) -> u32 {
+    pub fn bells_seen(&self, id: Option<&AgentId>) -> u32 {
         id.and_then(|id| self.bells.get(id)).copied().unwrap_or_default()
     }
 

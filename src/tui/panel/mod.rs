@@ -9,7 +9,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::{AskId, Event, Message, Time};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Keymap;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
@@ -166,14 +166,14 @@ pub trait Panel: Any {
 
     /// The innermost thing inside of it that Escape would end now (popup, search, selection, copy mode,
     /// vim insert); `None`: Escape leaves the panel itself.
-    fn rung(&self, _model: &Model) -> Option<Rung> {
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
         None
     }
 
-    /// Ends what [`Panel::rung`] named, exactly that. Also called with [`Rung::Layer`] when Escape
+    /// Ends what [`Panel::escape_step`] named, exactly that. Also called with [`EscapeStep::Layer`] when Escape
     /// closes the layer: the default takes it away.
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer { Reply::with(Effect::Pop) } else { Reply::done() }
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer { Reply::with(Effect::Pop) } else { Reply::done() }
     }
 
     /// What Escape does to this layer, for the footer; `None`: it closes it. Questions are put aside.

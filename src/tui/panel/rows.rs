@@ -7,7 +7,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::Time;
 
 use super::{DrawCx, Hint};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::panel::find::Find;
 use crate::text::line::Line;
 use crate::text::paint;
@@ -74,8 +74,8 @@ impl Rows {
     }
 
     /// What Escape ends here.
-    pub(crate) fn rung(&self) -> Option<Rung> {
-        self.find.as_ref().map(|_| Rung::Search)
+    pub(crate) fn escape_step(&self) -> Option<EscapeStep> {
+        self.find.as_ref().map(|_| EscapeStep::Search)
     }
 
     /// Ends the search.

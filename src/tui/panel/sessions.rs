@@ -18,7 +18,7 @@ use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::restore::Restore;
 use crate::dialog::text::Text;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -275,11 +275,11 @@ impl Panel for Tree {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.rows.rung()
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.rows.escape_step()
     }
 
-    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
         self.rows.end_find();
         Reply::done()
     }

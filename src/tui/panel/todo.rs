@@ -9,7 +9,7 @@ use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoSt
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::app::effect::Effect;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -241,12 +241,12 @@ impl Panel for Todo {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        if self.edit.is_some() { Some(Rung::Popup) } else { self.rows.rung() }
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        if self.edit.is_some() { Some(EscapeStep::Popup) } else { self.rows.escape_step() }
     }
 
-    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
-        if rung == Rung::Search {
+    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        if escape_step == EscapeStep::Search {
             self.rows.end_find();
             return Reply::done();
         }

@@ -12,29 +12,29 @@ use crate::widget::draw;
 
 /// Key text, label, and the action that it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct FooterItem {
     pub key: String,
     pub label: &'static str,
     pub action: Action,
 }
 
 /// Looks the hints up. One without a key here is left out; so is one whose key is shown already.
-pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<Told> {
-    let mut out: Vec<Told> = Vec::with_capacity(hints.len());
+pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<FooterItem> {
+    let mut out: Vec<FooterItem> = Vec::with_capacity(hints.len());
     for h in hints {
         let Some(key) = cx.keys.describe(h.action, cx.scopes) else { continue };
         let label = h.label.or_else(|| cx.keys.words().find(h.action.0).map(|s| s.label));
         if let Some(label) = label
             && !out.iter().any(|t| t.key == key)
         {
-            out.push(Told { key, label, action: h.action });
+            out.push(FooterItem { key, label, action: h.action });
         }
     }
     out
 }
 
 /// How many of them fit into `width` columns. They go from the right.
-pub fn fitting(told: &[Told], width: u16) -> usize {
+pub fn fitting(told: &[FooterItem], width: u16) -> usize {
     let mut used = 1;
     told.iter()
         .take_while(|t| {

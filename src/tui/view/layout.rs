@@ -102,7 +102,7 @@ pub struct Section {
 
 /// What the layout is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct LayoutRequest {
     pub screen: Rect,
     /// The view that fills the main part.
     pub main: View,
@@ -164,7 +164,7 @@ impl Areas {
 const NONE: Rect = Rect { x: 0, y: 0, width: 0, height: 0 };
 
 /// Lays out.
-pub fn layout(w: &Wish) -> Areas {
+pub fn layout(w: &LayoutRequest) -> Areas {
     let s = w.screen;
     let class = Class::of(s.width, s.height);
     let full = w.zoom == Zoom::Full && w.focus != View::Composer;
@@ -184,7 +184,7 @@ fn bare(view: View, inner: Rect) -> Part {
     Part { view, title: NONE, inner }
 }
 
-fn tiny(w: &Wish, class: Class) -> Areas {
+fn tiny(w: &LayoutRequest, class: Class) -> Areas {
     let s = w.screen;
     let composer = if s.height > 1 { row(s, s.height - 1, 1) } else { s };
     let notice = row(s, 0, s.height.saturating_sub(1));
@@ -204,7 +204,7 @@ fn tiny(w: &Wish, class: Class) -> Areas {
 }
 
 /// Conversation, composer, one status line.
-fn narrow(w: &Wish, class: Class, full: bool) -> Areas {
+fn narrow(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let s = w.screen;
     // The composer grows over the conversation only while it has the focus.
     let most = if w.docked { s.height - 2 } else { (s.height / 2).max(1) };
@@ -233,7 +233,7 @@ fn narrow(w: &Wish, class: Class, full: bool) -> Areas {
 }
 
 /// One view at a time, with rules (M) or without (S).
-fn single(w: &Wish, class: Class, full: bool) -> Areas {
+fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let s = w.screen;
     let rule = u16::from(class == Class::M);
     // A view other than the conversation is shown in full height while it has the focus.
@@ -274,7 +274,7 @@ fn single(w: &Wish, class: Class, full: bool) -> Areas {
 }
 
 /// Columns of the rail.
-fn rail_width(w: &Wish) -> u16 {
+fn rail_width(w: &LayoutRequest) -> u16 {
     let normal = (w.screen.width / 3).clamp(36, 44);
     if w.half || w.zoom == Zoom::Half && w.sections.iter().any(|s| s.view == w.focus) {
         w.screen.width / 2
@@ -284,7 +284,7 @@ fn rail_width(w: &Wish) -> u16 {
 }
 
 /// Side by side, with borders that neighbours share.
-fn wide(w: &Wish, class: Class, full: bool) -> Areas {
+fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let s = w.screen;
     // A section of the rail that was given the whole screen takes the place of the main view.
     let section = full && w.sections.iter().any(|x| x.view == w.focus);
@@ -359,7 +359,7 @@ fn wide(w: &Wish, class: Class, full: bool) -> Areas {
 
 /// Rows of each section (with its title line) so that they fill `height` together. An empty one folds
 /// to its title; what one does not need goes to the others in order.
-fn share(sections: &[Section], w: &Wish, height: u16) -> Vec<u16> {
+fn share(sections: &[Section], w: &LayoutRequest, height: u16) -> Vec<u16> {
     let n = sections.len() as u16;
     let mut out = vec![1u16; sections.len()];
     let mut left = height.saturating_sub(n);

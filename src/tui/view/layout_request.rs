@@ -5,14 +5,14 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::panel::{Place, View};
-use crate::view::layout::{Class, Section, Wish};
+use crate::view::layout::{Class, LayoutRequest, Section};
 
 /// Sections of the rail, in their fixed order.
 pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
 
 impl App {
     /// What is wished for now; so many rows for the strip.
-    pub(crate) fn wish(&self, screen: Rect, strip: u16) -> Wish {
+    pub(crate) fn wish(&self, screen: Rect, strip: u16) -> LayoutRequest {
         let class = Class::of(screen.width, screen.height);
         let docked = self.docked();
         let composer = match docked {
@@ -25,7 +25,7 @@ impl App {
             },
             None => self.composer_rows(screen),
         };
-        Wish {
+        LayoutRequest {
             screen,
             main: self.screen.main,
             focus: self.screen.focus,

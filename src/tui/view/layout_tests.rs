@@ -1,9 +1,9 @@
 use super::*;
 use proptest::prelude::*;
 
-fn wish(width: u16, height: u16) -> Wish {
+fn wish(width: u16, height: u16) -> LayoutRequest {
     let section = |view, rows| Section { view, rows };
-    Wish {
+    LayoutRequest {
         screen: Rect::new(0, 0, width, height),
         main: View::Conversation,
         focus: View::Composer,
@@ -58,11 +58,11 @@ fn empty_sections_fold_to_their_title() {
 fn what_is_given_the_whole_screen_is_what_has_the_focus() {
     for (width, height) in [(118, 25), (160, 50)] {
         for focus in [View::Conversation, View::Todo, View::Agents, View::Sessions] {
-            let a = layout(&Wish { focus, zoom: Zoom::Full, ..wish(width, height) });
+            let a = layout(&LayoutRequest { focus, zoom: Zoom::Full, ..wish(width, height) });
             assert_eq!((a.main.view, a.main.inner.width), (focus, width - 2), "{width}");
             assert!(a.rail.is_empty() && a.tree.is_none());
         }
-        let a = layout(&Wish { zoom: Zoom::Full, ..wish(width, height) });
+        let a = layout(&LayoutRequest { zoom: Zoom::Full, ..wish(width, height) });
         assert_eq!(a.main.view, View::Conversation, "the composer is no view of its own");
     }
 }
@@ -120,7 +120,7 @@ proptest! {
 #[test]
 fn half_and_half_gives_the_rail_half_of_the_screen() {
     let mut w = wish(118, 25);
-    let rail = |w: &Wish| layout(w).rail.first().map_or(0, |p| p.title.width);
+    let rail = |w: &LayoutRequest| layout(w).rail.first().map_or(0, |p| p.title.width);
     let normal = rail(&w);
     w.half = true;
     assert!(normal < 50 && rail(&w) >= 58, "{normal} {}", rail(&w));

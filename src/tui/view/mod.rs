@@ -21,7 +21,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::state::{Layer, Owner, Stale};
 use crate::app::{App, global};
 use crate::dialog::which_key;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::panel::{DrawCx, Hint, Panel, Place, View};
 use crate::theme::Role;
 use crate::view::header::HeaderFacts;
@@ -234,19 +234,19 @@ impl App {
             let out = self.panel(self.top()).and_then(Panel::way_out);
             return vec![out.map_or(Hint::as_("global.escape", "keep"), |a| Hint::of(a.0))];
         }
-        let rung = global::rung(self);
-        if rung == Rung::Prefix {
+        let escape_step = global::escape_step(self);
+        if escape_step == EscapeStep::Prefix {
             // The next key belongs to the sequence, whatever it does otherwise.
             return vec![Hint::as_("global.escape", "cancel")];
         }
         let mut own = self.panel(self.top()).map_or_else(Vec::new, |p| p.hints(&self.model));
         let rest = own.split_off(own.len().min(2));
         // In the first of two Escapes on idle and empty nothing is promised.
-        let escape = match rung {
-            Rung::Arm | Rung::Nothing => None,
+        let escape = match escape_step {
+            EscapeStep::Arm | EscapeStep::Nothing => None,
             // A question that is left waits at the side, unless its dialog says otherwise.
-            Rung::Layer => Some(self.panel(self.top()).and_then(Panel::leave).unwrap_or("close")),
-            rung => rung.label(),
+            EscapeStep::Layer => Some(self.panel(self.top()).and_then(Panel::leave).unwrap_or("close")),
+            escape_step => escape_step.label(),
         };
         own.extend(escape.map(|label| Hint::as_("global.escape", label)));
         own.extend(rest);
@@ -333,7 +333,7 @@ impl App {
             all.push(Some(self.keys.since + self.which_delay()).filter(|t| *t > now));
         }
         // The footer says "again" no longer than it is true.
-        all.push(self.keys.escape.map(|t| t + crate::input::ladder::DOUBLE).filter(|t| *t > now));
+        all.push(self.keys.escape.map(|t| t + crate::input::escape::DOUBLE).filter(|t| *t > now));
         all.push(self.model.deadlines.values().min().copied());
         if self.model.retry.is_some() {
             all.push(Some(now + Duration::from_secs(1)));

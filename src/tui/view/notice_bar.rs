@@ -8,7 +8,7 @@ use tiller_protocol::{Ask, AskBody, QueuedState};
 use unicode_width::UnicodeWidthStr;
 
 use crate::dialog::queue;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
@@ -102,7 +102,7 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
     // Escape has many names; in a tour it is the one that the step is about.
     let label = |s: &crate::keymap::action::ActionSpec| match s.action.0 {
-        "global.escape" => Rung::Stop.label().unwrap_or(s.label),
+        "global.escape" => EscapeStep::Stop.label().unwrap_or(s.label),
         _ => s.label,
     };
     let told = |labels: bool| -> String {

@@ -7,7 +7,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::state::{Around, Owner, Stale};
 use crate::panel::{Panel, View};
-use crate::view::layout::{Class, Wish};
+use crate::view::layout::{Class, LayoutRequest};
 
 impl App {
     /// Everything may have changed, and is drawn anew.
@@ -22,7 +22,7 @@ impl App {
     }
 
     /// As it is drawn now.
-    pub(crate) fn around(&self, wish: &Wish) -> Around {
+    pub(crate) fn around(&self, wish: &LayoutRequest) -> Around {
         let views = View::ALL.map(|v| self.told_by(v));
         let sections = wish.sections.clone();
         Around { screen: wish.screen, composer: wish.composer, sections, hints: self.hints(), views }

@@ -250,7 +250,7 @@ fn differences_without_git_are_against_what_was_seen_first() {
 fn dropping_does_not_wait_for_a_sink_that_never_returns() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
-    // Held until the test is over: whoever sends waits for it.
+    // Held until the test is over: the sender waits for it.
     let (hold, held) = std::sync::mpsc::sync_channel::<()>(0);
     let (called, calls) = channel();
     let held = Mutex::new(held);

@@ -19,9 +19,9 @@ const CIRCLES: &[(&str, usize)] = &[("snapshot", 9)];
 /// File, type, members.
 const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),
-    ("src/engine/core/services.rs", "Parts", 35),
-    ("src/engine/core/services.rs", "World", 29),
-    ("src/engine/crew/me.rs", "Child", 18),
+    ("src/engine/core/services.rs", "EngineConfig", 35),
+    ("src/engine/core/services.rs", "Services", 29),
+    ("src/engine/crew/identity.rs", "Child", 18),
     ("src/engine/crew/msg.rs", "CrewMsg", 15),
     ("src/engine/crew/external.rs", "Outside", 22),
     ("src/engine/job/mod.rs", "Job", 19),

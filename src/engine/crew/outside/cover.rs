@@ -68,8 +68,8 @@ fn starts_mute(adapter: &Adapter, how: Option<Transport>) -> bool {
 impl Core {
     /// A call begins.
     pub(super) fn cover(&mut self, id: &str) {
-        let (keeper, watched) = (self.w.files.clone(), self.watched());
-        let (agent, writes) = (self.me.id.clone(), self.watching.writes.clone());
+        let (keeper, watched) = (self.services.files.clone(), self.watched());
+        let (agent, writes) = (self.identity.id.clone(), self.watching.writes.clone());
         let Some(o) = self.outside() else { return };
         let room = Arc::clone(&o.room).try_acquire_owned().ok();
         let unkept = Arc::clone(&o.unkept);
@@ -103,12 +103,12 @@ impl Core {
     pub(super) fn uncover(&mut self, open: &mut Open, changed: &[String]) {
         let writes = &self.watching.writes;
         if let Some(what) = open.told.take() {
-            writes.command(&self.me.id, &what, false);
+            writes.command(&self.identity.id, &what, false);
         }
-        let root = &self.w.workspace.root;
+        let root = &self.services.workspace.root;
         let paths: Vec<PathBuf> = changed.iter().map(|p| root.join(p)).collect();
         if !paths.is_empty() {
-            writes.wrote(&self.me.id, &paths);
+            writes.wrote(&self.identity.id, &paths);
         }
         if let Some((before, room)) = open.before.take() {
             self.keep_after(ProgramWork { call: open.tool.id.clone(), before, room });
@@ -117,7 +117,7 @@ impl Core {
 
     /// The state after work of a program: with the one before it, it is a step.
     pub(super) fn keep_after(&mut self, work: ProgramWork) {
-        let Some(keeper) = self.w.files.clone() else { return };
+        let Some(keeper) = self.services.files.clone() else { return };
         let ProgramWork { call, before, room } = work;
         self.record(StepOf::Call(call), async move {
             let before = match record::kept_before(&keeper, before).await {
@@ -133,7 +133,7 @@ impl Core {
 
     /// A program without calls, in its terminal, works or does not.
     pub(in crate::crew) fn cover_all(&mut self, works: bool) {
-        let (agent, writes) = (self.me.id.clone(), self.watching.writes.clone());
+        let (agent, writes) = (self.identity.id.clone(), self.watching.writes.clone());
         let Some(o) = self.outside().filter(|o| o.covers != works) else { return };
         o.covers = works;
         writes.command(&agent, &o.adapter.title, works);
@@ -164,7 +164,7 @@ impl Core {
     }
 
     fn keeps(&mut self) -> Option<Keeps> {
-        let (keeper, watched) = (self.w.files.clone()?, self.watched());
+        let (keeper, watched) = (self.services.files.clone()?, self.watched());
         let call = format!("work-{}", self.turn.live.as_ref().map_or(0, |l| l.no));
         let room = Arc::clone(&self.outside()?.room).try_acquire_owned().ok()?;
         Some(Keeps { keeper, watched, call, room })

@@ -21,10 +21,10 @@ impl Core {
             return true;
         };
         o.model = Some(wanted.to_owned());
-        self.s.model = ModelRef(format!("{name}/{wanted}"));
-        let (id, model, window) = (self.me.id.clone(), self.s.model.clone(), self.window());
+        self.session.model = ModelRef(format!("{name}/{wanted}"));
+        let (id, model, window) = (self.identity.id.clone(), self.session.model.clone(), self.window());
         self.tell_main(CrewMsg::TheirModel { id, model: wanted.to_owned() });
-        let ticket = self.w.store.set_model(self.s.id, &model);
+        let ticket = self.services.store.set_model(self.session.id, &model);
         self.after(ticket, cause, StateEvent::ModelChanged { model, window });
         self.agent_changed();
         true

@@ -30,7 +30,7 @@ impl Core {
         if size > ARGUMENTS {
             tool.args = serde_json::json!({"left_out": format!("{size} bytes")});
         }
-        let mono = self.w.clock.mono();
+        let mono = self.services.clock.mono();
         let Some(o) = self.outside() else { return };
         let id = tool.id.clone();
         // A title is not yet what it does, and what is shown stands in the talk as it is then.
@@ -54,7 +54,7 @@ impl Core {
         o.words = 0;
         self.cover(id);
         let mut arguments = tool.args.clone();
-        clean::value(&self.w.redact, &mut arguments);
+        clean::value(&self.services.redact, &mut arguments);
         let call = ToolCall {
             id: tool.id.clone(),
             name: tool.name.clone(),
@@ -78,7 +78,7 @@ impl Core {
         if text.is_empty() {
             return;
         }
-        let w = Arc::clone(&self.w);
+        let w = Arc::clone(&self.services);
         let Some(o) = self.outside() else { return };
         let Some(open) = o.open.get_mut(&id) else {
             // It has no beginning, and so no end.
@@ -124,7 +124,7 @@ impl Core {
         output: String,
         diffs: Vec<tiller_external::FileDiff>,
     ) {
-        let mono = self.w.clock.mono();
+        let mono = self.services.clock.mono();
         let Some(o) = self.outside() else { return };
         // It may never have said that it began.
         o.open.entry(id.to_owned()).or_insert_with(|| {
@@ -135,7 +135,7 @@ impl Core {
         self.outside_show(id);
         let Some(o) = self.outside() else { return };
         let Some(mut open) = o.open.remove(id) else { return };
-        let root = self.w.workspace.root.clone();
+        let root = self.services.workspace.root.clone();
         let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
         let changed: Vec<String> = files.iter().map(|f| f.path.clone()).collect();
         self.uncover(&mut open, &changed);
@@ -170,10 +170,10 @@ impl Core {
             display,
             seconds,
         };
-        let entry = self.s.grow(&self.w, body);
+        let entry = self.session.grow(&self.services, body);
         let (output, display) = crate::job::told(&entry);
         let mut arguments = tool.args;
-        clean::value(&self.w.redact, &mut arguments);
+        clean::value(&self.services.redact, &mut arguments);
         let event = ToolEvent::ToolFinished {
             call_id: tool.id,
             name: tool.name,

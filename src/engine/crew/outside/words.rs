@@ -36,22 +36,22 @@ impl Core {
             EntryBody::User { content, .. } => Some(text_of(content)),
             _ => None,
         };
-        let Some(last) = self.s.path.iter().rposition(|e| words(e).is_some()) else {
+        let Some(last) = self.session.path.iter().rposition(|e| words(e).is_some()) else {
             return (String::new(), None);
         };
         // What was said since its last reply belongs together.
         let spoke = |e: &Arc<Entry>| matches!(e.body, EntryBody::Assistant { .. });
-        let mut from = self.s.path[..last].iter().rposition(spoke).map_or(0, |at| at + 1);
-        let now: Vec<String> = self.s.path[from..].iter().filter_map(words).collect();
+        let mut from = self.session.path[..last].iter().rposition(spoke).map_or(0, |at| at + 1);
+        let now: Vec<String> = self.session.path[from..].iter().filter_map(words).collect();
         let mut now = now.join("\n\n");
-        if self.s.path[last..].iter().any(spoke) {
+        if self.session.path[last..].iter().any(spoke) {
             // It rested, or was stopped, in the middle of it.
-            from = self.s.path.len();
+            from = self.session.path.len();
             now = format!(
                 "You were stopped in the middle of this. Check what is already done, and continue with it:\n\n{now}"
             );
         }
-        let before = compact::transcript(&self.s.path[..from], None, TALK);
+        let before = compact::transcript(&self.session.path[..from], None, TALK);
         let anew = (!before.trim().is_empty()).then(|| {
             format!(
                 "You continue work from an earlier session that can no longer be opened. What was \
@@ -69,7 +69,7 @@ impl Core {
         let text = format!(
             "{title} could not resume its earlier session: a new session received the previous conversation."
         );
-        let entry = self.s.grow(&self.w, EntryBody::Note { text });
+        let entry = self.session.grow(&self.services, EntryBody::Note { text });
         let shown = (self.place(), Self::entry_event(&entry));
         let append = self.append().entries(vec![entry]);
         self.save(append, vec![shown], Then::Nothing);

@@ -81,12 +81,12 @@ impl Panel for Approval {
         self.buttons_act(id)
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        (self.mode != Mode::Buttons).then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        (self.mode != Mode::Buttons).then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         self.leave_text();

@@ -18,7 +18,7 @@ use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Even
 
 use super::deaf::Deaf;
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;

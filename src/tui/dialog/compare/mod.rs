@@ -15,7 +15,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::sample::sample;
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -252,7 +252,7 @@ impl Panel for Compare {
         }
         self.stale = true;
         match action.0 {
-            "list.back" => return self.escape(Rung::Layer, model),
+            "list.back" => return self.escape(EscapeStep::Layer, model),
             "compare.next" | "list.open" => {
                 self.view = match self.view {
                     View::Files => View::Talk,
@@ -347,21 +347,21 @@ impl Panel for Compare {
         if taken { Reply::done() } else { Reply::Ignored }
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        self.typing.is_some().then_some(Rung::Popup)
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        self.typing.is_some().then_some(EscapeStep::Popup)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
         self.stale = true;
-        match rung {
-            Rung::Popup => {
+        match escape_step {
+            EscapeStep::Popup => {
                 let kept = self.typing.take().and_then(|edit| super::words::keep(edit.text()));
                 return Reply::Done(kept.into_iter().collect());
             }
-            Rung::Layer if matches!(self.ran, Ran::Running(_)) => {
+            EscapeStep::Layer if matches!(self.ran, Ran::Running(_)) => {
                 return Reply::Done(vec![Self::stop(), Effect::Pop]);
             }
-            Rung::Layer => return Reply::with(Effect::Pop),
+            EscapeStep::Layer => return Reply::with(Effect::Pop),
             _ => {}
         }
         Reply::done()

@@ -12,7 +12,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -261,20 +261,24 @@ impl Panel for Review {
         Reply::done()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        if self.typing.is_some() { Some(Rung::Popup) } else { self.state.mark.map(|_| Rung::Selection) }
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+        if self.typing.is_some() {
+            Some(EscapeStep::Popup)
+        } else {
+            self.state.mark.map(|_| EscapeStep::Selection)
+        }
     }
 
-    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
+    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
         self.changes += 1;
-        match rung {
+        match escape_step {
             // What was written stays: it comes back when the line is remarked on again.
-            Rung::Popup => {
+            EscapeStep::Popup => {
                 self.keep_remarks(model);
                 self.typing = None;
             }
-            Rung::Selection => self.state.mark = None,
-            Rung::Layer => return Reply::with(Effect::Pop),
+            EscapeStep::Selection => self.state.mark = None,
+            EscapeStep::Layer => return Reply::with(Effect::Pop),
             _ => {}
         }
         Reply::done()

@@ -36,7 +36,7 @@ pub(crate) use self::sample::sample;
 use self::side::Side;
 use crate::app::App;
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -283,21 +283,21 @@ impl Panel for Browser {
         self.act_on_row(action, model)
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
         match self.field {
             Field::None | Field::Find(_) => {
-                (self.field_shown() || self.filter.active()).then_some(Rung::Search)
+                (self.field_shown() || self.filter.active()).then_some(EscapeStep::Search)
             }
-            _ => Some(Rung::Popup),
+            _ => Some(EscapeStep::Popup),
         }
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung == Rung::Layer {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
         self.field = Field::None;
-        if rung == Rung::Search {
+        if escape_step == EscapeStep::Search {
             self.typed.clear();
             self.found = None;
             self.filter.only = Only::All;

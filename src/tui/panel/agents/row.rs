@@ -31,7 +31,7 @@ pub(super) fn name(model: &Model, a: &AgentView) -> String {
     let name = if label { a.label.clone() } else { name };
     let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
     let pane = a.child.as_ref().and_then(|c| c.pane.as_ref()).filter(|_| !ended(a.state));
-    let bell = if pane.is_some_and(|p| p.bells > model.rung(Some(&a.id))) { " (bell)" } else { "" };
+    let bell = if pane.is_some_and(|p| p.bells > model.bells_seen(Some(&a.id))) { " (bell)" } else { "" };
     let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
     format!("{shown}{name}{behind}{bell}")
 }

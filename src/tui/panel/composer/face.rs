@@ -16,7 +16,7 @@ use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::picture::Picture;
 use crate::dialog::text::Text;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
@@ -89,20 +89,20 @@ impl Panel for Composer {
         self.content.is_blank()
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
         // A list without rows is not seen: there is nothing to close.
         if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
-            return Some(Rung::Popup);
+            return Some(EscapeStep::Popup);
         }
         let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
-        // In an empty composer Escape belongs to the rest of the ladder, also in vim.
-        (leave && !self.content.is_blank()).then_some(Rung::VimInsert)
+        // In an empty composer Escape belongs to the other steps, also in vim.
+        (leave && !self.content.is_blank()).then_some(EscapeStep::VimInsert)
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        match rung {
-            Rung::Popup => self.popup = None,
-            Rung::VimInsert => {
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => self.popup = None,
+            EscapeStep::VimInsert => {
                 if let Some(v) = &mut self.vim {
                     v.escape(&mut self.content.edit);
                 }

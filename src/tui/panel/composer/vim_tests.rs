@@ -121,7 +121,7 @@ fn a_change_is_repeated_with_what_was_typed() {
 }
 
 #[test]
-fn escape_goes_to_normal_then_lets_the_ladder_have_it() {
+fn escape_goes_to_normal_then_lets_the_other_steps_have_it() {
     let mut b = Edit::default();
     b.insert("abc");
     let mut v = Vim::default();

@@ -71,33 +71,33 @@ impl Panel for ConversationPanel {
         self.do_action(action.0, model)
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
         if self.search.is_some() {
-            Some(Rung::Search)
+            Some(EscapeStep::Search)
         } else if self.selection.is_some() || self.copy.is_some_and(|c| c.mark.is_some()) {
-            Some(Rung::Selection)
+            Some(EscapeStep::Selection)
         } else if self.copy.is_some() {
-            Some(Rung::CopyMode)
+            Some(EscapeStep::CopyMode)
         } else {
             None
         }
     }
 
-    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
-        match rung {
-            Rung::Search => {
+    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Search => {
                 self.search = None;
                 self.hit = None;
                 self.hold_pages(model);
             }
-            Rung::Selection => {
+            EscapeStep::Selection => {
                 self.selection = None;
                 if let Some(copy) = &mut self.copy {
                     copy.mark = None;
                 }
             }
-            Rung::CopyMode => self.copy = None,
-            Rung::Layer => return Reply::with(Effect::Pop),
+            EscapeStep::CopyMode => self.copy = None,
+            EscapeStep::Layer => return Reply::with(Effect::Pop),
             _ => {}
         }
         Reply::done()

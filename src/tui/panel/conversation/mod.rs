@@ -22,7 +22,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use crate::app::effect::{Effect, External, Token};
 use crate::cell;
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;

@@ -117,7 +117,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
         let (words, role) = standing(view);
         put(buf, "  ", Role::Text);
         put(buf, &words, role);
-        let bells = view.bells.saturating_sub(cx.model.rung(t.agent.as_ref()));
+        let bells = view.bells.saturating_sub(cx.model.bells_seen(t.agent.as_ref()));
         if bells > 0 {
             put(buf, &format!("  bell {bells}"), Role::Waiting);
         }

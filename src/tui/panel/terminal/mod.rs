@@ -21,7 +21,7 @@ use self::copy::Copy;
 use self::screen::Screen;
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::app::effect::{Effect, Token};
-use crate::input::ladder::Rung;
+use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -241,17 +241,17 @@ impl Panel for Terminal {
         self.fit(model)
     }
 
-    fn rung(&self, _model: &Model) -> Option<Rung> {
+    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
         match &self.copy {
-            Some(copy) if copy.mark.is_some() => Some(Rung::Selection),
-            Some(_) => Some(Rung::CopyMode),
+            Some(copy) if copy.mark.is_some() => Some(EscapeStep::Selection),
+            Some(_) => Some(EscapeStep::CopyMode),
             None => None,
         }
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        match (rung, &mut self.copy) {
-            (Rung::Selection, Some(copy)) => copy.mark = None,
+    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+        match (escape_step, &mut self.copy) {
+            (EscapeStep::Selection, Some(copy)) => copy.mark = None,
             _ => self.copy = None,
         }
         Reply::done()

@@ -6,9 +6,9 @@ use tokio::sync::oneshot;
 
 /// A lease that nobody has taken over yet.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Option<(Lease, Store)>);
+pub(crate) struct LeaseGuard(Option<(Lease, Store)>);
 
-impl Held {
+impl LeaseGuard {
     fn new(lease: Lease, store: &Store) -> Self {
         Self(Some((lease, store.clone())))
     }
@@ -36,7 +36,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         if let Some((lease, store)) = self.0.take() {
             // Nobody waits for the answer.

@@ -13,33 +13,39 @@ fn id(n: usize) -> AgentId {
 }
 
 /// A call is over, as the engine books it.
-fn settle(purse: &Purse, id: &AgentId, tokens: u64, cost: u64) {
-    purse.charge(id, tokens, cost);
-    purse.release(id);
+fn settle(reservations: &Reservations, id: &AgentId, tokens: u64, cost: u64) {
+    reservations.charge(id, tokens, cost);
+    reservations.release(id);
 }
 
 #[test]
 fn limits_of_one_and_of_all_hold() {
-    let purse = Purse::default();
-    assert_eq!(purse.reserve(&id(1), want(100, 100)), Answer::Go, "nothing is limited");
-    settle(&purse, &id(1), 80, 90);
-    purse.limit(&id(1), AgentLimits { tokens: Some(80), ..AgentLimits::default() });
-    assert!(matches!(purse.reserve(&id(1), want(1, 1)), Answer::Over(why) if why.contains("80 tokens")));
-    purse.limit(&id(1), AgentLimits { tokens: Some(81), ..AgentLimits::default() });
-    assert_eq!(purse.reserve(&id(1), want(100, 1)), Answer::Go, "a raised limit lets it go on");
-    purse.release(&id(1));
-    purse.limit_tree(Some(200), None);
-    assert_eq!(purse.reserve(&id(2), want(100, 0)), Answer::Go);
-    assert_eq!(purse.reserve(&id(3), want(100, 0)), Answer::Wait, "the rest is taken out by another");
-    settle(&purse, &id(2), 100, 0);
-    assert_eq!(purse.reserve(&id(3), want(100, 0)), Answer::Go, "alone, even when it may not be enough");
-    settle(&purse, &id(3), 30, 0);
-    assert!(matches!(purse.reserve(&id(4), want(1, 0)), Answer::Over(_)));
-    assert!(purse.empty().is_some());
-    purse.limit_tree(None, None);
-    purse.limit_money(Some(Cost(0)));
+    let reservations = Reservations::default();
+    assert_eq!(reservations.reserve(&id(1), want(100, 100)), Answer::Go, "nothing is limited");
+    settle(&reservations, &id(1), 80, 90);
+    reservations.limit(&id(1), AgentLimits { tokens: Some(80), ..AgentLimits::default() });
     assert!(
-        matches!(purse.reserve(&id(4), want(1, 0)), Answer::Over(_)),
+        matches!(reservations.reserve(&id(1), want(1, 1)), Answer::Over(why) if why.contains("80 tokens"))
+    );
+    reservations.limit(&id(1), AgentLimits { tokens: Some(81), ..AgentLimits::default() });
+    assert_eq!(reservations.reserve(&id(1), want(100, 1)), Answer::Go, "a raised limit lets it go on");
+    reservations.release(&id(1));
+    reservations.limit_tree(Some(200), None);
+    assert_eq!(reservations.reserve(&id(2), want(100, 0)), Answer::Go);
+    assert_eq!(reservations.reserve(&id(3), want(100, 0)), Answer::Wait, "the rest is taken out by another");
+    settle(&reservations, &id(2), 100, 0);
+    assert_eq!(
+        reservations.reserve(&id(3), want(100, 0)),
+        Answer::Go,
+        "alone, even when it may not be enough"
+    );
+    settle(&reservations, &id(3), 30, 0);
+    assert!(matches!(reservations.reserve(&id(4), want(1, 0)), Answer::Over(_)));
+    assert!(reservations.empty().is_some());
+    reservations.limit_tree(None, None);
+    reservations.limit_money(Some(Cost(0)));
+    assert!(
+        matches!(reservations.reserve(&id(4), want(1, 0)), Answer::Over(_)),
         "a budget of zero is reached at once"
     );
 }
@@ -49,16 +55,16 @@ fn limits_of_one_and_of_all_hold() {
 async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
     const REPLY: u64 = 1_000;
     const BUDGET: u64 = 20_500;
-    let purse = Arc::new(Purse::default());
-    purse.limit_money(Some(Cost(BUDGET)));
+    let reservations = Arc::new(Reservations::default());
+    reservations.limit_money(Some(Cost(BUDGET)));
     let agents: Vec<_> = (0..50)
         .map(|n| {
-            let purse = Arc::clone(&purse);
+            let reservations = Arc::clone(&reservations);
             tokio::spawn(async move {
                 let mut calls = 0_u64;
                 loop {
-                    let settled = purse.changed();
-                    match purse.reserve(&id(n), want(10, REPLY)) {
+                    let settled = reservations.changed();
+                    match reservations.reserve(&id(n), want(10, REPLY)) {
                         Answer::Over(_) => return calls,
                         Answer::Wait => {
                             // A change between the answer and here would be missed: look again after a while.
@@ -66,7 +72,7 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
                         }
                         Answer::Go => {
                             tokio::task::yield_now().await;
-                            settle(&purse, &id(n), 10, REPLY);
+                            settle(&reservations, &id(n), 10, REPLY);
                             calls += 1;
                         }
                     }
@@ -78,7 +84,7 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
     for agent in agents {
         calls += agent.await.unwrap();
     }
-    let spent = purse.spent().session.0;
+    let spent = reservations.spent().session.0;
     assert_eq!(spent, calls * REPLY);
     assert!((BUDGET..BUDGET + REPLY).contains(&spent), "{spent} of {BUDGET}");
 }
@@ -94,22 +100,22 @@ proptest! {
     ) {
         const REPLY: u64 = 1_000;
         const TIERS: [&str; 2] = ["main", "fast"];
-        let purse = Purse::default();
+        let reservations = Reservations::default();
         let who = |n: usize| if n == 0 { AgentId::main() } else { id(n) };
         let mut open: HashMap<usize, usize> = HashMap::new();
         let (mut mains, mut tiers) = (0_u64, [0_u64; 2]);
         for (n, tier) in steps {
             if let Some(tier) = open.remove(&n) {
                 // As it is booked: tier, session, then what was taken out is free.
-                purse.paid(TIERS[tier], Cost(REPLY));
+                reservations.paid(TIERS[tier], Cost(REPLY));
                 tiers[tier] += REPLY;
-                if n == 0 { mains += REPLY } else { purse.charge(&who(n), 10, REPLY) }
-                purse.limit_money(Some(Cost(session.saturating_sub(mains + purse.spent().session.0))));
-                purse.release(&who(n));
+                if n == 0 { mains += REPLY } else { reservations.charge(&who(n), 10, REPLY) }
+                reservations.limit_money(Some(Cost(session.saturating_sub(mains + reservations.spent().session.0))));
+                reservations.release(&who(n));
                 continue;
             }
-            purse.limit_money(Some(Cost(session.saturating_sub(mains + purse.spent().session.0))));
-            if n == 0 && mains + purse.spent().session.0 >= session {
+            reservations.limit_money(Some(Cost(session.saturating_sub(mains + reservations.spent().session.0))));
+            if n == 0 && mains + reservations.spent().session.0 >= session {
                 // It asks the person then.
                 continue;
             }
@@ -120,7 +126,7 @@ proptest! {
                 tier_limit: Some(Cost(tier_limit)),
                 ..Want::default()
             };
-            match purse.reserve(&who(n), wanted) {
+            match reservations.reserve(&who(n), wanted) {
                 Answer::Go => drop(open.insert(n, tier)),
                 Answer::Wait => prop_assert!(!open.is_empty(), "{n} waits for nobody"),
                 Answer::Over(_) => {}
@@ -128,9 +134,9 @@ proptest! {
         }
         for (n, tier) in open {
             tiers[tier] += REPLY;
-            if n == 0 { mains += REPLY } else { purse.charge(&who(n), 10, REPLY) }
+            if n == 0 { mains += REPLY } else { reservations.charge(&who(n), 10, REPLY) }
         }
-        let all = mains + purse.spent().session.0;
+        let all = mains + reservations.spent().session.0;
         prop_assert!(all < session + REPLY || session == 0 && all == 0, "{all} of {session}");
         for spent in tiers {
             prop_assert!(spent < tier_limit + REPLY || tier_limit == 0 && spent == 0, "{spent} of {tier_limit}");

@@ -1,4 +1,4 @@
-//! Tokens and money of the whole tree, and money of each tier for today. What a call may cost is taken out before it
+//! Tokens and money of the whole tree, and money of each tier for today. What a call may cost is reserved before it
 //! and settled after it, the main agent's calls too, so that many cannot overrun together: when what is left does not
 //! cover a call, it waits until nobody else has anything taken out, and then goes alone. So a limit is passed by one
 //! reply at most.
@@ -13,7 +13,7 @@ use crate::lock::lock;
 use crate::money::Left;
 use crate::money::budget::Spent;
 
-/// What an agent hears that wants to make a call.
+/// The answer to a reservation for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Go,
@@ -111,7 +111,7 @@ impl Inner {
 
 /// Shared by the main agent and all children.
 #[derive(Debug, Default)]
-pub(crate) struct Purse {
+pub(crate) struct Reservations {
     inner: Mutex<Inner>,
     settled: Notify,
 }
@@ -120,7 +120,7 @@ fn dollars(cost: u64) -> String {
     Cost(cost).to_string()
 }
 
-impl Purse {
+impl Reservations {
     pub(crate) fn limit_tree(&self, tokens: Option<u64>, cost: Option<Cost>) {
         let mut inner = lock(&self.inner);
         inner.tree = AgentLimits { tokens, cost, ..AgentLimits::default() };
@@ -333,5 +333,5 @@ impl Purse {
 }
 
 #[cfg(test)]
-#[path = "purse_tests.rs"]
+#[path = "reservations_tests.rs"]
 mod tests;

@@ -1,11 +1,11 @@
-//! What Escape does now. One ladder for the whole screen, pure, so that it can be tested as a model: one
+//! What Escape does now. One list of steps for the whole screen, pure, so that it can be tested as a model: one
 //! Escape is exactly one step, and the footer names that step.
 
 use std::time::Duration;
 
 /// One step, from the innermost outwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rung {
+pub enum EscapeStep {
     /// Drop the keys of an unfinished sequence.
     Prefix,
     /// Close a completion list.
@@ -37,7 +37,7 @@ pub enum Rung {
     Nothing,
 }
 
-impl Rung {
+impl EscapeStep {
     /// For the footer.
     pub fn label(self) -> Option<&'static str> {
         Some(match self {
@@ -61,13 +61,13 @@ impl Rung {
 /// Time within which the second Escape counts.
 pub const DOUBLE: Duration = Duration::from_millis(600);
 
-/// What the ladder needs to know.
+/// What the choice of a step needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Keys of a sequence wait.
     pub prefix: bool,
     /// What the panel on top (layer or focused pane) has open inside.
-    pub inside: Option<Rung>,
+    pub inside: Option<EscapeStep>,
     /// A layer is on top.
     pub layer: bool,
     /// The focus is in a pane, not in the composer; or a view other than the conversation is shown.
@@ -84,32 +84,32 @@ pub struct Standing {
 }
 
 /// The step that Escape does.
-pub fn step(s: &Standing) -> Rung {
+pub fn step(s: &Standing) -> EscapeStep {
     if s.prefix {
-        return Rung::Prefix;
+        return EscapeStep::Prefix;
     }
     if let Some(inside) = s.inside {
         return inside;
     }
     if s.layer {
-        return Rung::Layer;
+        return EscapeStep::Layer;
     }
     if s.pane {
-        return Rung::Pane;
+        return EscapeStep::Pane;
     }
     if s.child {
-        return Rung::Home;
+        return EscapeStep::Home;
     }
     if s.line {
-        return Rung::Line;
+        return EscapeStep::Line;
     }
     if s.running {
-        return Rung::Stop;
+        return EscapeStep::Stop;
     }
     if !s.empty {
-        return Rung::Nothing;
+        return EscapeStep::Nothing;
     }
-    if s.armed { Rung::Rewind } else { Rung::Arm }
+    if s.armed { EscapeStep::Rewind } else { EscapeStep::Arm }
 }
 
 /// What Ctrl-C does now.
@@ -148,12 +148,12 @@ mod tests {
     fn standing() -> impl Strategy<Value = Standing> {
         let inside = prop_oneof![
             Just(None),
-            Just(Some(Rung::Popup)),
-            Just(Some(Rung::Search)),
-            Just(Some(Rung::Selection)),
-            Just(Some(Rung::CopyMode)),
-            Just(Some(Rung::VimInsert)),
-            Just(Some(Rung::Decline)),
+            Just(Some(EscapeStep::Popup)),
+            Just(Some(EscapeStep::Search)),
+            Just(Some(EscapeStep::Selection)),
+            Just(Some(EscapeStep::CopyMode)),
+            Just(Some(EscapeStep::VimInsert)),
+            Just(Some(EscapeStep::Decline)),
         ];
         (any::<[bool; 8]>(), inside).prop_map(
             |([prefix, layer, pane, child, line, running, empty, armed], inside)| Standing {
@@ -171,24 +171,24 @@ mod tests {
     }
 
     /// What is left after the step, as the app carries it out.
-    fn after(s: &Standing, rung: Rung) -> Standing {
+    fn after(s: &Standing, escape_step: EscapeStep) -> Standing {
         let mut n = *s;
         n.armed = false;
-        match rung {
-            Rung::Prefix => n.prefix = false,
-            Rung::Popup
-            | Rung::Search
-            | Rung::Selection
-            | Rung::CopyMode
-            | Rung::VimInsert
-            | Rung::Decline => n.inside = None,
-            Rung::Layer => n.layer = false,
-            Rung::Pane => n.pane = false,
-            Rung::Home => n.child = false,
-            Rung::Line => n.line = false,
-            Rung::Stop => n.running = false,
-            Rung::Arm => n.armed = true,
-            Rung::Rewind | Rung::Nothing => {}
+        match escape_step {
+            EscapeStep::Prefix => n.prefix = false,
+            EscapeStep::Popup
+            | EscapeStep::Search
+            | EscapeStep::Selection
+            | EscapeStep::CopyMode
+            | EscapeStep::VimInsert
+            | EscapeStep::Decline => n.inside = None,
+            EscapeStep::Layer => n.layer = false,
+            EscapeStep::Pane => n.pane = false,
+            EscapeStep::Home => n.child = false,
+            EscapeStep::Line => n.line = false,
+            EscapeStep::Stop => n.running = false,
+            EscapeStep::Arm => n.armed = true,
+            EscapeStep::Rewind | EscapeStep::Nothing => {}
         }
         n
     }
@@ -204,15 +204,15 @@ mod tests {
     proptest! {
         #[test]
         fn one_escape_is_exactly_one_step(s in standing()) {
-            let rung = step(&s);
-            let n = after(&s, rung);
+            let escape_step = step(&s);
+            let n = after(&s, escape_step);
             if height(&s) > 0 {
-                prop_assert_eq!(height(&n), height(&s) - 1, "{:?} by {:?}", s, rung);
+                prop_assert_eq!(height(&n), height(&s) - 1, "{:?} by {:?}", s, escape_step);
                 prop_assert_eq!(n.empty, s.empty, "a draft is never touched");
-                prop_assert!(rung.label().is_some(), "the footer names it");
+                prop_assert!(escape_step.label().is_some(), "the footer names it");
             } else {
-                prop_assert!(matches!(rung, Rung::Arm | Rung::Rewind | Rung::Nothing));
-                prop_assert_eq!(rung == Rung::Nothing, !s.empty);
+                prop_assert!(matches!(escape_step, EscapeStep::Arm | EscapeStep::Rewind | EscapeStep::Nothing));
+                prop_assert_eq!(escape_step == EscapeStep::Nothing, !s.empty);
             }
         }
 
@@ -224,12 +224,12 @@ mod tests {
                 if height(&now) == 0 {
                     break;
                 }
-                let rung = step(&now);
+                let escape_step = step(&now);
                 if let Some(last) = last {
-                    prop_assert!(last < rung, "{:?} before {:?}", last, rung);
+                    prop_assert!(last < escape_step, "{:?} before {:?}", last, escape_step);
                 }
-                last = Some(rung);
-                now = after(&now, rung);
+                last = Some(escape_step);
+                now = after(&now, escape_step);
             }
             prop_assert_eq!(height(&now), 0);
         }
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn a_running_turn_is_stopped_only_when_nothing_lies_over_it() {
         let s = Standing { running: true, layer: true, ..Standing::default() };
-        assert_eq!(step(&s), Rung::Layer);
-        assert_eq!(step(&Standing { layer: false, ..s }), Rung::Stop);
+        assert_eq!(step(&s), EscapeStep::Layer);
+        assert_eq!(step(&Standing { layer: false, ..s }), EscapeStep::Stop);
     }
 
     #[test]

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId, Time};
 
-use super::Purse;
+use super::Reservations;
 use super::outbox::Outbox;
 
 /// Who a core is.
-pub(crate) struct Me {
+pub(crate) struct AgentIdentity {
     pub(crate) id: AgentId,
     /// `None`: the main agent.
     pub(crate) child: Option<Box<Child>>,
@@ -22,7 +22,7 @@ pub(crate) struct Me {
     pub(crate) look_only: bool,
 }
 
-impl Me {
+impl AgentIdentity {
     /// The agent that the person talks to.
     pub(crate) fn main(role: Option<Arc<Definition>>) -> Self {
         Self { id: AgentId::main(), child: None, role, look_only: false }
@@ -40,7 +40,7 @@ pub(crate) struct Child {
     pub(crate) label: String,
     /// Names of skills that its task gives it.
     pub(crate) skills: Vec<String>,
-    pub(crate) purse: Arc<Purse>,
+    pub(crate) reservations: Arc<Reservations>,
     /// It never has more than this.
     pub(crate) most: Profile,
     pub(crate) limits: AgentLimits,
