@@ -414,9 +414,10 @@ async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     assert_eq!((title.as_str(), store.session(id).unwrap().summary.title.as_str()), ("mine", "mine"));
 }
 
-/// A message that is sent while an undo looks for what to undo goes out after it, whether there was anything or not.
+/// A message that is sent while a job is under way goes out after it, when the job moves nothing: an undo of a title, an
+/// undo with nothing to undo, a branch or a session that is not there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_that_is_sent_during_an_undo_goes_out_after_it() {
+async fn a_message_that_is_sent_during_a_job_goes_out_after_it() {
     let place = Place::new();
     let mut rig = place.start(&Fake::with(|_, _| says("Well."))).await;
     assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
@@ -427,6 +428,16 @@ async fn a_message_that_is_sent_during_an_undo_goes_out_after_it() {
     for n in 0..4 {
         rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: false }));
         assert_eq!(rig.turn(&format!("second {n}")).await.0, TurnStatus::Done);
+    }
+    // Neither can be opened.
+    let absent = tiller_protocol::SessionId(uuid::Uuid::from_u128(1));
+    for (n, command) in
+        [SessionCommand::OpenBranch { head: "nowhere".into() }, SessionCommand::Open { id: absent }]
+            .into_iter()
+            .enumerate()
+    {
+        rig.send(CommandBody::Session(command));
+        assert_eq!(rig.turn(&format!("third {n}")).await.0, TurnStatus::Done);
     }
     assert!(rig.snapshot().await.queue.is_empty());
     rig.quit().await;

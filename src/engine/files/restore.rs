@@ -267,9 +267,11 @@ impl Core {
                 if let Some(change) = r.closes {
                     self.close_op(r.session, r.cause, r.op, &r.title, r.of, change);
                     let on = "The next undo continues with the step before it.";
-                    return self.refuse(r.client, r.cause, notice.hint(on));
+                    self.refuse(r.client, r.cause, notice.hint(on));
+                } else {
+                    self.refuse(r.client, r.cause, notice);
                 }
-                return self.refuse(r.client, r.cause, notice);
+                return self.send_behind_job();
             }
         };
         let place = self.place_of(Some(r.cause));

@@ -97,9 +97,14 @@ impl Core {
     }
 
     pub(crate) fn went(&mut self, went: Went) {
-        if !self.job_done(went.no) {
-            return;
+        if self.job_done(went.no) {
+            self.go_on_with(went);
+            // Sends nothing when the other branch is open: it has its own queue.
+            self.send_behind_job();
         }
+    }
+
+    fn go_on_with(&mut self, went: Went) {
         let Went { client, cause, going, result, .. } = went;
         let there = match (result, going.at) {
             (Ok(Some(there)), _) => there,

@@ -79,7 +79,10 @@ impl Core {
         }
         let branch = match f.result {
             Ok(branch) => branch,
-            Err(error) => return self.refuse(f.client, f.cause, error.notice()),
+            Err(error) => {
+                self.refuse(f.client, f.cause, error.notice());
+                return self.send_behind_job();
+            }
         };
         // What waits goes along.
         let waits =

@@ -120,7 +120,10 @@ impl Core {
                 self.enter(loaded);
                 self.announce(Some(cause), true);
             }
-            Err(error) => self.refuse(client, cause, error.notice()),
+            Err(error) => {
+                self.refuse(client, cause, error.notice());
+                self.send_behind_job();
+            }
         }
     }
 

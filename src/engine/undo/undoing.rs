@@ -64,9 +64,7 @@ impl Core {
             return;
         }
         self.undo_next(client, cause, redo, result);
-        if !self.occupied() {
-            self.send_behind_job();
-        }
+        self.send_behind_job();
     }
 
     fn undo_next(
