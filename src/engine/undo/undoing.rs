@@ -77,9 +77,11 @@ impl Core {
         let next = match result {
             Ok(Some(next)) => next,
             Ok(None) => {
-                let none = if redo { "there is nothing to redo" } else { "there is nothing to undo" };
-                let notice =
-                    Notice::new(NoticeKind::User, none).hint("/ops lists the operations of this session");
+                let (none, hint) = match redo {
+                    true => ("there is nothing to redo", "/ops lists operations"),
+                    false => ("there is nothing to undo", "/rewind restores files; /ops lists operations"),
+                };
+                let notice = Notice::new(NoticeKind::User, none).hint(hint);
                 return self.refuse(client, cause, notice);
             }
             Err(error) => return self.refuse(client, cause, error.notice()),
