@@ -1,4 +1,4 @@
-//! The host: who sits at its screen now, the socket through which others connect, and the replies to them.
+//! The host: the terminal that shows its screen now, the socket through which others connect, and the replies to them.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -222,7 +222,7 @@ impl Registry {
         self.dialogs.iter().flat_map(|d| d.samples)
     }
 
-    /// The dialog that answers this question; `None` when no dialog knows it.
+    /// The dialog that answers this question; `None` when no dialog is registered for it.
     pub fn for_ask(&self, ask: &Ask) -> Option<Box<dyn Panel>> {
         self.dialogs.iter().filter_map(|d| d.answers).find_map(|of| of(ask))
     }

@@ -343,15 +343,7 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
         _ => says("Well."),
     });
     place.file("a.txt", "x");
-    let mut rig = place
-        .start_with(&fake, |p| {
-            let options = tiller_store::Options {
-                on_failure: tiller_store::OnFailure::Answer,
-                ..tiller_store::Options::default()
-            };
-            p.store = tiller_store::Store::open(&place.db(), options).unwrap();
-        })
-        .await;
+    let mut rig = place.start_with(&fake, |p| place.answer_failures(p)).await;
     assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
     let aside = place.db().with_extension("aside");
     std::fs::rename(place.db(), &aside).unwrap();
@@ -388,15 +380,7 @@ fn named_mine(event: &EventBody) -> Option<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     let place = Place::new();
-    let mut rig = place
-        .start_with(&Fake::with(|_, _| says("Well.")), |p| {
-            let options = tiller_store::Options {
-                on_failure: tiller_store::OnFailure::Answer,
-                ..tiller_store::Options::default()
-            };
-            p.store = tiller_store::Store::open(&place.db(), options).unwrap();
-        })
-        .await;
+    let mut rig = place.start_with(&Fake::with(|_, _| says("Well.")), |p| place.answer_failures(p)).await;
     assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
     let id = rig.session();
     rig.send(CommandBody::Session(SessionCommand::Rename { id, title: "mine".into() }));

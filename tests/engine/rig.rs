@@ -66,6 +66,12 @@ impl Place {
         }
     }
 
+    /// Gives the engine a store that returns the error of a failed write at once, instead of retrying without end.
+    pub(crate) fn answer_failures(&self, parts: &mut EngineConfig) {
+        let options = Options { on_failure: tiller_store::OnFailure::Answer, ..Options::default() };
+        parts.store = Store::open(&self.db(), options).unwrap();
+    }
+
     pub(crate) fn parts(&self, fake: &Arc<Fake>) -> EngineConfig {
         let mut parts = tiller_engine::testing::parts(&self.work, &self.home()).unwrap();
         parts.providers.insert(Arc::clone(fake) as Arc<dyn Provider>);

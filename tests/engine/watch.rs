@@ -11,7 +11,6 @@ use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, ChangeKind, CommandBody, EventBody, FileChange, NoticeKind, Part, Time, Who};
 use tiller_provider::ChatMessage;
-use tiller_store::{OnFailure, Options, Store};
 
 use super::rig::*;
 use crate::fake::lock;
@@ -180,8 +179,7 @@ async fn where_nobody_makes_room_a_store_that_fails_ends_the_turn_as_such() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.human = Human::Absent;
-            let options = Options { on_failure: OnFailure::Answer, ..Options::default() };
-            p.store = Store::open(&place.db(), options).unwrap();
+            place.answer_failures(p);
         })
         .await;
     // Its rows are on disk; then the database goes away.

@@ -64,7 +64,7 @@ pub(crate) struct MoneyPart {
     pub(crate) spent: Spent,
     /// The day that `spent` is of, in the person's time zone.
     pub(crate) day: String,
-    /// What was left when the model was last told of its budget.
+    /// The remaining budget in the last line about it that went to the model.
     pub(crate) announced_left: Option<Cost>,
     /// What this run may cost.
     pub(crate) max_cost: Option<Cost>,
@@ -78,7 +78,7 @@ pub(crate) struct FilesPart {
     pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
     /// States that the agent named, until their entries are in place.
     pub(crate) named: Vec<crate::files::msg::Named>,
-    /// The state of the files that the open session knows.
+    /// The state of the files that the open session recorded last.
     pub(crate) last_state: crate::files::LastState,
     /// The notice that states are not kept was shown.
     pub(crate) failed: bool,

@@ -187,9 +187,6 @@ impl Core {
     /// After a job that moved nothing and began no turn: the first message that was sent while it was under way. What
     /// waited before the job waits on. Does nothing while another job or a turn is under way.
     pub(crate) fn send_behind_job(&mut self) {
-        if self.occupied() {
-            return;
-        }
         let behind = std::mem::take(&mut self.prompts.behind_job);
         if let Some(id) = behind.into_iter().find(|id| self.prompts.queue.iter().any(|q| q.id == *id)) {
             self.send_queued(id);

@@ -184,7 +184,7 @@ fn unexplained(a: &Tree, b: &Tree, named: &[PathBuf]) -> Vec<PathBuf> {
     all.filter(|p| !named.contains(p)).cloned().collect()
 }
 
-/// Nobody else was at work: only a file with several names is asked about, and the answer is yes.
+/// No other process wrote: the only question is about a file with several names, and the answer is yes.
 fn linked(plan: &Plan) -> BTreeMap<PathBuf, Answer> {
     let asked = plan.conflicts().map(|item| {
         assert!(matches!(item.conflict, Some(Conflict::Links(_))), "{plan:?}");

@@ -15,7 +15,7 @@ use crate::keymap::{Chord, Keymap};
 use crate::panel::{Hint, Panel, View};
 use crate::view::layout::{Areas, Section, Zoom};
 
-/// Who asked for something, and so gets the answer.
+/// The view or dialog that made a request, and receives its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Owner {
     View(View),
@@ -96,7 +96,7 @@ pub(crate) struct Held {
     pub(crate) keep: Option<Option<ModelRef>>,
 }
 
-/// Who waits for what.
+/// The requests whose answers are outstanding, and where each answer goes.
 #[derive(Default)]
 pub(crate) struct Router {
     pub(crate) next: u64,
@@ -108,7 +108,7 @@ pub(crate) struct Router {
     pub(crate) then: Option<(SessionId, CommandId, Then)>,
 }
 
-/// Who asked, and which agent was on the screen then.
+/// One outstanding request: its owner, its number there, and the agent that was on the screen then.
 #[derive(Clone)]
 pub(crate) struct Asked {
     pub(crate) owner: Owner,
@@ -226,8 +226,8 @@ pub(crate) struct LastFrame {
     pub(crate) drawn: Vec<Rect>,
 }
 
-/// What the last whole frame drew around the views and was told by them. While they tell the same, their insides can
-/// be drawn alone.
+/// What the last whole frame drew around the views, and the values that they returned. While these are the same, their
+/// insides can be drawn alone.
 pub(crate) struct Around {
     pub(crate) screen: Rect,
     /// Rows that the composer and the sections of the rail would like.

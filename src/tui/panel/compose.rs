@@ -1,8 +1,8 @@
-//! What other panels want of the composer.
+//! Requests of other panels to the composer.
 
 use tiller_protocol::{Message, QueueId};
 
-/// What others want of the composer ([`crate::app::effect::Effect::Tell`]).
+/// Requests to the composer ([`crate::app::effect::Effect::Tell`]).
 pub enum Recall {
     /// Take this waiting message out of the queue and into the text.
     Take(QueueId),

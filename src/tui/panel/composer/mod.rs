@@ -155,7 +155,7 @@ impl Names {
 }
 
 impl Composer {
-    /// An empty one that knows these commands.
+    /// An empty one with these commands.
     pub fn new(commands: Commands) -> Self {
         Self { commands, ..Self::default() }
     }
