@@ -66,7 +66,7 @@
 //! | subcommand | `src/commands/x.rs` | `src/commands/mod.rs` |
 //! | transcript to import | `src/commands/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
-//! | test story | `tests/it/x.rs` | `mod x;` in `tests/it/main.rs` (`cargo xtask tidy` fails if forgotten) |
+//! | driven test | `tests/it/<subject>/x.rs` | `mod x;` in that folder's `mod.rs` (`cargo xtask tidy` fails if forgotten) |
 
 pub use tiller_config as config;
 pub use tiller_engine as engine;

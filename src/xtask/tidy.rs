@@ -53,15 +53,32 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     }
     problems.extend(crate::house::check(root)?);
     crate::words::data(root, &mut problems)?;
-    let stories = std::fs::read_to_string(root.join("tests/it/main.rs")).unwrap_or_default();
-    for path in files(&root.join("tests/it"), "rs")? {
-        let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
-        let top = path.parent() == Some(&root.join("tests/it"));
-        if top && stem != "main" && !stories.contains(&format!("mod {stem};")) {
-            problems.push(format!("tests/it/{stem}.rs is in no `mod` line of tests/it/main.rs"));
+    for room in ["tests/it", "tests/engine"] {
+        for path in files(&root.join(room), "rs")? {
+            unlisted(root, &root.join(room), &path, &mut problems)?;
         }
     }
     Ok(problems)
+}
+
+/// Reports a file of tests that the `mod` lines of its folder leave out: nothing would run it.
+fn unlisted(root: &Path, room: &Path, path: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+    // `x/mod.rs` is the module `x` of the folder above.
+    let (name, folder) = match (stem, path.parent()) {
+        ("main", Some(folder)) if folder == room => return Ok(()),
+        ("mod", Some(own)) => {
+            (own.file_name().and_then(|s| s.to_str()).unwrap_or_default(), own.parent().unwrap_or(room))
+        }
+        (_, folder) => (stem, folder.unwrap_or(room)),
+    };
+    let list = folder.join(if folder == room { "main.rs" } else { "mod.rs" });
+    let text = std::fs::read_to_string(&list).unwrap_or_default();
+    if !text.lines().any(|l| l.trim_start_matches("pub(crate) ") == format!("mod {name};")) {
+        let (path, list) = (path.strip_prefix(root)?.display(), list.strip_prefix(root)?.display());
+        problems.push(format!("{path} is in no `mod` line of {list}"));
+    }
+    Ok(())
 }
 
 /// Files below `dir` with this ending, sorted.

@@ -8,13 +8,13 @@ use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{CommandBody, EventBody, StopReason};
 use tiller_provider::{Chunk, ProviderError};
 
-use super::rig::*;
-use super::tools::Naughty;
+use crate::rig::*;
+use crate::turns::failing_tools::Naughty;
 
 /// Milliseconds on a machine of its own; tests share one with builds.
-pub(super) const SOON: Duration = Duration::from_secs(15);
+pub(crate) const SOON: Duration = Duration::from_secs(15);
 
-pub(super) fn go_on(rig: &mut Rig) {
+pub(crate) fn go_on(rig: &mut Rig) {
     rig.send(CommandBody::Turn(TurnCommand::Continue));
 }
 

@@ -16,7 +16,7 @@ use tiller_store::{Options, Store};
 
 use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream};
 
-pub(crate) use super::fake::*;
+pub(crate) use crate::scripted_model::*;
 
 /// How long a test waits for what must come.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);

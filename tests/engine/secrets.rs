@@ -14,7 +14,7 @@ use tiller_provider::registry::key::{self, Secret};
 use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Providers, Request};
 use tokio::sync::Notify;
 
-use super::rig::*;
+use crate::rig::*;
 use tiller_engine::{EngineConfig, Keys, Open};
 
 /// By shape.
@@ -197,7 +197,7 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
                         "fixed" => Entered::Unused("config.toml gives a command for it".into()),
                         _ => Entered::Over("ANTHROPIC_API_KEY".into()),
                     }),
-                    learn: Arc::new(move |k: &str| crate::fake::lock(&l).push(k.to_owned())),
+                    learn: Arc::new(move |k: &str| crate::scripted_model::lock(&l).push(k.to_owned())),
                 });
             })
             .await;
@@ -233,7 +233,7 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
             })
             .await;
         assert_eq!(model.provider(), "anthropic");
-        assert!(crate::fake::lock(&learned).contains(&KNOWN.to_owned()));
+        assert!(crate::scripted_model::lock(&learned).contains(&KNOWN.to_owned()));
         let seen = rig.quit().await;
         assert!(seen.iter().all(|e| hits(&serde_json::to_vec(&**e).unwrap()) == 0));
         assert_eq!(hits_under(place.db().parent().unwrap()), 0);

@@ -8,8 +8,8 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_protocol::{AskBody, CommandBody, EventBody, ModelRef, Notice, NoticeKind};
 use tiller_provider::{Provider, Providers};
 
-use super::rig::*;
-use crate::fake::lock;
+use crate::rig::*;
+use crate::scripted_model::lock;
 use tiller_engine::{Fresh, Settings};
 
 fn set_model(model: &str) -> CommandBody {
@@ -166,9 +166,9 @@ async fn more_places_for_agents_are_taken_at_once() {
         let spawn = AgentCommand::Spawn { goal: goal.into(), role, model, cli, isolated: false };
         rig.send(CommandBody::Agent(spawn));
     }
-    super::crew::state(&mut rig, "main/a1", AgentState::Running).await;
-    super::crew::state(&mut rig, "main/a2", AgentState::Queued).await;
+    crate::agents::delegation::state(&mut rig, "main/a1", AgentState::Running).await;
+    crate::agents::delegation::state(&mut rig, "main/a2", AgentState::Queued).await;
     rig.send(CommandBody::Session(SessionCommand::Reload));
-    super::crew::state(&mut rig, "main/a2", AgentState::Running).await;
+    crate::agents::delegation::state(&mut rig, "main/a2", AgentState::Running).await;
     rig.quit().await;
 }

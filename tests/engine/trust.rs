@@ -8,8 +8,8 @@ use tiller_protocol::ask::TrustItem;
 use tiller_protocol::event::{AskEvent, TurnStatus};
 use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
-use super::rig::*;
-use crate::fake::lock;
+use crate::rig::*;
+use crate::scripted_model::lock;
 use tiller_engine::{Agreed, EngineConfig, Human, TrustOffer};
 
 type Said = Arc<Mutex<Vec<bool>>>;

@@ -204,7 +204,7 @@ async fn it_drives_every_tool() {
     assert_eq!(named, "named halfway");
     let none = w.turn("restore nowhere").await;
     assert!(none.contains("there is no checkpoint nowhere"), "{none}");
-    // Nobody is there to give work to; with an engine it is driven in `tests/it/agents.rs`.
+    // Nobody is there to give work to; with an engine it is driven in `tests/it/agents/spawn.rs`.
     w.turn("delegate: explain the project; run the tests").await;
     w.turn("spawn explain the project").await;
     // The planner starts agents and waits for them; it neither steers them nor plans by itself.

@@ -3,7 +3,7 @@
 use tiller_external::Transport;
 
 use super::{Bench, present};
-use crate::agents_trust::answer_trust;
+use crate::agents::folder_trust::answer_trust;
 use crate::common::{Place, wait};
 use crate::screen::{quit, say};
 

@@ -1,0 +1,299 @@
+//! What programs of other vendors ask, and who answers: our rules first, then the person.
+
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Profile,
+};
+
+use crate::agents::delegation::{agent, state};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tiller_protocol::ask::TrustItem;
+
+use crate::agents::external::{ACP, TOUCH, TOUCH_ASKS, full_with_denied, spawn, toy, with_toy};
+use crate::rig::*;
+
+/// A program over the Agent Client Protocol asks, and the person answers in our dialog.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_programs_question_is_ours_and_our_rules_come_first() {
+    let place = Place::new();
+    let mut rig = with_toy(&place, ACP, Profile::Ask).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let ask = rig.asked().await;
+    assert_eq!(ask.agent, agent("main/a1"));
+    let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+    assert!(p.shown.contains("touch asked"), "{p:?}");
+    state(&mut rig, "main/a1", AgentState::Waiting).await;
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    let child = done.child.unwrap();
+    assert_eq!((child.result.as_str(), child.backend.as_str()), ("it said allow-once", "toy, acp"));
+    rig.quit().await;
+}
+
+/// What a program does cannot be undone when the states of the files are not kept: it is asked about in `full`, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() {
+    let place = Place::new();
+    let update = |status: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"{status}","toolCallId":"t0","title":"make","kind":"execute","status":"{}","rawInput":{{"command":"make"}}}}}}}}'"#,
+            if status == "tool_call" { "in_progress" } else { "completed" }
+        )
+    };
+    let wait = "while [ ! -e go ]; do sleep 0.01; done";
+    let calls = [&update("tool_call"), &update("tool_call_update"), wait, TOUCH_ASKS].join("\n      ");
+    let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls));
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+        crate::files::unprotected_calls::cannot_keep(&place, p, true);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let notice = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => {
+            notice.message.contains("cannot be undone").then_some(())
+        }
+        _ => None,
+    };
+    rig.until_of("the notice", notice).await;
+    place.file("go", "");
+    let ask = rig.asked().await;
+    let AskBody::Permission(p) = &ask.body else { panic!("{ask:?}") };
+    assert!(p.effects.iter().any(|e| e.contains("cannot be undone")) && p.always.is_none(), "{p:?}");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said allow-once");
+    rig.quit().await;
+}
+
+/// X18: also where everything is allowed, rules that deny answer what a program asks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {
+    for (command, answer) in [("touch asked", "it said allow-once"), ("touch denied", "it said refused")] {
+        let place = Place::new();
+        let toy = toy(&place, &ACP.replace("touch asked", command));
+        let mut rig = full_with_denied(&place, toy, "terminal(touch denied)").await;
+        rig.send(spawn("toy:acp", "run it"));
+        let done = state(&mut rig, "main/a1", AgentState::Done).await;
+        assert_eq!(done.child.unwrap().result, answer, "{command}");
+        rig.quit().await;
+    }
+}
+
+/// What a tool is called does not make it one that reads, and a description is no path.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
+    let place = Place::new();
+    let about = r#""title":"mcp__mail__notification","rawInput":{"description":"send it"}"#;
+    let mut rig = with_toy(&place, &ACP.replace(TOUCH, about), Profile::AutoEdit).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Declined);
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said refused");
+    rig.quit().await;
+}
+
+/// Nobody is asked for a program that is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_question_of_a_program_that_dies_goes_with_it() {
+    let place = Place::new();
+    let dies = format!("{TOUCH_ASKS}\n while [ ! -e go ]; do sleep 0.05; done; exit 3;;");
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &dies);
+    let mut rig = with_toy(&place, &script, Profile::Ask).await;
+    rig.send(spawn("toy:acp", "run it"));
+    rig.asked().await;
+    place.file("go", "");
+    state(&mut rig, "main/a1", AgentState::Failed).await;
+    let end = std::time::Instant::now() + DEADLINE;
+    loop {
+        let view = rig.snapshot().await;
+        if view.asks.is_empty() {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{:#?}", view.asks);
+    }
+    rig.quit().await;
+}
+
+/// What was started to work unasked ends when the person wants to be asked, and asks when it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_never_has_more_than_the_person_allows_now() {
+    let place = Place::new();
+    let waits = format!("[ -e begun ] || {{ : >begun; sleep 987656; }}\n      {TOUCH_ASKS};;");
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &waits);
+    let resume = r#"*'"method":"session/load"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}';;
+    *'"method":"session/new"'*)"#;
+    let script = script.replace(r#"*'"method":"session/new"'*)"#, resume);
+    let script = script.replace(r#""agentCapabilities":{}"#, r#""agentCapabilities":{"loadSession":true}"#);
+    let mut rig = with_toy(&place, &script, Profile::Full).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let begun = place.work.join("begun");
+    let end = std::time::Instant::now() + DEADLINE;
+    while !begun.exists() {
+        assert!(std::time::Instant::now() < end, "it did not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let profile = |profile| CommandBody::Session(SessionCommand::SetProfile { profile });
+    rig.send(profile(Profile::ReadOnly));
+    let ended = state(&mut rig, "main/a1", AgentState::Interrupted).await;
+    let said = ended.child.unwrap().result;
+    assert!(said.contains("started without approval prompts"), "{said}");
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let refused = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = refused.child.unwrap().result;
+    assert!(said.contains("may run commands, and the profile is read-only"), "{said}");
+    rig.send(profile(Profile::Ask));
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Declined);
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.quit().await;
+}
+
+/// A toy that touches `started`, and whether its folder's `.toy/settings.json` is trusted.
+fn distrusted(place: &Place) -> (tiller_engine::crew::Programs, Arc<AtomicBool>) {
+    let trusted = Arc::new(AtomicBool::new(false));
+    let mut toy = toy(place, "touch started; echo done");
+    let yes = Arc::clone(&trusted);
+    let never = Arc::new(AtomicBool::new(false));
+    toy.trust = Arc::new(move |folder, adapter, _| {
+        assert_eq!(adapter.name, "toy");
+        let (yes, never) = (Arc::clone(&yes), Arc::clone(&never));
+        let item = TrustItem {
+            kind: "program settings".into(),
+            path: ".toy/settings.json".into(),
+            detail: String::new(),
+            hash: "0".into(),
+        };
+        (!yes.load(Ordering::SeqCst)).then(|| tiller_engine::TrustOffer {
+            folder: folder.display().to_string(),
+            items: vec![item],
+            changed: false,
+            never: never.load(Ordering::SeqCst),
+            decide: Arc::new(move |answer| {
+                yes.store(answer, Ordering::SeqCst);
+                never.store(!answer, Ordering::SeqCst);
+                Ok(tiller_engine::Agreed::default())
+            }),
+        })
+    });
+    (toy, trusted)
+}
+
+/// Where nobody can answer it does not start, and the reason says what to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() {
+    let place = Place::new();
+    let (toy, _) = distrusted(&place);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+        p.human = tiller_engine::Human::Absent;
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("Toy was not started") && said.contains(".toy/settings.json"), "{said}");
+    assert!(!place.work.join("started").exists());
+    rig.quit().await;
+}
+
+/// X4, X18: a folder's own files can make the program run commands. It is not started before a yes to them, whoever
+/// starts it; after the yes it is continued.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
+    let place = Place::new();
+    let (toy, trusted) = distrusted(&place);
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let ask = rig.asked().await;
+    let AskBody::Trust { brings, .. } = &ask.body else { panic!("{ask:?}") };
+    assert_eq!(brings[0].path, ".toy/settings.json");
+    assert!(!place.work.join("started").exists());
+    rig.answer(&ask, AskReply::Declined);
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("Toy was not started") && said.contains(".toy/settings.json"), "{said}");
+    // To continue it takes the yes as well.
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let ask = rig.asked().await;
+    assert!(!place.work.join("started").exists());
+    rig.answer(&ask, AskReply::Yes { value: None });
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    assert!(place.work.join("started").exists() && trusted.load(Ordering::SeqCst));
+    rig.quit().await;
+}
+
+/// X18: after "never" the program does not start and nothing is asked again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x18_never_is_asked_once_and_says_how_to_change_it() {
+    let place = Place::new();
+    let (toy, _) = distrusted(&place);
+    let mut rig = place.start_with(&Fake::new([]), |p| p.programs = Some(toy)).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Never);
+    state(&mut rig, "main/a1", AgentState::Failed).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let failed = state(&mut rig, "main/a2", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("you chose never") && said.contains("tiller trust"), "{said}");
+    assert!(!place.work.join("started").exists());
+    rig.quit().await;
+}
+
+/// X17: a program that cannot be given the person's rules about reading is not started before the person agrees.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x17_a_program_that_cannot_be_given_a_rule_is_asked_about() {
+    let place = Place::new();
+    let mut toy = toy(&place, "touch started; echo done");
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let rules = Arc::clone(&seen);
+    toy.trust = Arc::new(move |_, _, open| {
+        open.clone_into(&mut rules.lock().unwrap());
+        None
+    });
+    let mut rig = full_with_denied(&place, toy, "read_file(.env)").await;
+    rig.send(spawn("toy:headless", "do it"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen.len() == 1 && seen[0].ends_with("deny read_file(.env)"), "{seen:?}");
+    rig.quit().await;
+}
+
+/// Only so many states are kept at once: a call beyond that is not passed over in silence.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
+    let place = Place::new();
+    let open = |n: usize| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call","toolCallId":"o{n}","title":"make","kind":"execute","status":"in_progress","rawInput":{{"command":"make"}}}}}}}}'"#
+        )
+    };
+    let calls: Vec<String> = (0..9).map(open).chain([TOUCH_ASKS.to_owned()]).collect();
+    let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls.join("\n      ")));
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Ask);
+        crate::files::checkpoints::keeps(&place, p);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let notice = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::State(StateEvent::Notice { notice }) => Some(notice.message.clone()),
+        _ => None,
+    };
+    let told = rig.until_of("the notice", notice).await;
+    assert!(told.contains("cannot be undone") && told.contains("too many changes are waiting"), "{told}");
+    rig.quit().await;
+}

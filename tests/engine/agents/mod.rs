@@ -1,0 +1,17 @@
+//! Agents that are started by agents or by the user, programs of other vendors, workflows.
+
+pub(crate) mod budgets;
+pub(crate) mod delegation;
+pub(crate) mod external;
+pub(crate) mod external_full_profile;
+pub(crate) mod external_questions;
+pub(crate) mod figures;
+pub(crate) mod files;
+pub(crate) mod goals;
+pub(crate) mod races;
+pub(crate) mod skills;
+pub(crate) mod stored;
+pub(crate) mod stress;
+pub(crate) mod terminal_pane;
+pub(crate) mod user_commands;
+pub(crate) mod workflows;

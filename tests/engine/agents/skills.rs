@@ -1,0 +1,99 @@
+//! What agents are taught: skills that their task, or their kind, names.
+
+use serde_json::json;
+use tiller_config::agents::{Definitions, Known};
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AgentCommand, AgentState, CommandBody};
+
+use crate::agents::delegation::{delegate, first, result, state};
+use crate::agents::external::toy;
+use crate::rig::*;
+
+/// The skills `rust-style` and `notes`, and a kind of agent `smith` that begins with the first and one that is missing.
+fn taught(place: &Place) -> Definitions {
+    let config = place.tmp.path().join("roles");
+    for (name, body) in [("rust-style", "Prefer small modules."), ("notes", "Write everything down.")] {
+        let folder = config.join("skills").join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = format!("---\nname: {name}\ndescription: About {name}\n---\n{body}\n");
+        std::fs::write(folder.join("SKILL.md"), text).unwrap();
+    }
+    std::fs::create_dir_all(config.join("agents")).unwrap();
+    for (name, skills) in [("smith", "rust-style"), ("lost", "gone")] {
+        // It may see none of the layers that the person has written.
+        let text = format!("---\ndescription: x\nskills: [{skills}]\nmay: []\n---\nYou forge.\n");
+        std::fs::write(config.join("agents").join(format!("{name}.md")), text).unwrap();
+    }
+    let known = Known { tools: &[], clis: Known::CLIS, rule: &|_| Ok(()) };
+    let (all, wrong) = Definitions::load(&config, &[], &known);
+    assert_eq!(wrong, []);
+    all
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
+    let place = Place::new();
+    let program = toy(&place, "echo \"$1\"");
+    let roles = taught(&place);
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([
+            {"goal": "one", "skills": ["notes"]},
+            {"goal": "two", "agent": "smith", "skills": ["notes", "rust-style"]},
+            {"goal": "three"},
+            {"goal": "four", "cli": "toy:headless", "skills": ["notes"]},
+            {"goal": "five", "skills": ["note"]},
+            {"goal": "six", "agent": "lost"},
+        ])),
+        "go" => says(&result(r).unwrap()),
+        _ => says("done"),
+    });
+    let change = |p: &mut tiller_engine::EngineConfig| {
+        p.roles = roles;
+        p.programs = Some(program);
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let (status, text) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+
+    let requests = fake.requests.lock().unwrap().clone();
+    let taught = |goal: &str| {
+        let system = &requests.iter().find(|r| first(r) == goal).unwrap().system;
+        let many = |what: &str| system.matches(what).count();
+        (many("# Skill notes\nWrite everything down."), many("# Skill rust-style\nPrefer small modules."))
+    };
+    assert_eq!([taught("one"), taught("two"), taught("three")], [(1, 0), (1, 1), (0, 0)]);
+    assert_eq!(taught("go"), (0, 0), "who starts them does not pay for it");
+    assert!(
+        text.contains("four\\n\\n# Skill notes\\nWrite everything down."),
+        "a program is told it: {text}"
+    );
+    assert!(text.contains("there is no skill `note`; did you mean `notes`?"), "{text}");
+    assert!(text.contains("lost uses a skill that does not exist here"), "{text}");
+    rig.quit().await;
+}
+
+/// The person's word goes the same way as a model's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_with_a_skill_can_be_started_by_hand_and_models_see_what_there_is() {
+    let place = Place::new();
+    let roles = taught(&place);
+    let fake = Fake::with(|_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => calls(&[("l1", "list_agents", json!({}))]),
+        ("go", Some(said)) => says(&said),
+        _ => says("forged"),
+    });
+    let mut rig = place.start_with(&fake, |p| p.roles = roles).await;
+    let listed = rig.turn("go").await.1;
+    assert!(listed.contains("Skills:\nnotes: About notes\nrust-style: About rust-style"), "{listed}");
+    rig.send(CommandBody::Agent(AgentCommand::Spawn {
+        goal: "a horseshoe".into(),
+        role: Some("smith".into()),
+        model: None,
+        cli: None,
+        isolated: false,
+    }));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let system = fake.requests.lock().unwrap().last().unwrap().system.clone();
+    assert!(system.contains("# Skill rust-style\nPrefer small modules."), "{system}");
+    rig.quit().await;
+}

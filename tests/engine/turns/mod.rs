@@ -1,0 +1,13 @@
+//! Turns: entries, cancellation, queued messages, questions, goals.
+
+pub(crate) mod assorted;
+pub(crate) mod cancel;
+pub(crate) mod context;
+pub(crate) mod effort;
+pub(crate) mod entries;
+pub(crate) mod failing_tools;
+pub(crate) mod goals;
+pub(crate) mod plan_profile;
+pub(crate) mod questions;
+pub(crate) mod queue;
+pub(crate) mod side_questions;

@@ -1,0 +1,10 @@
+//! Subcommands without a screen: output, exit codes, help.
+
+pub(crate) mod advice;
+pub(crate) mod cli;
+pub(crate) mod exec;
+pub(crate) mod help;
+pub(crate) mod import_export;
+pub(crate) mod local_time;
+pub(crate) mod loss_notices;
+pub(crate) mod workflow;

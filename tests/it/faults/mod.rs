@@ -1,0 +1,12 @@
+//! Rows of the fault matrix, driven through the whole program. The name of a test says which row.
+
+pub(crate) mod exits;
+pub(crate) mod file_bytes;
+pub(crate) mod full_disk;
+pub(crate) mod hostile_repository;
+pub(crate) mod killed;
+pub(crate) mod malformed_replies;
+pub(crate) mod power_loss;
+pub(crate) mod process_hardening;
+pub(crate) mod read_only_commands;
+pub(crate) mod secrets;

@@ -1,0 +1,132 @@
+//! S10: one session, two windows.
+
+use rustix::process::Signal;
+use tiller_testkit::{Script, Term, Wire};
+
+use crate::common::{Place, signal};
+use crate::scenario::Model;
+use crate::screen::{idle, say};
+
+/// A window with one answered message, and a second one on the same session, whose question was answered by
+/// `key`. `answers`: what the model says, in order; the first is "First answer.".
+fn two_windows(answers: &[&str], key: &str) -> (Model, Place, Term, Term) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    for text in answers {
+        model.push(Script::new().text(text));
+    }
+    let mut first = place.term(&[], 100, 30);
+    first.wait_text("Type what you want done");
+    say(&mut first, "hello there");
+    first.wait_text("First answer.");
+    idle(&first);
+    let mut second = place.term(&["-c"], 100, 30);
+    second.wait_text("Session already open");
+    press(&mut second, key);
+    (model, place, first, second)
+}
+
+#[test]
+fn s10_the_second_window_branches_or_looks_and_a_dead_one_is_no_obstacle() {
+    let (_model, place, mut first, mut second) = two_windows(
+        &["First answer.", "Answer on the branch.", "Answer on the main path.", "After the crash."],
+        "b",
+    );
+    second.wait_gone("read-only");
+    second.wait_text("First answer.");
+    say(&mut second, "on my branch");
+    second.wait_text("Answer on the branch.");
+
+    say(&mut first, "on the main path");
+    let screen = first.wait_text("Answer on the main path.");
+    assert!(!screen.contains("on my branch"), "{screen}");
+    assert!(!second.screen().contains("on the main path"));
+
+    idle(&second);
+    second.keys("\x04");
+    assert_eq!(second.wait_exit(), 0);
+    signal(first.host().unwrap(), Signal::KILL);
+    first.wait_exit();
+    // The dead window's lease is taken over without a question, and the last words were said in it.
+    let mut third = place.term(&["-c"], 100, 30);
+    third.wait_text("Answer on the main path.");
+    say(&mut third, "and now");
+    let screen = third.wait_text("After the crash.");
+    assert!(!screen.contains("open elsewhere"), "{screen}");
+    idle(&third);
+    third.keys("\x04");
+    assert_eq!(third.wait_exit(), 0);
+}
+
+#[test]
+fn s10_the_second_window_only_looks() {
+    let (model, place, mut first, mut second) =
+        two_windows(&["First answer.", "Answer to the first window."], "r");
+    second.wait_text("read-only");
+    second.wait_text("First answer.");
+    // Nothing goes out; what was typed stays.
+    say(&mut second, "can you hear me");
+    second.wait_text("open read-only, so nothing can be sent");
+    second.wait_text("can you hear me");
+
+    say(&mut first, "only I can");
+    first.wait_text("Answer to the first window.");
+    idle(&first);
+    assert_eq!(model.asked().len(), 2);
+    second.keys("\x15");
+    second.wait_gone("can you hear me");
+    second.keys("\x04");
+    assert_eq!(second.wait_exit(), 0);
+    // Its end takes nothing from the first one.
+    model.push(Script::new().text("Still here."));
+    say(&mut first, "and now");
+    first.wait_text("Still here.");
+    idle(&first);
+    first.keys("\x04");
+    assert_eq!(first.wait_exit(), 0);
+    let shown = place.ok(&["sessions", "show", "last"]);
+    assert!(shown.contains("Still here.") && !shown.contains("can you hear me"), "{shown}");
+    assert_eq!(place.lines(&["sessions", "list", "--exec", "--json"]).len(), 1);
+}
+
+/// Where the last words were said, there it goes on: on the branch or beside it.
+#[test]
+fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
+    let (model, place, mut first, mut second) =
+        two_windows(&["First answer.", "Answer on the branch.", "On the branch again."], "b");
+    second.wait_gone("read-only");
+    second.wait_text("of this session is open");
+    say(&mut second, "on my branch");
+    second.wait_text("Answer on the branch.");
+    idle(&second);
+    second.keys("\x04");
+    assert_eq!(second.wait_exit(), 0);
+
+    // The first window holds its own path only: the branch is nobody's now.
+    let mut third = place.term(&["-c"], 100, 30);
+    let screen = third.wait_text("Answer on the branch.");
+    assert!(!screen.contains("open elsewhere"), "{screen}");
+    say(&mut third, "go on there");
+    third.wait_text("On the branch again.");
+    idle(&third);
+    third.keys("\x04");
+    assert_eq!(third.wait_exit(), 0);
+    let last = model.asked().pop().unwrap()["messages"].to_string();
+    let at = |text: &str| last.find(text).unwrap_or_else(|| panic!("{text}: {last}"));
+    assert!(at("hello there") < at("on my branch") && at("on my branch") < at("go on there"));
+    first.keys("\x04");
+    assert_eq!(first.wait_exit(), 0);
+    // Both paths are kept.
+    let exported = place.ok(&["sessions", "export", "last"]);
+    for text in ["First answer.", "Answer on the branch.", "On the branch again."] {
+        assert!(exported.contains(text), "{text}: {exported}");
+    }
+}
+
+/// Presses a button of a question once it takes keys.
+fn press(term: &mut Term, key: &str) {
+    term.wait_cells("buttons that listen", |s| crate::screen::focused(s, &["[n] ", "[b] "]));
+    term.keys(key);
+    term.wait_gone("Session already open");
+}

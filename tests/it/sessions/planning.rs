@@ -1,0 +1,93 @@
+//! A plan first, at a real terminal: asked for, changed in the editor, approved, worked by.
+
+use serde_json::json;
+use tiller_testkit::{Script, Wire};
+
+use crate::common::Place;
+use crate::scenario::Model;
+use crate::screen::{idle, say};
+
+const PLAN: &str = "# Greeting\n\n1. Write hello.txt\n2. Look at it\n";
+
+fn place(model: &Model) -> Place {
+    let mut place = Place::new();
+    place.wire(model.wire, &model.server);
+    // An editor that adds a line.
+    let editor = place.user.join("editor");
+    std::fs::write(&editor, "#!/bin/sh\necho '3. Say goodbye' >> \"$1\"\n").unwrap();
+    std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    place.set("EDITOR", &editor.display().to_string());
+    place
+}
+
+#[test]
+fn a_plan_is_asked_for_changed_approved_and_worked_by() {
+    let model = Model::new(Wire::Anthropic);
+    let place = place(&model);
+    model.push(Script::new().call("c1", "write_file", json!({"path": "early.txt", "content": "x"})));
+    model.push(Script::new().call("c2", "write_plan", json!({"plan": PLAN})));
+    model.push(Script::new().call("c3", "write_file", json!({"path": "hello.txt", "content": "hello\n"})));
+    model.push(Script::new().text("It is written."));
+    let mut term = place.term(&["--profile", "auto-edit"], 118, 25);
+    term.wait_text("Type what you want done");
+    say(&mut term, "/plan greet the world");
+    term.wait_text("Approve this plan?");
+    let screen = term.wait_text("2. Look at it");
+    assert!(screen.lines().next().unwrap().contains("PLAN"), "{screen}");
+    assert!(!place.work.join("early.txt").exists(), "nothing is written before the yes");
+    term.wait("its keys", |s| s.lines().last().is_some_and(|l| l.contains("approve")));
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("e");
+    term.wait_text("3. Say goodbye");
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("a");
+    term.wait_text("It is written.");
+    idle(&term);
+    let screen = term.screen();
+    assert!(screen.lines().next().unwrap().contains("EDIT"), "the mode from before: {screen}");
+    assert!(screen.contains("Say goodbye"), "the todo list: {screen}");
+    assert_eq!(place.read("hello.txt"), "hello\n");
+    let told = model.asked()[2].to_string();
+    assert!(told.contains("approved the plan") && told.contains("3. Say goodbye"), "{told}");
+    model.assert_only_grows();
+    assert_eq!(crate::screen::quit(&mut term), 0);
+}
+
+#[test]
+fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
+    let model = Model::new(Wire::Anthropic);
+    let place = place(&model);
+    model.push(Script::new().call("c1", "write_plan", json!({"plan": PLAN})));
+    model.push(Script::new().call("c2", "write_plan", json!({"plan": "- One step\n"})));
+    model.push(Script::new().text("Then not."));
+    let mut term = place.term(&["--profile", "ask"], 80, 24);
+    term.wait_text("Type what you want done");
+    say(&mut term, "/plan greet the world");
+    term.wait_text("Approve this plan?");
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("c");
+    term.wait_text("what to change:");
+    term.keys("one step is enough\r");
+    term.wait("the next plan", |s| s.contains("One step") && s.contains("[d] discard"));
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("d");
+    let screen = term.wait_text("Then not.");
+    assert!(screen.lines().next().unwrap().contains("ASK"), "{screen}");
+    let asked = model.asked();
+    assert!(asked[1].to_string().contains("one step is enough"));
+    assert!(asked[2].to_string().contains("the user discarded the plan"));
+    assert_eq!(crate::screen::quit(&mut term), 0);
+}
+
+#[test]
+fn without_a_person_the_plan_is_the_answer() {
+    let model = Model::new(Wire::Anthropic);
+    let place = place(&model);
+    model.push(Script::new().call("c1", "write_plan", json!({"plan": PLAN})));
+    model.push(Script::new().text("The plan is ready."));
+    let out = place.run(&["exec", "--profile", "plan", "greet the world"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "The plan is ready.\n"), "{out:?}");
+    let told = model.asked()[1].to_string();
+    assert!(told.contains("the plan is not approved") && told.contains("/plans/"), "{told}");
+    assert!(model.asked()[0].to_string().contains("plan mode"), "it knows from the start");
+}

@@ -1,0 +1,296 @@
+//! The tree browser, used as a person does: look, filter, branch from there, go back from there, and go to an entry
+//! of another session.
+
+use serde_json::json;
+use tiller_testkit::{Script, Term, Wire};
+
+use crate::common::Place;
+use crate::scenario::Model;
+use crate::screen::{idle, say};
+
+/// A turn that writes one word into a file.
+fn writes(model: &Model, term: &mut Term, word: &str) {
+    model.push(Script::new().call(
+        word,
+        "write_file",
+        json!({"path": "a.txt", "content": format!("{word}\n")}),
+    ));
+    model.push(Script::new().text(&format!("The file says {word}.")));
+    say(term, &format!("write {word}"));
+    term.wait_text(&format!("The file says {word}."));
+    idle(term);
+}
+
+/// Opens it, and waits until the words of this row are there: they come after the nodes.
+fn tree(term: &mut Term, row: &str) -> String {
+    say(term, "/tree");
+    term.wait("the tree", |s| s.contains("Tree of this project,") && s.contains(row))
+}
+
+/// The words of the message that is gone back before stand in the composer; they are taken away.
+fn drafted(term: &mut Term, words: &str) {
+    let sends = |s: &str| s.lines().last().is_some_and(|l| l.contains("Enter send"));
+    term.wait("the draft", |s| sends(s) && s.contains(words) && !s.contains("Tree of this project"));
+    term.keys("\x15");
+    idle(term);
+}
+
+/// Rows of the tree, without what stands beside them.
+fn rows(screen: &str) -> Vec<String> {
+    let row =
+        |l: &str| l.trim_start_matches('│').split("  ").next().unwrap_or_default().trim_end().to_owned();
+    screen.lines().skip(3).take_while(|l| l.starts_with('│')).map(row).filter(|l| !l.is_empty()).collect()
+}
+
+fn browse(cols: u16, lines: u16) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
+    let mut term = place.term(&["--profile", "full"], cols, lines);
+    term.wait_text("Type what you want done");
+    writes(&model, &mut term, "one");
+    writes(&model, &mut term, "two");
+
+    // Messages alone, each with the files that its turn changed; the chosen one is the last.
+    tree(&mut term, "> write two now");
+    let screen = term.wait("the measures", |s| {
+        s.lines().any(|l| l.contains("> write two now") && l.trim_end_matches('│').contains(" 1"))
+    });
+    assert_eq!(rows(&screen)[1..], [" > write one", " > write two now"], "{screen}");
+    if cols < 100 {
+        assert!(!screen.contains("+two"));
+        term.keys("p");
+    }
+    term.wait("the preview", |s| s.contains("1 file changed") && s.contains("- one") && s.contains("+ two"));
+    if cols < 100 {
+        term.keys("p");
+        term.wait_gone("1 file changed");
+    }
+    // The calls, folded again by the same key.
+    term.keys("t");
+    term.wait_text("write   a.txt");
+    term.keys("t");
+    term.wait_gone("write   a.txt");
+    // Words, as one types.
+    term.keys("/");
+    term.keys("says one");
+    term.wait("what was found", |s| s.contains("1 found") && s.contains("* The file says one."));
+    assert!(!term.screen().contains("> write two"), "{}", term.screen());
+    term.keys("\r");
+    term.keys("\x1b");
+    term.wait_text("> write two");
+
+    // Another way from before the second message.
+    term.keys("G");
+    term.keys("f");
+    drafted(&mut term, "write two");
+    writes(&model, &mut term, "three");
+    let screen = tree(&mut term, "> write three [branch] now");
+    assert_eq!(
+        rows(&screen)[1..],
+        [" > write one", " ├─> write two [main]", " > write three [branch] now"],
+        "{screen}"
+    );
+    // Back to before it, words and files.
+    assert_eq!(place.read("a.txt"), "three\n");
+    term.keys("R");
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("a.txt"));
+    crate::common::let_deafness_pass();
+    term.keys("\r");
+    term.wait_gone("Restore?");
+    crate::common::wait("the file as it was", || place.read("a.txt") == "two\n");
+    drafted(&mut term, "write three");
+
+    // The branch that was left is gone on with from its row.
+    idle(&term);
+    say(&mut term, "/tree");
+    term.wait("the branch", |s| s.contains("write two [main]"));
+    // The names are walked through: the open branch's first.
+    term.keys("gnn");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("continue it")));
+    let before = place.read("a.txt");
+    term.keys("\r");
+    // What would change is said first: the files are as that branch left them, though its row is an earlier message.
+    term.wait("the question", |s| s.contains("Open the branch main?") && s.contains("No file differs."));
+    assert_eq!(place.read("a.txt"), before, "nothing moved yet");
+    crate::common::let_deafness_pass();
+    term.keys("\r");
+    term.wait_gone("Tree of this project");
+    term.wait_text("The file says two.");
+    term.wait_text("/undo reverts it");
+    assert_eq!(place.read("a.txt"), before, "the files stay");
+
+    // From a new session to an entry of the first one; that one goes into the trash first, and comes back.
+    say(&mut term, "/new");
+    term.wait_gone("The file says two.");
+    model.push(Script::new().text("Good day."));
+    say(&mut term, "hello");
+    term.wait_text("Good day.");
+    idle(&term);
+    let screen = tree(&mut term, "> hello now");
+    assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
+    let listed = |place: &Place| place.lines(&["sessions", "list", "--exec", "--json"]).len();
+    term.keys("G");
+    crate::common::let_deafness_pass();
+    term.keys("x");
+    term.wait("the trash", |s| s.contains("  in the trash") && s.contains("x restore"));
+    crate::common::wait("one less", || listed(&place) == 1);
+    term.keys("x");
+    term.wait("it is back", |s| s.contains("x delete"));
+    crate::common::wait("both again", || listed(&place) == 2);
+    term.keys("\x1b[C");
+    term.wait_text("> write one");
+    term.keys("j");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open in terminal")));
+    term.keys("R");
+    term.wait("what would change there", |s| s.contains("Restore?") && s.contains("before \"write one\""));
+    term.keys("\x1b");
+    term.wait_gone("Restore?");
+    term.keys("q");
+    term.wait_text("The file says two.");
+    idle(&term);
+    assert_eq!(place.read("a.txt"), "two\n", "only looked at");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn the_tree_at_118x25() {
+    browse(118, 25);
+}
+
+#[test]
+fn the_tree_at_80x24() {
+    browse(80, 24);
+}
+
+/// A session is written from its row, in the form that the name's ending says.
+#[test]
+fn a_session_is_exported_from_the_tree() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let mut term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Type what you want done");
+    writes(&model, &mut term, "one");
+    tree(&mut term, "> write one now");
+    // The proposed name is made of the title, which comes after the reply.
+    term.wait_text("Mend the sum");
+    for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
+        term.keys("E");
+        term.wait_text("mend-the-sum.md");
+        term.keys("\x15");
+        term.wait_gone("mend-the-sum.md");
+        let name = format!("out.{ending}");
+        term.keys(&name);
+        term.wait_text(&name);
+        term.keys("\r");
+        crate::common::wait("the file", || {
+            std::fs::read_to_string(place.work.join(&name))
+                .is_ok_and(|t| t.contains(holds) && t.contains("says one"))
+        });
+        term.wait("the tree", |s| s.lines().last().is_some_and(|l| l.contains("fork here")));
+    }
+    // A file that is there is not written over.
+    term.keys("E");
+    term.wait_text("mend-the-sum.md");
+    term.keys("\x15");
+    term.wait_gone("mend-the-sum.md");
+    let before = place.read("out.md");
+    term.keys("out.md");
+    term.wait_text("out.md");
+    term.keys("\r");
+    term.wait("why not", |s| s.contains("out.md") && s.contains("already"));
+    assert_eq!(place.read("out.md"), before);
+    // What it wrote comes back in.
+    let mut other = Place::new();
+    other.set("HOME", &place.user.display().to_string());
+    assert!(
+        other
+            .ok(&["sessions", "import", place.work.join("out.jsonl").to_str().unwrap()])
+            .contains("Imported")
+    );
+    term.keys("q");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+/// Agents hang where they were started; one is looked at from there, and left again.
+fn agents(cols: u16, lines: u16) {
+    let place = Place::new();
+    place.file("walnut.txt", "brown\n");
+    let mut term = place.term(&["-m", "demo/demo", "--profile", "full"], cols, lines);
+    idle(&term);
+    say(&mut term, "delegate: read walnut.txt; run echo shell");
+    term.wait_text("All agents have ended");
+    idle(&term);
+    say(&mut term, "/tree");
+    let rows = |s: &str| s.contains("v a1 read walnut.txt") && s.contains("v a2 run echo shell");
+    let screen = term.wait("the agents", rows);
+    assert_eq!(screen.matches(" now").count(), 1, "{screen}");
+    // The first one's calls, in the tree.
+    term.keys("j");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("Enter open ")));
+    term.keys("\x1b[C");
+    term.wait_text("> read walnut.txt");
+    term.keys("j\x1b[C");
+    term.wait_text("read    walnut.txt");
+    term.keys("\r");
+    term.wait("its conversation", |s| {
+        !s.contains("Tree of this project") && s.contains("It begins: \"brown\"")
+    });
+    term.keys("\x1b");
+    term.wait_text("Esc back to main");
+    // From there: where it is, within the whole.
+    term.keys("\x18T");
+    let screen = term.wait("the tree around it", |s| s.contains("delegate: read") && s.contains(" now"));
+    assert!(screen.lines().any(|l| l.contains(" now") && !l.contains("delegate:")), "{screen}");
+    term.keys("q");
+    term.wait_text("Esc back to main");
+    term.keys("\x1b");
+    term.wait_text("All agents have ended");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn agents_in_the_tree_at_118x25() {
+    agents(118, 25);
+}
+
+#[test]
+fn agents_in_the_tree_at_80x24() {
+    agents(80, 24);
+}
+
+#[test]
+fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
+    let mut term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Type what you want done");
+    writes(&model, &mut term, "one");
+    writes(&model, &mut term, "two");
+    tree(&mut term, "> write two now");
+    term.keys("f");
+    drafted(&mut term, "write two");
+    writes(&model, &mut term, "three");
+    term.keys("\x18F");
+    term.wait_text("Find in");
+    term.keys("says two");
+    term.wait_text("1/1");
+    term.keys("\r");
+    let screen = term.wait("the tree", |s| s.contains("Tree of this project") && s.contains("says two."));
+    assert!(screen.contains("says two. [main]") && screen.contains("> write three [branch] now"), "{screen}");
+    // One more key branches there.
+    term.keys("f");
+    term.wait_gone("Tree of this project");
+    term.wait_text("The file says two.");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}

@@ -1,0 +1,13 @@
+//! The terminal itself: keys, hints, what is drawn, what is restored at the end, linear text.
+
+pub(crate) mod clipboard;
+pub(crate) mod completion;
+pub(crate) mod demo;
+pub(crate) mod first_run;
+pub(crate) mod footer_hints;
+pub(crate) mod keys;
+pub(crate) mod linear_commands;
+pub(crate) mod linear_output;
+pub(crate) mod restore;
+pub(crate) mod shell_lines;
+pub(crate) mod stalled_reader;
