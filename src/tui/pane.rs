@@ -4,8 +4,8 @@ use tiller_protocol::AgentId;
 
 use crate::app::App;
 use crate::app::state::Owner;
-use crate::panel::seen::Seen;
-use crate::panel::{Panel, View, terminal};
+use crate::panel::terminal::visibility::Visibility;
+use crate::panel::{PanelEvent, Reply, View, terminal};
 use crate::view::layout::Zoom;
 
 impl App {
@@ -55,9 +55,9 @@ impl App {
         let focus = shown && self.top() == Owner::View(view);
         let covered = !self.layers.is_empty();
         let away = self.model.away;
-        let now = Seen { shown, focus, covered, away, agent: self.model.pane.clone() };
+        let now = Visibility { shown, focus, covered, away, agent: self.model.pane.clone() };
         // The person is in the pane, or has just left it, and knows of the bell.
-        let inside = focus && self.panel(self.top()).is_some_and(Panel::raw);
+        let inside = focus && self.status_of(self.top()).is_some_and(|s| s.is_raw());
         let before = &self.told.pane;
         let left = before.shown && (!shown || before.agent != now.agent);
         for id in [before.agent.clone().filter(|_| left), now.agent.clone().filter(|_| inside)]
@@ -70,8 +70,10 @@ impl App {
         if now == self.told.pane {
             return;
         }
-        let list = self.with(Owner::View(view), |p, m| p.seen(&now, m)).unwrap_or_default();
+        let reply = self.with(Owner::View(view), |p, m| p.handle(PanelEvent::Visibility(&now), m));
         self.told.pane = now;
-        self.effects(Owner::View(view), list);
+        if let Some(Reply::Done(list)) = reply {
+            self.effects(Owner::View(view), list);
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::app::effect::Effect;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Lookup};
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Reply};
+use crate::panel::{DrawCx, Hint, PanelEvent, PanelStatus, Reply};
 use crate::slash::SlashCommand;
 use crate::theme::{Depth, Theme, Themes};
 
@@ -20,8 +20,8 @@ struct Dummy;
 const ACTIONS: &[ActionSpec] = &[ActionSpec::new("dummy.run", "run", "Run the dummy")];
 
 impl Panel for Dummy {
-    fn scope(&self) -> &'static str {
-        "dummy"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("dummy")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -123,7 +123,7 @@ fn one_line_each_adds_a_dialog_a_panel_and_a_command() {
     assert_eq!(all.commands().find("dummy").map(|c| c.help()), Some("Open the dummy"));
     assert!(matches!(all.commands().matching("dumm")[..], [c] if c.name() == "dummy"));
     let mut palette = crate::dialog::palette::open(&app);
-    let _ = palette.opened(&app.model);
+    let _ = palette.handle(PanelEvent::Opened, &app.model);
     let rows: Vec<&str> = palette.rows().iter().map(|i| i.id.as_str()).collect();
     assert!(rows.contains(&"action dummy.open") && rows.contains(&"action dummy.run"), "{rows:?}");
 }

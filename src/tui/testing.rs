@@ -159,8 +159,8 @@ impl Robot {
         let new = top.map(|l| l.id).filter(|id| Some(*id) != self.looked);
         // The set-up has a time of its own.
         let early = top.is_some_and(|l| {
-            l.panel.ask().is_none()
-                && !l.panel.scope().starts_with("setup")
+            l.question(&self.app.model).is_none()
+                && !l.panel.status(&self.app.model).scope.starts_with("setup")
                 && !l.deaf.listens(&self.app.model)
         });
         self.looked = top.map(|l| l.id);

@@ -3,14 +3,12 @@
 
 use std::time::Duration;
 
-use tiller_protocol::{AskId, Message};
+use tiller_protocol::AskId;
 
 use crate::app::App;
-use crate::app::effect::Effect;
 use crate::app::state::{Layer, Owner};
 use crate::dialog;
-use crate::panel::compose::Recall;
-use crate::panel::{Panel, View};
+use crate::panel::{Panel, PanelEvent, Reply};
 
 /// No question opens by itself within this time after a typed character.
 pub(crate) const QUIET: Duration = Duration::from_millis(1000);
@@ -20,7 +18,7 @@ impl App {
     pub(crate) fn show_asks(&mut self) {
         self.drop_answered();
         // While the person types into a program's terminal, no dialog opens over it.
-        let inside = self.panel(self.top()).is_some_and(Panel::raw);
+        let inside = self.status_of(self.top()).is_some_and(|s| s.is_raw());
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
             return;
         }
@@ -46,7 +44,7 @@ impl App {
 
     /// The person is at the dialog on top: its time begins anew.
     pub(crate) fn attended(&mut self) {
-        if let Some(id) = self.panel(self.top()).and_then(crate::panel::Panel::ask) {
+        if let Some(id) = self.status_of(self.top()).and_then(|s| s.question) {
             self.asking.deadlines.attended(id, self.model.mono);
         }
     }
@@ -72,7 +70,7 @@ impl App {
         let kept = self.asking.kept.iter().position(|(i, _)| *i == id);
         let panel = match kept.map(|at| self.asking.kept.swap_remove(at).1) {
             Some(mut panel) => {
-                panel.back(&self.model);
+                let _ = panel.handle(PanelEvent::Resumed, &self.model);
                 panel
             }
             None => match self.registry.for_ask(ask) {
@@ -87,26 +85,26 @@ impl App {
 
     /// Takes dialogs away whose question is answered. What was begun in them is not lost.
     fn drop_answered(&mut self) {
-        let asks = &self.model.asks;
-        let open = |id: AskId| asks.iter().any(|a| a.id == id);
+        let model = &self.model;
+        let open = |id: AskId| model.asks.iter().any(|a| a.id == id);
         let (stay, gone): (Vec<Layer>, Vec<Layer>) =
-            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none_or(open));
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(model).is_none_or(open));
         self.layers = stay;
         let (stay, left): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.asking.kept).into_iter().partition(|(id, _)| open(*id));
         self.asking.kept = stay;
         self.asking.aside.retain(|id| open(*id));
         let panels = gone.into_iter().map(|l| l.panel).chain(left.into_iter().map(|(_, panel)| panel));
-        for text in panels.filter_map(|p| p.begun()).collect::<Vec<_>>() {
-            let keep = Box::new(Recall::Keep(Message::text(text)));
-            self.effects(Owner::Shell, vec![Effect::Tell(View::Composer, keep)]);
-            self.say("The question is closed. Your unsent text is in the composer's history");
+        for mut panel in panels {
+            if let Reply::Done(list) = panel.handle(PanelEvent::Withdrawn, &self.model) {
+                self.effects(Owner::Shell, list);
+            }
         }
     }
 
     /// Keeps the dialog of a question that still waits, as it is left.
     pub(crate) fn keep_ask(&mut self, panel: Box<dyn Panel>) {
-        if let Some(id) = panel.ask() {
+        if let Some(id) = panel.status(&self.model).question {
             self.asking.kept.retain(|(i, _)| *i != id);
             self.asking.kept.push((id, panel));
         }
@@ -114,7 +112,7 @@ impl App {
 
     /// Goes elsewhere from a question: those behind it do not come by themselves either.
     pub(crate) fn leave_asks(&mut self) {
-        if self.layers.iter().any(|l| l.panel.ask().is_some()) {
+        if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
             self.asking.aside.extend(self.model.asks.iter().map(|a| a.id));
         }
         self.put_asks_aside();
@@ -122,16 +120,17 @@ impl App {
 
     /// Takes question dialogs off the screen without answering them.
     pub(crate) fn put_asks_aside(&mut self) {
-        let ids: Vec<_> = self.layers.iter().filter_map(|l| l.panel.ask()).collect();
+        let ids: Vec<_> = self.layers.iter().filter_map(|l| l.question(&self.model)).collect();
         self.asking.aside.extend(ids);
         let (stay, left): (Vec<Layer>, Vec<Layer>) =
-            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none());
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(&self.model).is_none());
         self.layers = stay;
         left.into_iter().for_each(|l| self.keep_ask(l.panel));
     }
 
     /// Questions that wait and are not on the screen.
     pub(crate) fn waiting_asks(&self) -> usize {
-        self.model.asks.iter().filter(|a| !self.layers.iter().any(|l| l.panel.ask() == Some(a.id))).count()
+        let shown: Vec<AskId> = self.layers.iter().filter_map(|l| l.question(&self.model)).collect();
+        self.model.asks.iter().filter(|a| !shown.contains(&a.id)).count()
     }
 }

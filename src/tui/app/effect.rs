@@ -15,7 +15,7 @@ pub type Job = Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send>;
 pub enum Effect {
     /// To the engine.
     Send(CommandBody),
-    /// To the engine, and the reply goes to the panel with this token (see [`Panel::reply`]).
+    /// To the engine, and the reply goes to the panel with this token (see [`crate::panel::PanelEvent::Answer`]).
     Ask(CommandBody, Token),
     /// The same two, to this agent, whichever is on the screen.
     SendTo(AgentId, CommandBody),
@@ -51,10 +51,10 @@ pub enum Effect {
     Suspend(External),
     /// A line for the person, also kept in the error log.
     Toast(Notice),
-    /// Slow work off the UI thread; its result comes back to this panel's [`Panel::job`].
+    /// Slow work off the UI thread; its result comes back to this panel's [`crate::panel::PanelEvent::JobDone`].
     Job(Job, Token),
     /// Put the message into the panel of this view as if it had come from a layer above it: the result
-    /// of a picker for instance. It arrives in [`Panel::told`].
+    /// of a picker for instance. It arrives in [`crate::panel::PanelEvent::Message`].
     Tell(View, Box<dyn std::any::Any>),
     /// Show a theme by name: only for now (`keep: false`; `None` shows the kept one again), or for good.
     Theme {
@@ -66,7 +66,7 @@ pub enum Effect {
         key: String,
         value: serde_json::Value,
     },
-    /// Set up a provider; what comes of it arrives in [`Panel::job`] as a `Result<Connected, String>`.
+    /// Set up a provider; what comes of it arrives in [`crate::panel::PanelEvent::JobDone`] as a `Result<Connected, String>`.
     Connect(Connect, Token),
     /// Open a session, and do something at this entry of it.
     Visit {
@@ -145,7 +145,7 @@ pub struct Token(pub u64);
 /// What runs while the screen is left.
 #[derive(Clone, Debug)]
 pub enum External {
-    /// `$VISUAL`/`$EDITOR` on a file. Afterwards the panel that asked gets [`Panel::edited`].
+    /// `$VISUAL`/`$EDITOR` on a file. Afterwards the panel that asked gets [`crate::panel::PanelEvent::Edited`].
     Editor { file: PathBuf, line: Option<u32> },
     /// Write text to the terminal's scrollback and wait for a key.
     Dump { text: String },

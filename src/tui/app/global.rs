@@ -12,7 +12,7 @@ use crate::input::escape::{self, Break, EscapeStep, Standing};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::Body;
-use crate::panel::{Panel, Reply, View};
+use crate::panel::{PanelInput, Reply, View};
 use crate::terminal::terminal_owner::{Facts, rests};
 
 /// Names and help.
@@ -103,7 +103,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         }
         "global.try_now" if app.model.retry.is_none() => "No failed request is waiting for a retry",
         "global.answer" if app.model.asks.is_empty() => "No question is waiting",
-        "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
+        "global.aside" if !app.layers.iter().any(|l| l.question(&app.model).is_some()) => {
             "No question is on the screen"
         }
         "tour.open" if !app.model.tour.exists() => "The tour is part of `tiller demo`",
@@ -144,7 +144,7 @@ fn which_key(app: &mut App) -> Vec<Effect> {
 
 fn literal(app: &mut App) -> Vec<Effect> {
     let (top, key) = (app.top(), app.keys.map.leader.event());
-    match app.with(top, |p, m| p.key(&key, m)) {
+    match app.with(top, |p, m| p.input(PanelInput::Key(&key), m)) {
         Some(Reply::Done(list)) => list,
         _ => Vec::new(),
     }
@@ -155,16 +155,15 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
     let armed = |at: Option<std::time::Duration>| {
         at.is_some_and(|t| app.model.mono.saturating_sub(t) <= escape::DOUBLE)
     };
-    let composer = app.panel(Owner::View(View::Composer));
     escape::step(&Standing {
         prefix: !app.keys.pending.is_empty(),
-        inside: app.panel(app.top()).and_then(|p| p.escape_step(&app.model)),
+        inside: app.status_of(app.top()).and_then(|s| s.escape),
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
         line: app.model.conversation.running_line().is_some(),
         running: app.model.stoppable(),
-        empty: composer.is_none_or(|p| p.empty(&app.model)),
+        empty: app.is_empty(Owner::View(View::Composer)),
         armed: armed(app.keys.escape),
     })
 }
@@ -182,13 +181,17 @@ fn escape(app: &mut App) -> Vec<Effect> {
         | EscapeStep::Decline
         | EscapeStep::Layer => {
             let top = app.top();
-            let ask = app.panel(top).and_then(Panel::ask);
-            if let Some(Reply::Done(list)) = app.with(top, |p, m| p.escape(escape_step, m)) {
-                app.effects(top, list);
+            let question = app.status_of(top).and_then(|s| s.question);
+            match app.with(top, |p, m| p.input(PanelInput::Escape(escape_step), m)) {
+                Some(Reply::Done(list)) => app.effects(top, list),
+                Some(Reply::Ignored) if escape_step == EscapeStep::Layer => {
+                    app.effects(top, vec![Effect::Pop]);
+                }
+                _ => {}
             }
             // A question that is left without an answer waits at the side.
             if escape_step == EscapeStep::Layer {
-                app.asking.aside.extend(ask);
+                app.asking.aside.extend(question);
             }
         }
         EscapeStep::Pane => return vec![Effect::Focus(View::Composer)],
@@ -203,12 +206,12 @@ fn escape(app: &mut App) -> Vec<Effect> {
 
 fn break_(app: &mut App) -> Vec<Effect> {
     let top = app.top();
-    if let Some(Some(Reply::Done(list))) = app.with(top, |p, m| p.copy_selection(m)) {
+    if let Some(Reply::Done(list)) = app.with(top, |p, m| p.input(PanelInput::CopySelection, m)) {
         app.effects(top, list);
         return Vec::new();
     }
     let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
-    let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
+    let empty = app.is_empty(Owner::View(View::Composer));
     let stops = app.model.stoppable() || app.model.conversation.running_line().is_some();
     match escape::break_step(false, stops, empty, armed) {
         Break::Copy => Vec::new(),

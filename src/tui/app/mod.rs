@@ -33,7 +33,7 @@ use crate::app::task::Task;
 use crate::keymap::Keymap;
 use crate::keymap::action::Action;
 use crate::model::Model;
-use crate::panel::{Panel, Reply, View};
+use crate::panel::{Panel, PanelEvent, PanelStatus, Reply, View};
 use crate::registry::Registry;
 use crate::theme::Themes;
 use crate::view::layout::Zoom;
@@ -131,8 +131,7 @@ impl App {
         self.tick_clock();
         self.ask_snapshot();
         for view in View::ALL {
-            let more = self.with(Owner::View(view), Panel::opened);
-            self.effects(Owner::View(view), more.unwrap_or_default());
+            self.tell(Owner::View(view), PanelEvent::Opened);
         }
     }
 
@@ -179,8 +178,7 @@ impl App {
             Msg::Job(token, result) => self.job(token, result),
             Msg::Tick => {
                 for view in View::ALL {
-                    let more = self.with(Owner::View(view), Panel::tick);
-                    self.effects(Owner::View(view), more.unwrap_or_default());
+                    self.tell(Owner::View(view), PanelEvent::Tick);
                 }
             }
             Msg::Reload => self.tasks.push(Task::Reload),
@@ -208,7 +206,11 @@ impl App {
     pub(crate) fn settings_changed(&mut self) {
         let Self { views, layers, model, .. } = self;
         let layers = layers.iter_mut().map(|l| &mut l.panel);
-        views.iter_mut().map(|(_, p)| p).chain(layers).for_each(|p| p.settings_changed(model));
+        views
+            .iter_mut()
+            .map(|(_, p)| p)
+            .chain(layers)
+            .for_each(|p| drop(p.handle(PanelEvent::SettingsChanged, model)));
     }
 
     /// The window has the focus again.
@@ -261,9 +263,26 @@ impl App {
         }
     }
 
+    /// The state of a panel; `None`: it is gone.
+    pub(crate) fn status_of(&self, owner: Owner) -> Option<PanelStatus> {
+        self.panel(owner).map(|p| p.status(&self.model))
+    }
+
+    /// Whether a panel has nothing to show, or is gone.
+    pub(crate) fn is_empty(&self, owner: Owner) -> bool {
+        self.status_of(owner).is_none_or(|s| s.empty)
+    }
+
+    /// Delivers an event to a panel and carries out the effects of it.
+    pub(crate) fn tell(&mut self, owner: Owner, event: PanelEvent<'_>) {
+        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(event, m)) {
+            self.effects(owner, list);
+        }
+    }
+
     /// Sections of the key file that are active, inner first.
     pub(crate) fn scopes(&self) -> Vec<&'static str> {
-        self.registry.words().chain(self.panel(self.top()).map_or("global", Panel::scope))
+        self.registry.words().chain(self.status_of(self.top()).map_or("global", |s| s.scope))
     }
 
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
@@ -349,7 +368,7 @@ impl App {
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
         owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
         for owner in owners {
-            if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.event(event, m)) {
+            if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(PanelEvent::Engine(event), m)) {
                 if owner != Owner::View(View::Conversation) {
                     self.inside = None;
                 }

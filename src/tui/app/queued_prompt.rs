@@ -13,8 +13,7 @@ use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::dialog::first_run::AskedFor;
 use crate::keymap::action::Action;
-use crate::model::Model;
-use crate::panel::{Panel, Reply, View};
+use crate::panel::{PanelEvent, PanelInput, Reply, View};
 
 const COMPOSER: Owner = Owner::View(View::Composer);
 
@@ -35,7 +34,9 @@ impl App {
             cause: None,
             body: EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })),
         };
-        if let Some(Reply::Done(list)) = self.with(from, |p, m| p.reply(token, &event, m)) {
+        if let Some(Reply::Done(list)) =
+            self.with(from, |p, m| p.handle(PanelEvent::Answer(token, &event), m))
+        {
             self.effects(from, list);
         }
         self.wait_for_model();
@@ -46,10 +47,12 @@ impl App {
         self.asking.held.waits = true;
         self.asking.first_run = false;
         // It may be there already, offered by itself at the start; now it is asked for.
-        let there = self.layers.iter().find(|l| l.panel.scope().starts_with("setup")).map(|l| l.id);
+        let there =
+            self.layers.iter().find(|l| l.panel.status(&self.model).scope.starts_with("setup")).map(|l| l.id);
         match there {
             Some(id) => {
-                let _ = self.with(Owner::Layer(id), |p, m| p.told(Box::new(AskedFor), m));
+                let _ =
+                    self.with(Owner::Layer(id), |p, m| p.handle(PanelEvent::Message(Box::new(AskedFor)), m));
             }
             None => {
                 self.act(Action("setup.open"));
@@ -108,10 +111,10 @@ impl App {
     }
 
     /// Words that were typed while something lay over the composer.
-    pub(crate) fn typed_elsewhere(&mut self, f: impl FnOnce(&mut dyn Panel, &Model) -> Reply) {
+    pub(crate) fn typed_elsewhere(&mut self, input: PanelInput<'_>) {
         self.keys.typed = Some(self.model.mono);
         self.unhold();
-        if let Some(Reply::Done(list)) = self.with(COMPOSER, f) {
+        if let Some(Reply::Done(list)) = self.with(COMPOSER, |p, m| p.input(input, m)) {
             self.effects(COMPOSER, list);
         }
     }
@@ -124,10 +127,10 @@ impl App {
 
     /// Sends what the command line gave as if it had been typed. A draft that was there is put aside.
     pub(crate) fn submit(&mut self, text: String) {
-        if !self.panel(COMPOSER).is_none_or(|p| p.empty(&self.model)) {
+        if !self.is_empty(COMPOSER) {
             let _ = self.with(COMPOSER, |p, m| p.act(Action("composer.aside"), m));
         }
-        self.compose(&Message::text(text), true);
+        self.compose(Message::text(text), true);
         self.send_composed();
     }
 }

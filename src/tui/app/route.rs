@@ -13,8 +13,9 @@ use crate::app::App;
 use crate::app::effect::{Effect, Token, Visit};
 use crate::app::state::{Asked, Layer, Owner, Stale, Then};
 use crate::app::task::Task;
+use crate::panel::composer::request::ComposerRequest;
 use crate::panel::conversation::GoTo;
-use crate::panel::{Panel, Reply, View};
+use crate::panel::{Availability, Panel, PanelEvent, PanelInput, Reply, View};
 
 /// Rows of the palette that are remembered.
 const RECENT: usize = 8;
@@ -66,8 +67,7 @@ impl App {
                 }
             }
             Effect::Compose { text, replace } => {
-                let message = Message::text(text);
-                self.compose(&message, replace);
+                self.compose(Message::text(text), replace);
             }
             Effect::Copy { text, what } => self.tasks.push(Task::Copy { text, what }),
             Effect::Suspend(external) => self.tasks.push(Task::Suspend(external, from)),
@@ -83,9 +83,7 @@ impl App {
                 self.tasks.push(Task::Connect(what, outer));
             }
             Effect::Tell(view, what) => {
-                if let Some(Reply::Done(list)) = self.with(Owner::View(view), |p, m| p.told(what, m)) {
-                    self.effects(Owner::View(view), list);
-                }
+                self.tell(Owner::View(view), PanelEvent::Message(what));
             }
             Effect::Theme { name, keep } => {
                 if let Err(why) = self.themes.show(name.as_deref(), keep) {
@@ -110,8 +108,8 @@ impl App {
                 self.keys.recent.insert(0, row);
                 self.keys.recent.truncate(RECENT);
             }
-            Effect::Type(key) => self.typed_elsewhere(|p, m| p.key(&key, m)),
-            Effect::Paste(text) => self.typed_elsewhere(|p, m| p.paste(&text, m)),
+            Effect::Type(key) => self.typed_elsewhere(PanelInput::Key(&key)),
+            Effect::Paste(text) => self.typed_elsewhere(PanelInput::Paste(&text)),
             Effect::Answer(id) => {
                 if !self.open_this(id) {
                     self.say("This question was already answered");
@@ -218,10 +216,12 @@ impl App {
     /// Puts a layer on top.
     pub(crate) fn push(&mut self, mut panel: Box<dyn Panel>) {
         let id = self.router.fresh();
-        let list = panel.opened(&self.model);
+        let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.keys.pending.clear();
         self.layers.push(Layer { id, panel, deaf: crate::dialog::deaf::Deaf::default() });
-        self.effects(Owner::Layer(id), list);
+        if let Reply::Done(list) = reply {
+            self.effects(Owner::Layer(id), list);
+        }
     }
 
     /// Takes away the layer that asked for it, else the top one.
@@ -244,7 +244,8 @@ impl App {
 
     /// Shows and focuses a view.
     pub(crate) fn focus(&mut self, view: View) {
-        self.layers.retain(|l| l.panel.ask().is_some());
+        let model = &self.model;
+        self.layers.retain(|l| l.question(model).is_some());
         self.leave_asks();
         let wide = self.screen.areas.as_ref().is_some_and(|a| {
             a.class.wide() && a.parts().any(|p| p.view == view && p.view != self.screen.main)
@@ -258,16 +259,14 @@ impl App {
             self.screen.zoom = crate::view::layout::Zoom::Normal;
         }
         self.screen.focus = view;
-        let more = self.with(Owner::View(view), Panel::focused);
-        self.effects(Owner::View(view), more.unwrap_or_default());
+        self.tell(Owner::View(view), PanelEvent::Focused);
     }
 
     /// Puts words into the composer.
-    pub(crate) fn compose(&mut self, message: &Message, replace: bool) {
-        let owner = Owner::View(View::Composer);
-        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.compose(message, replace, m)) {
-            self.effects(owner, list);
-        }
+    pub(crate) fn compose(&mut self, message: Message, replace: bool) {
+        let request =
+            if replace { ComposerRequest::Replace(message) } else { ComposerRequest::Insert(message) };
+        self.tell(Owner::View(View::Composer), PanelEvent::Message(Box::new(request)));
     }
 
     /// A line for the person.
@@ -285,8 +284,12 @@ impl App {
 
     /// Why an action cannot be done now; the panel that owns the action says so.
     pub(crate) fn disabled(&self, action: crate::keymap::action::Action) -> Option<String> {
-        crate::app::global::disabled(self, action)
-            .or_else(|| self.views.iter().find_map(|(_, p)| p.disabled(action, &self.model)))
+        crate::app::global::disabled(self, action).or_else(|| {
+            self.views.iter().find_map(|(_, p)| match p.availability(action, &self.model) {
+                Availability::Unavailable(why) => Some(why),
+                _ => None,
+            })
+        })
     }
 
     /// Delivers an answer to the panel that asked.
@@ -299,7 +302,8 @@ impl App {
         let found =
             if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).cloned() };
         if let Some(Asked { owner, token, screen }) = found.clone()
-            && let Some(Reply::Done(list)) = self.with_of(&screen, owner, |p, m| p.reply(token, event, m))
+            && let Some(Reply::Done(list)) =
+                self.with_of(&screen, owner, |p, m| p.handle(PanelEvent::Answer(token, event), m))
         {
             self.effects(owner, list);
         }
@@ -320,10 +324,8 @@ impl App {
             }
             return;
         }
-        if let Some((owner, token)) = waits
-            && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.job(token, result, m))
-        {
-            self.effects(owner, list);
+        if let Some((owner, token)) = waits {
+            self.tell(owner, PanelEvent::JobDone(token, result));
         }
     }
 
@@ -333,7 +335,7 @@ impl App {
             EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),
             EventBody::State(StateEvent::HeadMoved { draft, .. }) => {
                 if let Some(draft) = draft.as_ref().filter(|_| event.agent == self.model.agent()) {
-                    self.compose(draft, true);
+                    self.compose(draft.clone(), true);
                 }
                 self.ask_everything();
             }
@@ -392,9 +394,7 @@ impl App {
         if let Err(why) = &result {
             self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));
         }
-        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.edited(result, m)) {
-            self.effects(owner, list);
-        }
+        self.tell(owner, PanelEvent::Edited(result));
         self.redraw();
     }
 }

@@ -12,7 +12,8 @@ use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Event, EventBody, Mess
 use crate::app::effect::Token;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap};
-use crate::panel::{Hint, Panel, View};
+use crate::model::Model;
+use crate::panel::{Hint, Panel, Placement, View};
 use crate::view::layout::{Areas, Section, Zoom};
 
 /// The view or dialog that made a request, and receives its answer.
@@ -29,6 +30,18 @@ pub(crate) struct Layer {
     pub(crate) panel: Box<dyn Panel>,
     /// Since when it has been in sight: until then nothing is decided in it.
     pub(crate) deaf: crate::dialog::deaf::Deaf,
+}
+
+impl Layer {
+    /// The question that its dialog answers.
+    pub(crate) fn question(&self, model: &Model) -> Option<AskId> {
+        self.panel.status(model).question
+    }
+
+    /// Where it lies.
+    pub(crate) fn placement(&self, model: &Model) -> Placement {
+        self.panel.placement(model.screen.0, model)
+    }
 }
 
 /// What is shown where.
@@ -177,7 +190,7 @@ pub(crate) struct Outside {
     pub(crate) turn: Option<Duration>,
     pub(crate) stop: Option<Duration>,
     /// The terminal of a program.
-    pub(crate) pane: crate::panel::seen::Seen,
+    pub(crate) pane: crate::panel::terminal::visibility::Visibility,
     /// Notices that the person has seen in the error log.
     pub(crate) seen: usize,
 }

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::dialog::deaf::TYPED;
 use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
+use crate::panel::Availability;
 
 /// What layers do at once that grants something, ends something, or takes something away; beside what says yes by
 /// its nature ([`action::ActionSpec::yes`]).
@@ -52,15 +53,15 @@ impl App {
         // Questions of the engine have this of their own, with words for each case.
         let mine = layer.panel.actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
-        if layer.panel.ask().is_some() || !(mine || decides(words, action)) {
+        if layer.question(&self.model).is_some() || !(mine || decides(words, action)) {
             return false;
         }
-        let stands_for = layer.panel.pressed(action, &self.model);
-        if stands_for.is_some_and(|a| a != action && decides(words, a)) {
+        let meaning = layer.panel.availability(action, &self.model);
+        if matches!(meaning, Availability::Presses(a) if decides(words, a)) {
             self.say("To approve, press the key of the button");
             return true;
         }
-        let decides = decides(words, action) || stands_for == Some(action);
+        let decides = decides(words, action) || meaning == Availability::Decides;
         decides && !layer.deaf.listens(&self.model)
     }
 
@@ -68,7 +69,9 @@ impl App {
     pub(crate) fn typed_past(&mut self) {
         let (now, words) = (self.model.mono, self.registry.words());
         let Some(layer) = self.layers.last_mut() else { return };
-        if layer.panel.ask().is_none() && layer.panel.actions().iter().any(|s| decides(words, s.action)) {
+        if layer.question(&self.model).is_none()
+            && layer.panel.actions().iter().any(|s| decides(words, s.action))
+        {
             layer.deaf.typed(now);
             self.say(TYPED);
         }

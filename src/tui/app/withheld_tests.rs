@@ -229,7 +229,11 @@ fn questions() -> Vec<(String, Robot)> {
         let mut r = drafted();
         r.run("wait 5000");
         r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
-        assert!(r.app.layers.last().is_some_and(|l| l.panel.ask().is_some()), "{name}: {}", r.screen());
+        assert!(
+            r.app.layers.last().is_some_and(|l| l.question(&r.app.model).is_some()),
+            "{name}: {}",
+            r.screen()
+        );
         all.push((name, r));
     }
     all

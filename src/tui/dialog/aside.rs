@@ -1,7 +1,6 @@
 //! A question on the side and its answer. Neither becomes part of the conversation; the turn that runs goes
 //! on below. The answer can be copied; closing the dialog drops it.
 
-use crossterm::event::MouseEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::command::TurnCommand;
@@ -9,10 +8,9 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::app::effect::{Effect, Token};
-use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::markdown::{Doc, Opts};
@@ -68,8 +66,9 @@ impl Aside {
 }
 
 impl Panel for Aside {
-    fn scope(&self) -> &'static str {
-        "text"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        let leave = if self.answer.is_none() { "stop" } else { "close" };
+        PanelStatus { leave, ..PanelStatus::new("text") }
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -80,23 +79,9 @@ impl Panel for Aside {
         &[]
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        let body = CommandBody::Turn(TurnCommand::Aside { question: self.question.clone() });
-        vec![Effect::Ask(body, Token(1))]
-    }
-
-    /// While the answer is waited for, leaving stops the question: nobody would see what it costs.
-    fn leave(&self) -> Option<&'static str> {
-        self.answer.is_none().then_some("stop")
-    }
-
-    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
-        self.close()
-    }
-
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let (width, height) = model.screen;
-        Place::Center { width: 90.min(width.saturating_sub(4)), height: 20.min(height.saturating_sub(4)) }
+        Placement::Center { width: 90.min(width.saturating_sub(4)), height: 20.min(height.saturating_sub(4)) }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -108,19 +93,26 @@ impl Panel for Aside {
         }
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
-        self.answer = match reply.as_ref() {
-            ReplyEvent::AsideReply { answer, .. } => Some(Ok(answer.clone())),
-            ReplyEvent::ErrorReply { notice } => Some(Err(notice.message.clone())),
-            _ => return Reply::Ignored,
-        };
-        self.columns = None;
-        Reply::done()
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Mouse(event, _) => {
+                if self.scroll.mouse(event) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
+            }
+            PanelInput::Escape(_) => self.close(),
+            _ => Reply::Ignored,
+        }
     }
 
-    fn mouse(&mut self, event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
-        if self.scroll.mouse(event) { Reply::done() } else { Reply::Ignored }
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -129,12 +121,13 @@ impl Panel for Aside {
         all
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         if self.columns != Some(area.width) {
             self.columns = Some(area.width);
             self.scroll.set(self.lines(area.width, cx.ascii));
         }
         self.scroll.measure(usize::from(area.width), usize::from(area.height.saturating_sub(1)), true);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -146,6 +139,24 @@ impl Panel for Aside {
             n => format!("v {n} more rows"),
         };
         draw::text(buf, last, &words, cx.theme.style(Role::Dim));
+    }
+}
+
+impl Aside {
+    fn on_open(&mut self) -> Vec<Effect> {
+        let body = CommandBody::Turn(TurnCommand::Aside { question: self.question.clone() });
+        vec![Effect::Ask(body, Token(1))]
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        self.answer = match reply.as_ref() {
+            ReplyEvent::AsideReply { answer, .. } => Some(Ok(answer.clone())),
+            ReplyEvent::ErrorReply { notice } => Some(Err(notice.message.clone())),
+            _ => return Reply::Ignored,
+        };
+        self.columns = None;
+        Reply::done()
     }
 }
 

@@ -4,15 +4,13 @@
 #[path = "ask_face.rs"]
 mod face;
 
-use std::time::Duration;
-
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE, budget_words};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Event, EventBody};
+use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event, EventBody};
 
 use super::deaf::Deaf;
 use crate::app::effect::{Effect, Token};
@@ -21,7 +19,7 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::sheet::Sheet;

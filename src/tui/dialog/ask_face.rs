@@ -1,10 +1,14 @@
 //! The program's own questions as a panel: what the shell asks of it.
 
 use super::*;
+use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Question {
-    fn scope(&self) -> &'static str {
-        if self.writing { "question_text" } else { self.scope }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        let scope = if self.writing { "question_text" } else { self.scope };
+        let leave = if self.escape.is_some() { "not now" } else { "later" };
+        let escape = self.writing.then_some(EscapeStep::Popup);
+        PanelStatus { leave, ..PanelStatus::question(scope, self.ask.id).escape(escape) }
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -15,29 +19,16 @@ impl Panel for Question {
         ACTIONS
     }
 
-    fn ask(&self) -> Option<AskId> {
-        Some(self.ask.id)
-    }
-
-    fn back(&mut self, _model: &Model) {
-        self.deaf.restart();
-        self.said = None;
-    }
-
-    fn leave(&self) -> Option<&'static str> {
-        Some(if self.escape.is_some() { "not now" } else { "later" })
-    }
-
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let (width, height) = model.screen;
         let columns = usize::from(width.saturating_sub(4)).max(1);
         let rows = Sheet::new(self.lines.clone(), columns).rows.len();
         let below = buttons::rows(&self.labels(|_| "n".into()), width.saturating_sub(4));
         let need = u16::try_from(rows).unwrap_or(u16::MAX / 2).saturating_add(below + 3);
         if width < 60 || height < 16 || need + 9 > height {
-            Place::Full
+            Placement::Full
         } else {
-            Place::Dock { height: need }
+            Placement::Dock { height: need }
         }
     }
 
@@ -77,115 +68,29 @@ impl Panel for Question {
         Reply::done()
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.writing.then_some(EscapeStep::Popup)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
-        if escape_step != EscapeStep::Layer {
-            self.writing = false;
-            self.deaf.restart();
-            return Reply::done();
-        }
-        match self.escape.clone() {
-            Some(_) if self.sent || !self.deaf.listens(model) => Reply::done(),
-            Some(reply) => self.put_off(reply),
-            None => Reply::with(Effect::Pop),
-        }
-    }
-
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        match Chord::of(key).text() {
-            Some(c) if self.writing => {
-                if !self.sent && self.deaf.listens(model) {
-                    self.field.insert(c.encode_utf8(&mut [0; 4]));
-                }
-                Reply::done()
-            }
-            // A message that was meant for the composer: its other letters answer nothing.
-            Some(_) if !self.writing => {
-                self.deaf.typed(model.mono);
-                self.said = Some(crate::dialog::deaf::TYPED.into());
-                Reply::done()
-            }
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, _) => self.on_mouse(event, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
             _ => Reply::Ignored,
         }
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        if self.writing {
-            self.field.insert(&text.replace(['\n', '\r'], " "));
-        }
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, _area: Rect, model: &Model) -> Reply {
-        match event.kind {
-            MouseEventKind::ScrollDown => self.text.wheel(true),
-            MouseEventKind::ScrollUp => self.text.wheel(false),
-            MouseEventKind::Down(MouseButton::Left) if !self.sent && self.deaf.listens(model) => {
-                let at = Position::new(event.column, event.row);
-                match self.spots.iter().position(|r| r.contains(at)) {
-                    Some(n) if self.says_yes(n) => {
-                        self.said = Some("A click is not enough here: press its key".into());
-                    }
-                    Some(n) if n < self.count() => return self.press(n),
-                    _ => {}
-                }
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Resumed => {
+                self.on_resume();
+                Reply::Ignored
             }
-            _ => {}
+            PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
+            PanelEvent::Engine(_) => self.on_event(model),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            PanelEvent::JobDone(_, result) => self.on_job(result),
+            PanelEvent::Edited(result) => self.on_edited(result),
+            _ => Reply::Ignored,
         }
-        Reply::done()
-    }
-
-    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        if let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id)
-            && *now != self.ask
-            && let Some(new) = Self::of(now)
-        {
-            *self = new;
-            return Reply::done();
-        }
-        Reply::Ignored
-    }
-
-    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
-        self.deaf.restart();
-        match result {
-            Ok(()) => super::super::plan::read(&self.ask.body).map_or(Reply::Ignored, Reply::with),
-            Err(why) => {
-                self.said = Some(why);
-                Reply::done()
-            }
-        }
-    }
-
-    fn job(&mut self, _token: Token, result: Box<dyn std::any::Any + Send>, _model: &Model) -> Reply {
-        match super::super::plan::found(&self.ask.body, result) {
-            Some(Ok(lines)) => {
-                self.text.set(lines.clone());
-                self.lines = lines;
-            }
-            Some(Err(why)) => self.said = Some(why),
-            None => return Reply::Ignored,
-        }
-        Reply::done()
-    }
-
-    fn begun(&self) -> Option<String> {
-        let text = self.field.text().trim();
-        (self.scope == "plan" && !self.sent && !text.is_empty()).then(|| text.to_owned())
-    }
-
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        if let EventBody::Reply(r) = &event.body
-            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
-        {
-            self.sent = false;
-            self.deaf.restart();
-            self.said = Some(format!("Not accepted: {}", notice.message));
-        }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -199,12 +104,13 @@ impl Panel for Question {
         on.into_iter().chain(can.map(|c| Hint::as_(c.0, c.1))).collect()
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let labels = self.labels(|id| cx.key(id));
         let [text, _, below] = self.parts(area, &labels);
         self.text.measure(usize::from(area.width), usize::from(text.height), cx.focus);
         self.deaf.drawn(cx);
         self.spots = if self.writing { Vec::new() } else { buttons::spots(&labels, below) };
+        Refresh::after(self.deaf.left(cx.model).filter(|_| cx.focus))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -250,8 +156,118 @@ impl Panel for Question {
         }
         self.spots.get(self.focus).map(|r| Position::new(r.x + 1, r.y))
     }
+}
 
-    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        self.deaf.left(cx.model).filter(|_| cx.focus)
+impl Question {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        match Chord::of(key).text() {
+            Some(c) if self.writing => {
+                if !self.sent && self.deaf.listens(model) {
+                    self.field.insert(c.encode_utf8(&mut [0; 4]));
+                }
+                Reply::done()
+            }
+            // A message that was meant for the composer: its other letters answer nothing.
+            Some(_) if !self.writing => {
+                self.deaf.typed(model.mono);
+                self.said = Some(crate::dialog::deaf::TYPED.into());
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if self.writing {
+            self.field.insert(&text.replace(['\n', '\r'], " "));
+        }
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, model: &Model) -> Reply {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.text.wheel(true),
+            MouseEventKind::ScrollUp => self.text.wheel(false),
+            MouseEventKind::Down(MouseButton::Left) if !self.sent && self.deaf.listens(model) => {
+                let at = Position::new(event.column, event.row);
+                match self.spots.iter().position(|r| r.contains(at)) {
+                    Some(n) if self.says_yes(n) => {
+                        self.said = Some("A click is not enough here: press its key".into());
+                    }
+                    Some(n) if n < self.count() => return self.press(n),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        if escape_step != EscapeStep::Layer {
+            self.writing = false;
+            self.deaf.restart();
+            return Reply::done();
+        }
+        match self.escape.clone() {
+            Some(_) if self.sent || !self.deaf.listens(model) => Reply::done(),
+            Some(reply) => self.put_off(reply),
+            None => Reply::with(Effect::Pop),
+        }
+    }
+
+    fn on_resume(&mut self) {
+        self.deaf.restart();
+        self.said = None;
+    }
+
+    fn unsent_text(&self) -> Option<String> {
+        let text = self.field.text().trim();
+        (self.scope == "plan" && !self.sent && !text.is_empty()).then(|| text.to_owned())
+    }
+
+    fn on_event(&mut self, model: &Model) -> Reply {
+        if let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id)
+            && *now != self.ask
+            && let Some(new) = Self::of(now)
+        {
+            *self = new;
+            return Reply::done();
+        }
+        Reply::Ignored
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
+        {
+            self.sent = false;
+            self.deaf.restart();
+            self.said = Some(format!("Not accepted: {}", notice.message));
+        }
+        Reply::done()
+    }
+
+    fn on_job(&mut self, result: Box<dyn std::any::Any + Send>) -> Reply {
+        match super::super::plan::found(&self.ask.body, result) {
+            Some(Ok(lines)) => {
+                self.text.set(lines.clone());
+                self.lines = lines;
+            }
+            Some(Err(why)) => self.said = Some(why),
+            None => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn on_edited(&mut self, result: Result<(), String>) -> Reply {
+        self.deaf.restart();
+        match result {
+            Ok(()) => super::super::plan::read(&self.ask.body).map_or(Reply::Ignored, Reply::with),
+            Err(why) => {
+                self.said = Some(why);
+                Reply::done()
+            }
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The dialog of a question as a panel: what the shell asks of it.
 
 use super::*;
+use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Clarify {
-    fn scope(&self) -> &'static str {
-        "clarify"
+    fn status(&self, model: &Model) -> PanelStatus {
+        let status = PanelStatus::question("clarify", self.ask.id).escape(self.escape_step(model));
+        PanelStatus { leave: "decline", ..status }
     }
 
     fn title(&self, model: &Model) -> String {
@@ -18,28 +20,7 @@ impl Panel for Clarify {
         ACTIONS
     }
 
-    fn ask(&self) -> Option<AskId> {
-        Some(self.ask.id)
-    }
-
-    fn begun(&self) -> Option<String> {
-        let own = self.own.text().trim();
-        (!self.sent && !own.is_empty()).then(|| own.to_owned())
-    }
-
-    fn back(&mut self, model: &Model) {
-        self.renew(model);
-        self.deaf.restart();
-        (self.said, self.escaped) = (None, None);
-        self.filter.take();
-        self.search();
-    }
-
-    fn leave(&self) -> Option<&'static str> {
-        Some("decline")
-    }
-
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let (width, height) = model.screen;
         let columns = width.saturating_sub(4);
         let question = Sheet::new(lines(&self.words), usize::from(columns).max(1)).rows.len();
@@ -47,9 +28,9 @@ impl Panel for Clarify {
         let own = if self.writing { field::rows(&self.own, columns).clamp(1, FIELD) } else { 1 };
         let need = u16::try_from(question + list).unwrap_or(u16::MAX / 2).saturating_add(own + 3);
         if width < 60 || height < 16 || need + 9 > height {
-            Place::Full
+            Placement::Full
         } else {
-            Place::Dock { height: need }
+            Placement::Dock { height: need }
         }
     }
 
@@ -106,105 +87,33 @@ impl Panel for Clarify {
         Reply::done()
     }
 
-    fn escape_step(&self, model: &Model) -> Option<EscapeStep> {
-        if self.writing && !self.choices.is_empty() {
-            return Some(EscapeStep::Popup);
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
+            _ => Reply::Ignored,
         }
-        if !self.filter.is_empty() {
-            return Some(EscapeStep::Search);
-        }
-        (!self.armed(model)).then_some(EscapeStep::Decline)
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
-        match escape_step {
-            EscapeStep::Popup => self.writing = false,
-            EscapeStep::Search => {
-                self.filter.take();
-                self.search();
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Resumed => {
+                self.on_resume(model);
+                Reply::Ignored
             }
-            EscapeStep::Decline if !self.deaf(model) => self.escaped = Some(model.mono),
-            EscapeStep::Layer if !self.deaf(model) => {
-                let body =
-                    CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
-                return Reply::Done(vec![Effect::Send(body), Effect::Pop]);
-            }
-            _ => {}
-        }
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if self.deaf(model) {
-            return Reply::done();
-        }
-        self.said = None;
-        self.escaped = None;
-        if self.writing {
-            self.own.insert(c.encode_utf8(&mut [0; 4]));
-            return Reply::done();
-        }
-        if let Some(reply) = self.digit(c) {
-            return reply;
-        }
-        if !self.filters() {
-            self.deaf.typed(model.mono);
-            self.said = Some(crate::dialog::deaf::TYPED.into());
-            return Reply::done();
-        }
-        self.filter.insert(c.encode_utf8(&mut [0; 4]));
-        self.search();
-        Reply::done()
-    }
-
-    fn paste(&mut self, text: &str, model: &Model) -> Reply {
-        if self.deaf(model) {
-            return Reply::done();
-        }
-        if self.free {
-            // What is pasted is an answer, not a filter.
-            self.writing = true;
-            self.own.insert(text);
-        }
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let [question, list, ..] = self.parts(area);
-        let at = Position::new(event.column, event.row);
-        match event.kind {
-            MouseEventKind::ScrollDown if question.contains(at) => self.question.wheel(true),
-            MouseEventKind::ScrollUp if question.contains(at) => self.question.wheel(false),
-            MouseEventKind::Down(MouseButton::Left) if list.contains(at) && !self.deaf(model) => {
-                let row = self.top + usize::from(event.row - list.y);
-                if let Some(r) = self.sheet.rows.get(row) {
-                    self.chosen = r.line as usize;
-                    self.writing = false;
-                    if self.multiple
-                        && let Some(choice) = self.found.get(self.chosen).copied()
-                    {
-                        self.mark(choice);
-                    }
+            PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
+            PanelEvent::Engine(_) => {
+                if self.renew(model) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
                 }
             }
-            _ => {}
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
         }
-        Reply::done()
-    }
-
-    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        if self.renew(model) { Reply::done() } else { Reply::Ignored }
-    }
-
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        if let EventBody::Reply(r) = &event.body
-            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
-        {
-            self.sent = false;
-            self.said = Some(format!("Not accepted: {}", notice.message));
-        }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -222,7 +131,7 @@ impl Panel for Clarify {
         all
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.deaf.drawn(cx);
         self.sheet = self.list(area.width);
         self.question.measure(usize::from(area.width), usize::from(u16::MAX), false);
@@ -234,6 +143,7 @@ impl Panel for Clarify {
         if to > self.top + page {
             self.top = (to - page).min(from);
         }
+        Refresh::after(self.wake(cx))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -276,6 +186,118 @@ impl Panel for Clarify {
         }
         let row = self.span().0.checked_sub(self.top)?;
         Some(Position::new(list.x, list.y + row as u16))
+    }
+}
+
+impl Clarify {
+    fn escape_step(&self, model: &Model) -> Option<EscapeStep> {
+        if self.writing && !self.choices.is_empty() {
+            return Some(EscapeStep::Popup);
+        }
+        if !self.filter.is_empty() {
+            return Some(EscapeStep::Search);
+        }
+        (!self.armed(model)).then_some(EscapeStep::Decline)
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if self.deaf(model) {
+            return Reply::done();
+        }
+        self.said = None;
+        self.escaped = None;
+        if self.writing {
+            self.own.insert(c.encode_utf8(&mut [0; 4]));
+            return Reply::done();
+        }
+        if let Some(reply) = self.digit(c) {
+            return reply;
+        }
+        if !self.filters() {
+            self.deaf.typed(model.mono);
+            self.said = Some(crate::dialog::deaf::TYPED.into());
+            return Reply::done();
+        }
+        self.filter.insert(c.encode_utf8(&mut [0; 4]));
+        self.search();
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
+        if self.deaf(model) {
+            return Reply::done();
+        }
+        if self.free {
+            // What is pasted is an answer, not a filter.
+            self.writing = true;
+            self.own.insert(text);
+        }
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let [question, list, ..] = self.parts(area);
+        let at = Position::new(event.column, event.row);
+        match event.kind {
+            MouseEventKind::ScrollDown if question.contains(at) => self.question.wheel(true),
+            MouseEventKind::ScrollUp if question.contains(at) => self.question.wheel(false),
+            MouseEventKind::Down(MouseButton::Left) if list.contains(at) && !self.deaf(model) => {
+                let row = self.top + usize::from(event.row - list.y);
+                if let Some(r) = self.sheet.rows.get(row) {
+                    self.chosen = r.line as usize;
+                    self.writing = false;
+                    if self.multiple
+                        && let Some(choice) = self.found.get(self.chosen).copied()
+                    {
+                        self.mark(choice);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => self.writing = false,
+            EscapeStep::Search => {
+                self.filter.take();
+                self.search();
+            }
+            EscapeStep::Decline if !self.deaf(model) => self.escaped = Some(model.mono),
+            EscapeStep::Layer if !self.deaf(model) => {
+                let body =
+                    CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
+                return Reply::Done(vec![Effect::Send(body), Effect::Pop]);
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_resume(&mut self, model: &Model) {
+        self.renew(model);
+        self.deaf.restart();
+        (self.said, self.escaped) = (None, None);
+        self.filter.take();
+        self.search();
+    }
+
+    fn unsent_text(&self) -> Option<String> {
+        let own = self.own.text().trim();
+        (!self.sent && !own.is_empty()).then(|| own.to_owned())
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
+        {
+            self.sent = false;
+            self.said = Some(format!("Not accepted: {}", notice.message));
+        }
+        Reply::done()
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {

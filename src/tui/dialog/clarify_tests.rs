@@ -1,7 +1,7 @@
 //! The model's question, driven by the robot.
 
 use tiller_protocol::event::AskEvent;
-use tiller_protocol::{AgentId, SeqIds};
+use tiller_protocol::{AgentId, AskId, SeqIds};
 
 use super::*;
 use crate::testing::{Robot, START};

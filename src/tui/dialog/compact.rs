@@ -11,7 +11,7 @@ use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
@@ -74,8 +74,8 @@ impl Compact {
 }
 
 impl Panel for Compact {
-    fn scope(&self) -> &'static str {
-        "compact"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("compact")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -86,12 +86,8 @@ impl Panel for Compact {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Ask(CommandBody::Context(ContextCommand::CompactPreview), Token(1))]
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Center { width: 84, height: 20 }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Center { width: 84, height: 20 }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -107,15 +103,12 @@ impl Panel for Compact {
         }
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        if let EventBody::Reply(reply) = &event.body {
-            match reply.as_ref() {
-                ReplyEvent::CompactPreviewReply { preview } => self.preview = Some(preview.clone()),
-                ReplyEvent::ErrorReply { notice } => self.failed = Some(notice.message.clone()),
-                _ => {}
-            }
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
         }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -151,6 +144,23 @@ impl Panel for Compact {
                 cx.theme.style(Role::Accent),
             );
         }
+    }
+}
+
+impl Compact {
+    fn on_open(&mut self) -> Vec<Effect> {
+        vec![Effect::Ask(CommandBody::Context(ContextCommand::CompactPreview), Token(1))]
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        if let EventBody::Reply(reply) = &event.body {
+            match reply.as_ref() {
+                ReplyEvent::CompactPreviewReply { preview } => self.preview = Some(preview.clone()),
+                ReplyEvent::ErrorReply { notice } => self.failed = Some(notice.message.clone()),
+                _ => {}
+            }
+        }
+        Reply::done()
     }
 }
 

@@ -1,7 +1,5 @@
 //! A question of our own with a yes, a no and perhaps a third way. The focus starts on "no".
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
@@ -10,7 +8,7 @@ use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{Availability, DrawCx, Hint, Panel, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
 use crate::theme::Role;
 use crate::widget::draw;
@@ -94,8 +92,8 @@ impl Confirm {
 }
 
 impl Panel for Confirm {
-    fn scope(&self) -> &'static str {
-        "confirm"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("confirm")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -106,14 +104,9 @@ impl Panel for Confirm {
         ACTIONS
     }
 
-    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
-        let buttons = ["confirm.no", "confirm.yes", "confirm.other"];
-        (action.0 == "confirm.press").then(|| Action(buttons[self.focus.min(2)]))
-    }
-
-    fn place(&self, _model: &Model) -> Place {
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
         let rows = wrap(&self.text, 54).len() as u16;
-        Place::Center { width: 60, height: rows + 4 }
+        Placement::Center { width: 60, height: rows + 4 }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -138,10 +131,23 @@ impl Panel for Confirm {
         }
     }
 
+    fn availability(&self, action: Action, _model: &Model) -> Availability {
+        match (action.0, self.focus) {
+            ("confirm.press", 0) => Availability::Presses(Action("confirm.no")),
+            ("confirm.press", 1) => Availability::Presses(Action("confirm.yes")),
+            ("confirm.press", _) => Availability::Presses(Action("confirm.other")),
+            _ => Availability::Available,
+        }
+    }
+
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         let mut all = vec![Hint::of("confirm.no"), Hint::of("confirm.yes")];
         all.extend(self.other.as_ref().map(|(name, _)| Hint::as_("confirm.other", name)));
         all
+    }
+
+    fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        Refresh::after(cx.deaf)
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -160,10 +166,6 @@ impl Panel for Confirm {
             };
             draw::text(buf, *r, &format!("[{key}] {name} "), cx.theme.style(role));
         }
-    }
-
-    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        cx.deaf
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {

@@ -23,9 +23,11 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::compose::Recall;
+use crate::panel::composer::request::ComposerRequest;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::registry::{Dialog, Opener};
 use crate::widget::edit::Edit;
 
@@ -193,7 +195,7 @@ impl FirstRun {
             Choice::Ready(model) | Choice::Model(model) => chosen(model),
             Choice::Demo => chosen(ModelRef("demo/demo".into())),
             Choice::Program(name) => {
-                let before = Recall::Before(format!("/spawn @{name} "));
+                let before = ComposerRequest::Prepend(format!("/spawn @{name} "));
                 let told = Effect::Tell(View::Composer, Box::new(before));
                 Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), told])
             }
@@ -289,8 +291,9 @@ fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
 }
 
 impl Panel for FirstRun {
-    fn scope(&self) -> &'static str {
-        if self.writing() { "setup_text" } else { "setup" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.writing() { "setup_text" } else { "setup" })
+            .escape((self.step != Step::Menu).then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -301,26 +304,8 @@ impl Panel for FirstRun {
         ACTIONS
     }
 
-    fn place(&self, model: &Model) -> Place {
-        Place::Center { width: WIDTH, height: self.rows_needed(WIDTH - 2, model).saturating_add(2) }
-    }
-
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]
-    }
-
-    fn told(&mut self, what: Box<dyn Any>, _model: &Model) -> Reply {
-        if what.is::<AskedFor>() {
-            self.came = None;
-        }
-        Reply::done()
-    }
-
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
-        let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return Reply::Ignored };
-        self.found = locals(models);
-        Reply::done()
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
+        Placement::Center { width: WIDTH, height: self.rows_needed(WIDTH - 2, model).saturating_add(2) }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -337,21 +322,50 @@ impl Panel for FirstRun {
         Reply::done()
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        (self.step != Step::Menu).then_some(EscapeStep::Popup)
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        if escape_step == EscapeStep::Layer {
-            return Reply::with(Effect::Pop);
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            PanelEvent::JobDone(_, result) => self.on_job(result),
+            PanelEvent::Message(what) => self.on_message(what),
+            _ => Reply::Ignored,
         }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
         match self.step {
-            Step::Key(_) => self.go(Step::Provider),
-            _ => self.go(Step::Menu),
+            Step::Busy(_) => Vec::new(),
+            _ if self.writing() => vec![Hint::of("setup.send")],
+            _ => vec![Hint::as_("list.open", "choose")],
         }
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.lay(area, cx);
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.caret(area)
+    }
+}
+
+impl FirstRun {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
         match Chord::of(key).text() {
             Some(c) if self.writing() => {
                 self.field.insert(c.encode_utf8(&mut [0; 4]));
@@ -372,7 +386,7 @@ impl Panel for FirstRun {
         }
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+    fn on_paste(&mut self, text: &str) -> Reply {
         if self.writing() {
             self.field.insert(text.trim());
         } else if text.trim().contains(char::is_whitespace) {
@@ -384,7 +398,7 @@ impl Panel for FirstRun {
         Reply::done()
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
         let [_, list, _] = self.parts(area);
         if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
             return self.open(model);
@@ -392,7 +406,24 @@ impl Panel for FirstRun {
         Reply::done()
     }
 
-    fn job(&mut self, _token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        match self.step {
+            Step::Key(_) => self.go(Step::Provider),
+            _ => self.go(Step::Menu),
+        }
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return Reply::Ignored };
+        self.found = locals(models);
+        Reply::done()
+    }
+
+    fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
         match result.downcast::<Result<Connected, String>>().map(|r| *r) {
             Ok(Ok(done)) => self.connected(done),
             Ok(Err(why)) => {
@@ -406,24 +437,11 @@ impl Panel for FirstRun {
         }
     }
 
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
-        match self.step {
-            Step::Busy(_) => Vec::new(),
-            _ if self.writing() => vec![Hint::of("setup.send")],
-            _ => vec![Hint::as_("list.open", "choose")],
+    fn on_message(&mut self, what: Box<dyn Any>) -> Reply {
+        if what.is::<AskedFor>() {
+            self.came = None;
         }
-    }
-
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        self.lay(area, cx);
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        self.caret(area)
+        Reply::done()
     }
 }
 

@@ -115,7 +115,7 @@ mod tests {
             r.run(before);
             let shown = open(&r.app);
             let mut list = shown;
-            let _ = crate::panel::Panel::opened(&mut list, &r.app.model);
+            let _ = crate::panel::Panel::handle(&mut list, crate::panel::PanelEvent::Opened, &r.app.model);
             let ids: Vec<&str> = list.rows().iter().take(10).map(|i| i.id.as_str()).collect();
             assert_eq!(ids, ESSENTIALS, "{before}");
             r.run("f1");

@@ -16,7 +16,9 @@ use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Reply, View,
+};
 use crate::registry::Dialog;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
@@ -98,8 +100,9 @@ impl App {
 }
 
 impl Panel for Leave {
-    fn scope(&self) -> &'static str {
-        if self.writing.is_some() { "input" } else { "leave" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.writing.is_some() { "input" } else { "leave" })
+            .escape(self.writing.is_some().then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -110,13 +113,8 @@ impl Panel for Leave {
         ACTIONS
     }
 
-    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
-        // A summary costs money.
-        (action.0 == "leave.press" && self.writing.is_none() && self.focus > 0).then_some(action)
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Dock { height: 4 }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Dock { height: 4 }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -136,56 +134,26 @@ impl Panel for Leave {
         Reply::done()
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let Some(edit) = &mut self.writing else {
-            return Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), Effect::Type(*key)]);
-        };
-        match key.code {
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                edit.insert(c.encode_utf8(&mut [0; 4]));
-                Reply::done()
-            }
-            KeyCode::Enter => {
-                let focus = Some(edit.take().trim().to_owned()).filter(|f| !f.is_empty());
-                self.done(focus)
-            }
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
             _ => Reply::Ignored,
         }
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        match &mut self.writing {
-            Some(edit) => {
-                edit.insert(&text.replace('\n', " "));
-                Reply::done()
-            }
-            None => {
-                let typed = Effect::Paste(text.to_owned());
-                Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), typed])
-            }
-        }
-    }
-
-    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            // The person is somewhere else by now: it is too late to ask.
-            EventBody::State(StateEvent::HeadMoved { .. })
-            | EventBody::Turn(TurnEvent::SessionStarted { .. } | TurnEvent::TurnStarted { .. }) => {
-                Reply::Done([Effect::Pop].into_iter().chain(self.kept()).collect())
-            }
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Engine(event) => self.on_event(event),
             _ => Reply::Ignored,
         }
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.writing.is_some().then_some(EscapeStep::Popup)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        match escape_step {
-            EscapeStep::Popup => Reply::Done(self.kept().into_iter().collect()),
-            _ => Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer)]),
-        }
+    fn availability(&self, action: Action, _model: &Model) -> Availability {
+        // A summary costs money.
+        let decides = action.0 == "leave.press" && self.writing.is_none() && self.focus > 0;
+        if decides { Availability::Decides } else { Availability::Available }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -218,6 +186,56 @@ impl Panel for Leave {
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         let edit = self.writing.as_ref()?;
         Some(input::caret(edit, Self::field(area)))
+    }
+}
+
+impl Leave {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        let Some(edit) = &mut self.writing else {
+            return Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), Effect::Type(*key)]);
+        };
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            KeyCode::Enter => {
+                let focus = Some(edit.take().trim().to_owned()).filter(|f| !f.is_empty());
+                self.done(focus)
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        match &mut self.writing {
+            Some(edit) => {
+                edit.insert(&text.replace('\n', " "));
+                Reply::done()
+            }
+            None => {
+                let typed = Effect::Paste(text.to_owned());
+                Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), typed])
+            }
+        }
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => Reply::Done(self.kept().into_iter().collect()),
+            _ => Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer)]),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) -> Reply {
+        match &event.body {
+            // The person is somewhere else by now: it is too late to ask.
+            EventBody::State(StateEvent::HeadMoved { .. })
+            | EventBody::Turn(TurnEvent::SessionStarted { .. } | TurnEvent::TurnStarted { .. }) => {
+                Reply::Done([Effect::Pop].into_iter().chain(self.kept()).collect())
+            }
+            _ => Reply::Ignored,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 use tiller_protocol::command::TurnCommand;
 
 use super::*;
+use crate::panel::{Panel as _, PanelEvent};
 use crate::scene::{ask, running};
 use crate::testing::Robot;
 
@@ -12,7 +13,7 @@ fn commands_settings_and_questions_are_in_it_each_once() {
     let screen = r.screen();
     assert!(screen.contains("Answer:") && screen.contains("waiting"), "{screen}");
     let mut all = open(&r.app);
-    crate::panel::Panel::opened(&mut all, &r.app.model);
+    all.handle(PanelEvent::Opened, &r.app.model);
     let all = all.rows();
     for c in slash::COMMANDS.0 {
         let name = format!("/{}", c.name());
@@ -31,7 +32,7 @@ fn no_two_rows_say_the_same() {
     let mut r = Robot::new(80, 24);
     r.run("ctrl-p");
     let mut source = open(&r.app);
-    crate::panel::Panel::opened(&mut source, &r.app.model);
+    source.handle(PanelEvent::Opened, &r.app.model);
     let mut texts: Vec<String> = source.rows().iter().map(|i| i.text.clone()).collect();
     texts.sort();
     for pair in texts.windows(2) {
@@ -68,7 +69,7 @@ fn a_question_is_opened_by_its_row() {
     r.run("esc").run("esc");
     assert!(r.app.layers.is_empty());
     r.run("ctrl-p").run("type answer wants").run("down").run("enter");
-    let open = r.app.layers.last().and_then(|l| l.panel.ask());
+    let open = r.app.layers.last().and_then(|l| l.question(&r.app.model));
     assert_eq!(open, r.app.model.asks.get(1).map(|a| a.id), "{}", r.screen());
 }
 
@@ -107,7 +108,7 @@ fn what_was_used_last_comes_first() {
     let first = |r: &Robot| r.screen().lines().find(|l| l.contains("Ctrl-L")).map(str::to_owned);
     assert!(first(&r).is_some_and(|l| l.contains("Redraw the whole screen")), "{}", r.screen());
     let mut all = open(&r.app);
-    crate::panel::Panel::opened(&mut all, &r.app.model);
+    all.handle(PanelEvent::Opened, &r.app.model);
     assert_eq!(all.rows()[0].id, "action global.redraw");
 }
 
@@ -116,7 +117,7 @@ fn a_match_in_what_is_seen_comes_before_one_in_hidden_words() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-p; type quit");
     let mut all = open(&r.app).filtered("quit");
-    crate::panel::Panel::opened(&mut all, &r.app.model);
+    all.handle(PanelEvent::Opened, &r.app.model);
     assert!(all.chosen().is_some_and(|i| i.text.to_lowercase().contains("quit")), "{:?}", all.chosen());
 }
 

@@ -26,7 +26,9 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{
+    Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
+};
 use crate::registry::Dialog;
 use crate::widget::{edit::Edit, list::ListState};
 
@@ -259,8 +261,9 @@ impl Picker {
 }
 
 impl Panel for Picker {
-    fn scope(&self) -> &'static str {
-        if self.words.is_some() { "picker_text" } else { self.source.scope() }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.words.is_some() { "picker_text" } else { self.source.scope() })
+            .escape(self.words.is_some().then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -271,37 +274,10 @@ impl Panel for Picker {
         self.source.actions()
     }
 
-    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
-        let decides = action.0 == "picker.choose" && self.chosen().is_some_and(|i| self.source.decides(i));
-        decides.then_some(action)
-    }
-
-    fn opened(&mut self, model: &Model) -> Vec<Effect> {
-        self.load(model);
-        let mut effects = Self::asked(self.source.ask());
-        let text = self.input.text().to_owned();
-        effects.extend(Self::asked(self.source.filter(&text)));
-        effects
-    }
-
-    fn place(&self, _model: &Model) -> Place {
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
         let preview = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
         let wide = preview || self.source.table().is_some();
-        Place::Center { width: if wide { 110 } else { 72 }, height: 20 }
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.words.is_some().then_some(EscapeStep::Popup)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        self.words = None;
-        if escape_step != EscapeStep::Layer {
-            return Reply::done();
-        }
-        let mut effects = self.source.cancelled();
-        effects.push(Effect::Pop);
-        Reply::Done(effects)
+        Placement::Center { width: if wide { 110 } else { 72 }, height: 20 }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -347,7 +323,56 @@ impl Panel for Picker {
         Reply::Done(self.hover())
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open(model)),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn availability(&self, action: Action, _model: &Model) -> Availability {
+        let decides = action.0 == "picker.choose" && self.chosen().is_some_and(|i| self.source.decides(i));
+        if decides { Availability::Decides } else { Availability::Available }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.words.is_some() {
+            return vec![Hint::as_("picker.send", "keep")];
+        }
+        let any = !self.found.is_empty();
+        let choose = any.then(|| Hint::as_("picker.choose", self.source.verb()));
+        choose.into_iter().chain(self.source.hints(any)).collect()
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+        let (_, list, _) = self.split(area);
+        self.page = usize::from(list.height).max(1);
+        self.list.show(self.found.len(), self.page);
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        Some(self.caret(area))
+    }
+}
+
+impl Picker {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
         match (Chord::of(key).text(), &mut self.words) {
             (Some(c), Some(w)) => {
                 w.edit.insert(c.encode_utf8(&mut [0; 4]));
@@ -361,7 +386,7 @@ impl Panel for Picker {
         }
     }
 
-    fn paste(&mut self, text: &str, model: &Model) -> Reply {
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
         if let Some(w) = &mut self.words {
             w.edit.insert(&text.replace(['\n', '\r'], " "));
             return Reply::done();
@@ -370,7 +395,7 @@ impl Panel for Picker {
         self.typed(model)
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
         if self.words.is_some() {
             return Reply::done();
         }
@@ -395,7 +420,25 @@ impl Panel for Picker {
         Reply::done()
     }
 
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        self.words = None;
+        if escape_step != EscapeStep::Layer {
+            return Reply::done();
+        }
+        let mut effects = self.source.cancelled();
+        effects.push(Effect::Pop);
+        Reply::Done(effects)
+    }
+
+    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
+        self.load(model);
+        let mut effects = Self::asked(self.source.ask());
+        let text = self.input.text().to_owned();
+        effects.extend(Self::asked(self.source.filter(&text)));
+        effects
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         if !self.source.reply(token, event, model) {
             return Reply::Ignored;
         }
@@ -405,29 +448,6 @@ impl Panel for Picker {
         let mut effects = Self::asked(self.source.follow());
         effects.extend(self.hover());
         Reply::Done(effects)
-    }
-
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
-        if self.words.is_some() {
-            return vec![Hint::as_("picker.send", "keep")];
-        }
-        let any = !self.found.is_empty();
-        let choose = any.then(|| Hint::as_("picker.choose", self.source.verb()));
-        choose.into_iter().chain(self.source.hints(any)).collect()
-    }
-
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
-        let (_, list, _) = self.split(area);
-        self.page = usize::from(list.height).max(1);
-        self.list.show(self.found.len(), self.page);
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        Some(self.caret(area))
     }
 }
 

@@ -19,7 +19,7 @@ impl Source for Many {
 /// The rows that a list without a history finds for this.
 fn fresh(text: &str) -> Vec<usize> {
     let mut p = Picker::new(Many).filtered(text);
-    p.opened(&Model::default());
+    p.handle(PanelEvent::Opened, &Model::default());
     p.found
 }
 
@@ -27,7 +27,7 @@ fn fresh(text: &str) -> Vec<usize> {
 fn of_ten_thousand_rows_each_letter_looks_only_at_those_that_are_left() {
     let model = Model::default();
     let mut p = Picker::new(Many);
-    p.opened(&model);
+    p.handle(PanelEvent::Opened, &model);
     let (mut looked, mut letters) = (0, String::new());
     for c in "number 9999".chars() {
         letters.push(c);
@@ -48,7 +48,7 @@ fn of_ten_thousand_rows_each_letter_looks_only_at_those_that_are_left() {
 fn what_may_let_more_rows_in_looks_at_all() {
     let model = Model::default();
     let mut p = Picker::new(Many);
-    p.opened(&model);
+    p.handle(PanelEvent::Opened, &model);
     for text in ["number 1", "number", "!1", "!12", "1$", "1$2", "number 12", "number 12 whole", "Number", ""]
     {
         p.input = Edit::with(text);
@@ -61,7 +61,7 @@ fn what_may_let_more_rows_in_looks_at_all() {
 fn without_rows_nothing_is_offered_for_one() {
     let model = Model::default();
     let mut p = Picker::new(Many);
-    p.opened(&model);
+    p.handle(PanelEvent::Opened, &model);
     assert!(p.hints(&model).iter().any(|h| h.action.0 == "picker.choose"));
     p.input = Edit::with("no such row");
     p.typed(&model);
@@ -74,7 +74,7 @@ fn without_rows_nothing_is_offered_for_one() {
 fn figures_of_a_letter_in_ten_thousand_rows() {
     let model = Model::default();
     let mut p = Picker::new(Many);
-    p.opened(&model);
+    p.handle(PanelEvent::Opened, &model);
     for c in "number 9999".chars() {
         let start = std::time::Instant::now();
         p.input.insert(c.encode_utf8(&mut [0; 4]));

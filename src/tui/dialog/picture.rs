@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Refresh, Reply};
 use crate::theme::Role;
 use crate::widget::draw;
 
@@ -71,8 +71,8 @@ fn fitting(image: (u32, u32), area: Rect) -> (u32, u32) {
 }
 
 impl Panel for Picture {
-    fn scope(&self) -> &'static str {
-        "text"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("text")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -83,26 +83,19 @@ impl Panel for Picture {
         &[]
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        let data = self.data.take().unwrap_or_else(|| "".into());
-        vec![Effect::Job(Box::new(move || Box::new(decode(&data))), Token(1))]
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
         if action.0 == "list.back" { Reply::with(Effect::Pop) } else { Reply::Ignored }
     }
 
-    fn job(&mut self, _token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
-        match result.downcast::<Decoded>() {
-            Ok(image) => {
-                self.image = Some(*image);
-                Reply::done()
-            }
-            Err(_) => Reply::Ignored,
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::JobDone(_, result) => self.on_job(result),
+            _ => Reply::Ignored,
         }
     }
 
@@ -110,12 +103,13 @@ impl Panel for Picture {
         vec![Hint::as_("list.back", "back")]
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
-        let Some(Ok(image)) = &self.image else { return };
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+        let Some(Ok(image)) = &self.image else { return Refresh::default() };
         let size = fitting(image.dimensions(), area);
         if area.area() > 0 && self.small.dimensions() != size {
             self.small = image::imageops::thumbnail(image, size.0, size.1);
         }
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -137,6 +131,23 @@ impl Panel for Picture {
                 let (symbol, style) = cx.theme.cell(top, bottom, cx.ascii);
                 draw::put(buf, left + x as u16, area.y + y as u16, symbol, style);
             }
+        }
+    }
+}
+
+impl Picture {
+    fn on_open(&mut self) -> Vec<Effect> {
+        let data = self.data.take().unwrap_or_else(|| "".into());
+        vec![Effect::Job(Box::new(move || Box::new(decode(&data))), Token(1))]
+    }
+
+    fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
+        match result.downcast::<Decoded>() {
+            Ok(image) => {
+                self.image = Some(*image);
+                Reply::done()
+            }
+            Err(_) => Reply::Ignored,
         }
     }
 }

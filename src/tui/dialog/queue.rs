@@ -16,9 +16,11 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::compose::Recall;
+use crate::panel::composer::request::ComposerRequest;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::registry::{Dialog, Opener};
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
@@ -109,7 +111,7 @@ fn changed(old: &Message, edit: &Edit) -> Option<Effect> {
     }
     let attachments = old.attachments.iter().filter(|a| text.contains(a.label())).cloned().collect();
     let kept = Message { text: text.to_owned(), attachments, ..Message::default() };
-    Some(Effect::Tell(View::Composer, Box::new(Recall::Keep(kept))))
+    Some(Effect::Tell(View::Composer, Box::new(ComposerRequest::Keep(kept))))
 }
 
 fn send(command: QueueCommand) -> Reply {
@@ -166,7 +168,7 @@ impl Queue {
     fn remove(&self, model: &Model) -> Reply {
         let Some(q) = self.current(model) else { return Reply::done() };
         Reply::Done(vec![
-            Effect::Tell(View::Composer, Box::new(Recall::Keep(q.message.clone()))),
+            Effect::Tell(View::Composer, Box::new(ComposerRequest::Keep(q.message.clone()))),
             Effect::Ask(CommandBody::Queue(QueueCommand::Remove { id: q.id }), CHANGE),
         ])
     }
@@ -193,8 +195,9 @@ impl Queue {
 }
 
 impl Panel for Queue {
-    fn scope(&self) -> &'static str {
-        if self.edit.is_some() { "queue_text" } else { "queue" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.edit.is_some() { "queue_text" } else { "queue" })
+            .escape(self.edit.is_some().then_some(EscapeStep::Popup))
     }
 
     fn title(&self, model: &Model) -> String {
@@ -205,16 +208,15 @@ impl Panel for Queue {
         ACTIONS
     }
 
-    fn opened(&mut self, model: &Model) -> Vec<Effect> {
-        self.follow(model);
-        Vec::new()
-    }
-
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let columns = model.screen.0.saturating_sub(6).max(1);
         let field = self.edit.as_ref().map_or(0, |(.., e)| field::rows(e, columns).clamp(1, FIELD));
         let need = Rows::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
-        if model.screen.0 < 60 || model.screen.1 < 16 { Place::Full } else { Place::Dock { height: need } }
+        if model.screen.0 < 60 || model.screen.1 < 16 {
+            Placement::Full
+        } else {
+            Placement::Dock { height: need }
+        }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -235,7 +237,7 @@ impl Panel for Queue {
             "queue.remove" => return self.remove(model),
             "queue.take" => {
                 let Some(id) = self.chosen else { return Reply::done() };
-                let take = Effect::Tell(View::Composer, Box::new(Recall::Take(id)));
+                let take = Effect::Tell(View::Composer, Box::new(ComposerRequest::Take(id)));
                 return Reply::Done(vec![Effect::Pop, take]);
             }
             "list.copy" => {
@@ -250,11 +252,98 @@ impl Panel for Queue {
         Reply::done()
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.edit.is_some().then_some(EscapeStep::Popup)
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open(model)),
+            PanelEvent::Engine(_) => self.on_event(model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.edit.is_some() {
+            return vec![Hint::as_("queue.send", "keep"), Hint::of("queue.newline")];
+        }
+        let mut all = vec![Hint::of("queue.edit"), Hint::of("queue.take")];
+        if model.waiting().count() > 1 {
+            all.extend([Hint::of("queue.up"), Hint::of("queue.down")]);
+        }
+        match self.current(model).map(|q| q.mode) {
+            Some(SendMode::Queue) => all.push(Hint::of("queue.steer")),
+            Some(_) => all.push(Hint::of("queue.after")),
+            None => {}
+        }
+        all.extend([Hint::of("queue.now"), Hint::of("queue.remove")]);
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.follow(cx.model);
+        let (list, _) = self.parts(area);
+        self.rows.set(lines(cx.model), list);
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let (list, words) = self.parts(area);
+        if self.ids.is_empty() {
+            draw::text(buf, list, "No message is waiting", cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, list, buf);
+        if let Some((.., edit)) = &self.edit {
+            draw::put(buf, area.x, words.y, ">", cx.theme.style(Role::Accent));
+            field::draw(edit, words, buf, cx.theme);
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let (list, words) = self.parts(area);
+        match &self.edit {
+            Some((.., edit)) => Some(field::caret(edit, words)),
+            None => self.rows.cursor(list),
+        }
+    }
+}
+
+impl Queue {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        match (&mut self.edit, Chord::of(key).text()) {
+            (Some((.., edit)), Some(c)) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if let Some((.., edit)) = &mut self.edit {
+            edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        }
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        if self.edit.is_some() {
+            return Reply::done();
+        }
+        let again = self.rows.mouse(event, self.parts(area).0);
+        self.chosen = self.ids.get(self.rows.chosen).copied();
+        if again { self.act(Action("queue.edit"), model) } else { Reply::done() }
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
         if escape_step == EscapeStep::Layer {
             return Reply::with(Effect::Pop);
         }
@@ -265,33 +354,12 @@ impl Panel for Queue {
         }
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        match (&mut self.edit, Chord::of(key).text()) {
-            (Some((.., edit)), Some(c)) => {
-                edit.insert(c.encode_utf8(&mut [0; 4]));
-                Reply::done()
-            }
-            _ => Reply::Ignored,
-        }
+    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
+        self.follow(model);
+        Vec::new()
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        if let Some((.., edit)) = &mut self.edit {
-            edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
-        }
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        if self.edit.is_some() {
-            return Reply::done();
-        }
-        let again = self.rows.mouse(event, self.parts(area).0);
-        self.chosen = self.ids.get(self.rows.chosen).copied();
-        if again { self.act(Action("queue.edit"), model) } else { Reply::done() }
-    }
-
-    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
+    fn on_event(&mut self, model: &Model) -> Reply {
         // It went out while its words were being changed: they must not be sent as if it still waited.
         if let Some((_, old, edit)) =
             self.edit.take_if(|(id, ..)| !model.queue.iter().any(|q| q.id == *id && waits(q)))
@@ -315,57 +383,17 @@ impl Panel for Queue {
         Reply::Ignored
     }
 
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
         let message = self.sent.take_if(|_| token == EDIT);
         let EventBody::Reply(r) = &event.body else { return Reply::done() };
         let ReplyEvent::ErrorReply { notice } = r.as_ref() else { return Reply::done() };
         let Some(message) = message else { return Reply::with(Effect::Toast(notice.clone())) };
         let said = Notice::new(NoticeKind::User, notice.message.clone())
             .hint("Your text is the newest entry of the composer's history");
-        Reply::Done(vec![Effect::Tell(View::Composer, Box::new(Recall::Keep(message))), Effect::Toast(said)])
-    }
-
-    fn hints(&self, model: &Model) -> Vec<Hint> {
-        if self.edit.is_some() {
-            return vec![Hint::as_("queue.send", "keep"), Hint::of("queue.newline")];
-        }
-        let mut all = vec![Hint::of("queue.edit"), Hint::of("queue.take")];
-        if model.waiting().count() > 1 {
-            all.extend([Hint::of("queue.up"), Hint::of("queue.down")]);
-        }
-        match self.current(model).map(|q| q.mode) {
-            Some(SendMode::Queue) => all.push(Hint::of("queue.steer")),
-            Some(_) => all.push(Hint::of("queue.after")),
-            None => {}
-        }
-        all.extend([Hint::of("queue.now"), Hint::of("queue.remove")]);
-        all
-    }
-
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        self.follow(cx.model);
-        let (list, _) = self.parts(area);
-        self.rows.set(lines(cx.model), list);
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let (list, words) = self.parts(area);
-        if self.ids.is_empty() {
-            draw::text(buf, list, "No message is waiting", cx.theme.style(Role::Dim));
-        }
-        self.rows.draw(cx, list, buf);
-        if let Some((.., edit)) = &self.edit {
-            draw::put(buf, area.x, words.y, ">", cx.theme.style(Role::Accent));
-            field::draw(edit, words, buf, cx.theme);
-        }
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let (list, words) = self.parts(area);
-        match &self.edit {
-            Some((.., edit)) => Some(field::caret(edit, words)),
-            None => self.rows.cursor(list),
-        }
+        Reply::Done(vec![
+            Effect::Tell(View::Composer, Box::new(ComposerRequest::Keep(message))),
+            Effect::Toast(said),
+        ])
     }
 }
 

@@ -20,7 +20,9 @@ use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::keymap::{self, Chord, Does, Keymap, show};
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{
+    DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
+};
 use crate::registry::{Dialog, Opener};
 use crate::theme::Role;
 use crate::widget::draw;
@@ -200,8 +202,9 @@ fn keep(
 }
 
 impl Panel for Recorder {
-    fn scope(&self) -> &'static str {
-        "confirm"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        let keys = if self.listening { KeyRouting::Raw { release: None } } else { KeyRouting::Bound };
+        PanelStatus { keys, ..PanelStatus::new("confirm") }
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -212,12 +215,8 @@ impl Panel for Recorder {
         confirm::ACTIONS
     }
 
-    fn raw(&self) -> bool {
-        self.listening
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Center { width: 64, height: 9 }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Center { width: 64, height: 9 }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -237,39 +236,17 @@ impl Panel for Recorder {
         Reply::done()
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        if !self.listening {
-            return Reply::Ignored;
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            _ => Reply::Ignored,
         }
-        if key.code == KeyCode::Esc {
-            return Reply::with(Effect::Pop);
-        }
-        self.keys.push(Chord::of(key));
-        // A key that begins others waits for the next one.
-        let scopes = self.map.words().chain(self.home.name);
-        let prefix = self.map.lookup(&scopes, &self.keys) == keymap::Lookup::Prefix;
-        self.listening = self.keys.len() < LONGEST && (prefix || self.keys[..] == [self.map.leader]);
-        if !self.listening {
-            self.says = self.look();
-            self.enter = false;
-            self.deaf.restart();
-        }
-        Reply::done()
     }
 
-    fn job(&mut self, _token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
-        let Ok(result) = result.downcast::<Result<(), String>>() else { return Reply::Ignored };
-        self.writing = false;
-        match *result {
-            Ok(()) => {
-                let text = format!("{} is now: {}", show(&self.keys), self.spec.help);
-                let said = Notice::new(NoticeKind::Info, text);
-                Reply::Done(vec![Effect::Pop, Effect::Reload, Effect::Toast(said)])
-            }
-            Err(why) => {
-                self.says = Err(why);
-                Reply::done()
-            }
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::JobDone(_, result) => self.on_job(result),
+            _ => Reply::Ignored,
         }
     }
 
@@ -285,8 +262,9 @@ impl Panel for Recorder {
         all
     }
 
-    fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.deaf.drawn(cx);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -313,6 +291,44 @@ impl Panel for Recorder {
         for (y, (words, role)) in rows.iter().take(usize::from(area.height)).enumerate() {
             let row = Rect { y: area.y + y as u16, height: 1, ..area };
             draw::text(buf, row, words, cx.theme.style(*role));
+        }
+    }
+}
+
+impl Recorder {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        if !self.listening {
+            return Reply::Ignored;
+        }
+        if key.code == KeyCode::Esc {
+            return Reply::with(Effect::Pop);
+        }
+        self.keys.push(Chord::of(key));
+        // A key that begins others waits for the next one.
+        let scopes = self.map.words().chain(self.home.name);
+        let prefix = self.map.lookup(&scopes, &self.keys) == keymap::Lookup::Prefix;
+        self.listening = self.keys.len() < LONGEST && (prefix || self.keys[..] == [self.map.leader]);
+        if !self.listening {
+            self.says = self.look();
+            self.enter = false;
+            self.deaf.restart();
+        }
+        Reply::done()
+    }
+
+    fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
+        let Ok(result) = result.downcast::<Result<(), String>>() else { return Reply::Ignored };
+        self.writing = false;
+        match *result {
+            Ok(()) => {
+                let text = format!("{} is now: {}", show(&self.keys), self.spec.help);
+                let said = Notice::new(NoticeKind::Info, text);
+                Reply::Done(vec![Effect::Pop, Effect::Reload, Effect::Toast(said)])
+            }
+            Err(why) => {
+                self.says = Err(why);
+                Reply::done()
+            }
         }
     }
 }

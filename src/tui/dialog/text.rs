@@ -1,6 +1,6 @@
 //! A text to read: scrolled, copied, closed. For differences and whatever else needs no choice.
 
-use crossterm::event::{KeyEvent, MouseEvent};
+use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -11,7 +11,7 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::find::Find;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
 use crate::text::diff::Patch;
 use crate::text::line::{Line, Look, Wrap};
@@ -123,32 +123,9 @@ impl Text {
 }
 
 impl Panel for Text {
-    fn scope(&self) -> &'static str {
-        if self.typing() { "input" } else { "text" }
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.find.as_ref().map(|_| EscapeStep::Search)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        if escape_step == EscapeStep::Layer {
-            return Reply::with(Effect::Pop);
-        }
-        self.find = None;
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let Some((find, at)) = self.find.as_mut().filter(|(f, _)| f.typing) else { return Reply::Ignored };
-        if find.key(key) {
-            find.look(self.scroll.lines());
-            if let Some(hit) = find.from(*at) {
-                *at = hit;
-                self.scroll.go(hit);
-            }
-        }
-        Reply::done()
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.typing() { "input" } else { "text" })
+            .escape(self.find.as_ref().map(|_| EscapeStep::Search))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -159,8 +136,8 @@ impl Panel for Text {
         &[]
     }
 
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -175,8 +152,19 @@ impl Panel for Text {
         }
     }
 
-    fn mouse(&mut self, event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
-        if self.scroll.mouse(event) { Reply::done() } else { Reply::Ignored }
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Mouse(event, _) => {
+                if self.scroll.mouse(event) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
+            }
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -187,13 +175,14 @@ impl Panel for Text {
         }
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         if area.width != self.columns {
             self.columns = area.width;
             self.scroll.set(self.lines(area.width));
         }
         let page = usize::from(area.height.saturating_sub(1));
         self.scroll.measure(usize::from(area.width), page, true);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -206,6 +195,28 @@ impl Panel for Text {
         } else if below > 0 {
             draw::text(buf, last, &format!("v {below} more rows"), cx.theme.style(Role::Dim));
         }
+    }
+}
+
+impl Text {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        let Some((find, at)) = self.find.as_mut().filter(|(f, _)| f.typing) else { return Reply::Ignored };
+        if find.key(key) {
+            find.look(self.scroll.lines());
+            if let Some(hit) = find.from(*at) {
+                *at = hit;
+                self.scroll.go(hit);
+            }
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.find = None;
+        Reply::done()
     }
 }
 

@@ -15,7 +15,7 @@ use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::conversation::ToolCell;
 use crate::panel::conversation::{ConversationPanel, private_file, search};
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::paint::{self, Over};
@@ -189,8 +189,9 @@ impl Output {
 }
 
 impl Panel for Output {
-    fn scope(&self) -> &'static str {
-        if self.typing { "input" } else { "viewer" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.typing { "input" } else { "viewer" })
+            .escape(self.edit.is_some().then_some(EscapeStep::Search))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -202,23 +203,8 @@ impl Panel for Output {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        let query = Query::ToolOutput { call_id: self.call_id.clone() };
-        vec![Effect::Ask(CommandBody::Query(query), FULL)]
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        if token != FULL {
-            return Reply::Ignored;
-        }
-        self.whole = true;
-        if let EventBody::Reply(r) = &event.body
-            && let ReplyEvent::ToolOutputReply { text, .. } = r.as_ref()
-        {
-            self.set(text.clone());
-            self.limit();
-        }
-        Reply::done()
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -265,52 +251,22 @@ impl Panel for Output {
         Reply::done()
     }
 
-    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
-        if let Some(file) = self.file.take() {
-            let _ = std::fs::remove_file(file);
-        }
-        match result {
-            Ok(()) => Reply::done(),
-            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
-        }
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.edit.is_some().then_some(EscapeStep::Search)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        if escape_step == EscapeStep::Layer {
-            return Reply::with(Effect::Pop);
-        }
-        self.edit = None;
-        self.typing = false;
-        self.hit = None;
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let Some(edit) = self.edit.as_mut().filter(|_| self.typing) else { return Reply::Ignored };
-        match key.code {
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                edit.insert(c.encode_utf8(&mut [0; 4]));
-                Reply::done()
-            }
-            KeyCode::Enter => {
-                self.typing = false;
-                self.find(true)
-            }
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Mouse(event, _) => self.on_mouse(event),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
             _ => Reply::Ignored,
         }
     }
 
-    fn mouse(&mut self, event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
-        match event.kind {
-            MouseEventKind::ScrollUp => self.scroll(-3),
-            MouseEventKind::ScrollDown => self.scroll(3),
-            _ => return Reply::Ignored,
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            PanelEvent::Edited(result) => self.on_edited(result),
+            _ => Reply::Ignored,
         }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -323,13 +279,10 @@ impl Panel for Output {
             .collect()
     }
 
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
-    }
-
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.columns = usize::from(area.width).max(1);
         self.rows = usize::from(area.height).saturating_sub(usize::from(self.edit.is_some()));
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -369,6 +322,71 @@ impl Panel for Output {
             area.x + (x as u16).min(area.width.saturating_sub(1)),
             area.bottom().saturating_sub(1),
         ))
+    }
+}
+
+impl Output {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        let Some(edit) = self.edit.as_mut().filter(|_| self.typing) else { return Reply::Ignored };
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            KeyCode::Enter => {
+                self.typing = false;
+                self.find(true)
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent) -> Reply {
+        match event.kind {
+            MouseEventKind::ScrollUp => self.scroll(-3),
+            MouseEventKind::ScrollDown => self.scroll(3),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.edit = None;
+        self.typing = false;
+        self.hit = None;
+        Reply::done()
+    }
+
+    fn on_open(&mut self) -> Vec<Effect> {
+        let query = Query::ToolOutput { call_id: self.call_id.clone() };
+        vec![Effect::Ask(CommandBody::Query(query), FULL)]
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        if token != FULL {
+            return Reply::Ignored;
+        }
+        self.whole = true;
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::ToolOutputReply { text, .. } = r.as_ref()
+        {
+            self.set(text.clone());
+            self.limit();
+        }
+        Reply::done()
+    }
+
+    fn on_edited(&mut self, result: Result<(), String>) -> Reply {
+        if let Some(file) = self.file.take() {
+            let _ = std::fs::remove_file(file);
+        }
+        match result {
+            Ok(()) => Reply::done(),
+            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
+        }
     }
 }
 

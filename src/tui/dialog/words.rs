@@ -7,14 +7,13 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Event, EventBody, Message};
 
-use crate::app::effect::{Effect, Token};
-use crate::input::escape::EscapeStep;
+use crate::app::effect::Effect;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::compose::Recall;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::composer::request::ComposerRequest;
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Reply, View};
 use crate::registry::Dialog;
 use crate::theme::Role;
 use crate::widget::edit::Edit;
@@ -40,7 +39,7 @@ const FIELD: u16 = 6;
 /// Words that were written and not used become the last of the composer's history. `None`: there are none.
 pub(crate) fn keep(text: &str) -> Option<Effect> {
     let text = text.trim();
-    let message = Recall::Keep(Message::text(text));
+    let message = ComposerRequest::Keep(Message::text(text));
     (!text.is_empty()).then(|| Effect::Tell(View::Composer, Box::new(message)))
 }
 
@@ -90,8 +89,8 @@ impl Words {
 }
 
 impl Panel for Words {
-    fn scope(&self) -> &'static str {
-        "words"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("words")
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -102,9 +101,9 @@ impl Panel for Words {
         ACTIONS
     }
 
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         let rows = self.height(model.screen.0.saturating_sub(4));
-        Place::Dock { height: rows + 3 }
+        Placement::Dock { height: rows + 3 }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -123,41 +122,18 @@ impl Panel for Words {
         Reply::done()
     }
 
-    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
-        let kept = Some(self.edit.text()).filter(|_| !self.sent).and_then(keep);
-        Reply::Done([Effect::Pop].into_iter().chain(kept).collect())
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let Some(c) = Chord::of(key).text().filter(|_| !self.sent) else { return Reply::Ignored };
-        self.edit.insert(c.encode_utf8(&mut [0; 4]));
-        self.said = None;
-        Reply::done()
-    }
-
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        if !self.sent {
-            self.edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Escape(_) => self.on_escape(),
+            _ => Reply::Ignored,
         }
-        Reply::done()
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::Reply(r) => match r.as_ref() {
-                ReplyEvent::ErrorReply { notice } => {
-                    self.sent = false;
-                    self.said = Some(notice.message.clone());
-                    Reply::done()
-                }
-                ReplyEvent::DoneReply { said } => {
-                    let said = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Info, said.clone());
-                    Reply::Done(vec![Effect::Pop, Effect::Toast(said)])
-                }
-                _ => Reply::with(Effect::Pop),
-            },
-            // A message has no answer but that it is there.
-            EventBody::Turn(_) | EventBody::State(_) if self.sent => Reply::with(Effect::Pop),
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Answer(_, event) => self.on_answer(event),
             _ => Reply::Ignored,
         }
     }
@@ -180,6 +156,47 @@ impl Panel for Words {
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         let words = parts(area).1;
         (words.area() > 0).then(|| field::caret(&self.edit, words))
+    }
+}
+
+impl Words {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        let Some(c) = Chord::of(key).text().filter(|_| !self.sent) else { return Reply::Ignored };
+        self.edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.said = None;
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if !self.sent {
+            self.edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self) -> Reply {
+        let kept = Some(self.edit.text()).filter(|_| !self.sent).and_then(keep);
+        Reply::Done([Effect::Pop].into_iter().chain(kept).collect())
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { notice } => {
+                    self.sent = false;
+                    self.said = Some(notice.message.clone());
+                    Reply::done()
+                }
+                ReplyEvent::DoneReply { said } => {
+                    let said = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Info, said.clone());
+                    Reply::Done(vec![Effect::Pop, Effect::Toast(said)])
+                }
+                _ => Reply::with(Effect::Pop),
+            },
+            // A message has no answer but that it is there.
+            EventBody::Turn(_) | EventBody::State(_) if self.sent => Reply::with(Effect::Pop),
+            _ => Reply::Ignored,
+        }
     }
 }
 
@@ -211,6 +228,6 @@ mod tests {
         let model = Model::default();
         assert!(matches!(words.act(Action("words.send"), &model), Reply::Done(list) if list.is_empty()));
         assert!(matches!(words.act(Action("global.answer"), &model), Reply::Ignored), "it is no trap");
-        assert!(matches!(words.escape(EscapeStep::Layer, &model), Reply::Done(list) if list.len() == 1));
+        assert!(matches!(words.on_escape(), Reply::Done(list) if list.len() == 1));
     }
 }

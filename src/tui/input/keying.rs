@@ -9,7 +9,7 @@ use crate::app::effect::Effect;
 use crate::app::state::Owner;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, show};
-use crate::panel::{Panel, Reply, View};
+use crate::panel::{KeyRouting, PanelInput, Reply, View};
 
 /// A key that a person presses to do something. Terminals also report locks, modifiers and media keys.
 fn named(key: &KeyEvent) -> bool {
@@ -31,11 +31,10 @@ impl App {
     pub(crate) fn key(&mut self, key: &KeyEvent) {
         let chord = Chord::of(key);
         self.attended();
-        if self.panel(self.top()).is_some_and(Panel::raw) {
+        if let Some(KeyRouting::Raw { release }) = self.status_of(self.top()).map(|s| s.keys) {
             self.keys.pending.clear();
-            let out = self.panel(self.top()).and_then(Panel::way_out);
             let bound = |m: &Keymap, scopes: &[&'static str], a| matches!(m.lookup(scopes, &[chord]), Lookup::Actions(all) if all.contains(&a));
-            return match out.filter(|a| bound(&self.keys.map, &self.scopes(), *a)) {
+            return match release.filter(|a| bound(&self.keys.map, &self.scopes(), *a)) {
                 Some(action) => {
                     self.act(action);
                 }
@@ -90,7 +89,7 @@ impl App {
     /// The panel on top takes the key as text; `false`: it has no use for it.
     fn text_key(&mut self, key: &KeyEvent) -> bool {
         let top = self.top();
-        match self.with(top, |p, m| p.key(key, m)) {
+        match self.with(top, |p, m| p.input(PanelInput::Key(key), m)) {
             Some(Reply::Done(list)) => {
                 self.mine(top, list);
                 true
@@ -141,13 +140,15 @@ impl App {
     pub(crate) fn paste(&mut self, text: &str) {
         let top = self.top();
         self.keys.pending.clear();
-        let reply = self.with(top, |p, m| p.paste(text, m));
+        let reply = self.with(top, |p, m| p.input(PanelInput::Paste(text), m));
         if let Some(Reply::Done(list)) = reply {
             self.mine(top, list);
         } else if matches!(top, Owner::View(v) if v != View::Composer) {
             // Pasting with the focus in a pane means the composer: nothing else takes text.
             self.screen.focus = View::Composer;
-            if let Some(Reply::Done(list)) = self.with(Owner::View(View::Composer), |p, m| p.paste(text, m)) {
+            if let Some(Reply::Done(list)) =
+                self.with(Owner::View(View::Composer), |p, m| p.input(PanelInput::Paste(text), m))
+            {
                 self.effects(Owner::View(View::Composer), list);
             }
         }

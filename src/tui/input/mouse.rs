@@ -8,7 +8,7 @@ use ratatui::layout::{Position, Rect};
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::keymap::action::Action;
-use crate::panel::{Reply, View};
+use crate::panel::{PanelInput, Reply, View};
 
 /// A click so soon after the window got the focus is the click that gave it.
 const FOCUSING: std::time::Duration = std::time::Duration::from_millis(150);
@@ -59,7 +59,7 @@ impl App {
         {
             self.screen.focus = view;
         }
-        match self.with(owner, |p, m| p.mouse(event, area, m)) {
+        match self.with(owner, |p, m| p.input(PanelInput::Mouse(event, area), m)) {
             Some(Reply::Done(list)) => self.effects(owner, list),
             _ => self.dirty = matches!(event.kind, MouseEventKind::Down(_)),
         }

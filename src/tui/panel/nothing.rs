@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{DrawCx, Hint, Panel, Reply, View};
+use super::{DrawCx, Hint, Panel, PanelStatus, Reply, View};
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
@@ -14,8 +14,8 @@ use crate::widget::draw;
 pub struct Nothing(pub View);
 
 impl Panel for Nothing {
-    fn scope(&self) -> &'static str {
-        "list"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("list").empty(true)
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -42,10 +42,6 @@ impl Panel for Nothing {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         Vec::new()
-    }
-
-    fn empty(&self, _model: &Model) -> bool {
-        true
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

@@ -14,11 +14,10 @@ use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind
 use self::left::Left;
 use super::conversation::GoTo;
 use super::rows::{Rows, clock};
-use super::{DrawCx, Hint, Panel, Reply, View};
+use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::restore::Restore;
 use crate::dialog::text::Text;
-use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -208,59 +207,22 @@ impl Tree {
 }
 
 impl Panel for Tree {
-    fn scope(&self) -> &'static str {
-        if self.rows.typing() { "input" } else { "sessions" }
+    fn status(&self, model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.rows.typing() { "input" } else { "sessions" })
+            .escape(self.rows.escape_step())
+            .empty(self.empty(model))
     }
 
     fn title(&self, _model: &Model) -> String {
         "Session tree".into()
     }
 
-    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.left.clear(),
-            EventBody::State(StateEvent::HeadMoved { .. }) => {}
-            _ => return Reply::Ignored,
-        }
-        Reply::Done(left::ask())
-    }
-
-    fn told(&mut self, what: Box<dyn std::any::Any>, _model: &Model) -> Reply {
-        let Ok(another) = what.downcast::<Another>() else { return Reply::Ignored };
-        if another.main {
-            self.left = self.home.take().unwrap_or_default();
-            return Reply::done();
-        }
-        let left = std::mem::take(&mut self.left);
-        self.home.get_or_insert(left);
-        Reply::Done(left::ask())
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        match &event.body {
-            // Another agent is on the screen by now.
-            _ if event.agent != model.agent() => Reply::done(),
-            EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
-            _ => Reply::Ignored,
-        }
-    }
-
     fn actions(&self) -> &'static [ActionSpec] {
         ACTIONS
     }
 
-    fn empty(&self, model: &Model) -> bool {
-        // Who went back to the very beginning still finds what was left.
-        self.left.is_empty()
-            && !model
-                .conversation
-                .cells()
-                .iter()
-                .any(|c| matches!(c.body, Body::User { origin: Origin::Prompt, .. }))
-    }
-
-    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
-        Some(Rows::height(self.lines(model, width).0, width))
+    fn placement(&self, width: u16, model: &Model) -> Placement {
+        Placement::Rows(Rows::height(self.lines(model, width).0, width))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -275,27 +237,22 @@ impl Panel for Tree {
         Reply::done()
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.rows.escape_step()
-    }
-
-    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
-        self.rows.end_find();
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        if !self.rows.key(key) {
-            return Reply::Ignored;
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(_) => self.on_escape(),
+            _ => Reply::Ignored,
         }
-        self.moved = self.rows.chosen != self.now();
-        Reply::done()
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        let again = self.rows.mouse(event, area);
-        self.moved = self.rows.chosen != self.now();
-        if again { self.open() } else { Reply::done() }
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Engine(event) => self.on_event(event),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::Message(what) => self.on_message(what),
+            _ => Reply::Ignored,
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -309,7 +266,7 @@ impl Panel for Tree {
         vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork"), all]
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let (lines, what) = self.lines(cx.model, area.width);
         let before = self.chosen();
         self.what = what;
@@ -320,6 +277,7 @@ impl Panel for Tree {
             _ => {}
         }
         self.rows.set(lines, area);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -331,6 +289,66 @@ impl Panel for Tree {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.rows.cursor(area)
+    }
+}
+
+impl Tree {
+    fn empty(&self, model: &Model) -> bool {
+        // Who went back to the very beginning still finds what was left.
+        self.left.is_empty()
+            && !model
+                .conversation
+                .cells()
+                .iter()
+                .any(|c| matches!(c.body, Body::User { origin: Origin::Prompt, .. }))
+    }
+
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        if !self.rows.key(key) {
+            return Reply::Ignored;
+        }
+        self.moved = self.rows.chosen != self.now();
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+        let again = self.rows.mouse(event, area);
+        self.moved = self.rows.chosen != self.now();
+        if again { self.open() } else { Reply::done() }
+    }
+
+    fn on_escape(&mut self) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn on_event(&mut self, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.left.clear(),
+            EventBody::State(StateEvent::HeadMoved { .. }) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::Done(left::ask())
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        match &event.body {
+            // Another agent is on the screen by now.
+            _ if event.agent != model.agent() => Reply::done(),
+            EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_message(&mut self, what: Box<dyn std::any::Any>) -> Reply {
+        let Ok(another) = what.downcast::<Another>() else { return Reply::Ignored };
+        if another.main {
+            self.left = self.home.take().unwrap_or_default();
+            return Reply::done();
+        }
+        let left = std::mem::take(&mut self.left);
+        self.home.get_or_insert(left);
+        Reply::Done(left::ask())
     }
 }
 

@@ -7,7 +7,7 @@ use tiller_protocol::command::TodoCommand;
 use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoStatus};
 
 use super::rows::Rows;
-use super::{DrawCx, Hint, Panel, Reply, View};
+use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::Effect;
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
@@ -151,12 +151,10 @@ impl Todo {
 }
 
 impl Panel for Todo {
-    fn scope(&self) -> &'static str {
-        match (&self.edit, self.rows.typing()) {
-            (Some(_), _) => "todo_text",
-            (None, true) => "input",
-            (None, false) => "todo",
-        }
+    fn status(&self, model: &Model) -> PanelStatus {
+        PanelStatus::new(self.scope())
+            .escape(self.escape_step())
+            .empty(model.todo.is_empty() && self.edit.is_none())
     }
 
     fn title(&self, model: &Model) -> String {
@@ -169,12 +167,8 @@ impl Panel for Todo {
         ACTIONS
     }
 
-    fn empty(&self, model: &Model) -> bool {
-        model.todo.is_empty() && self.edit.is_none()
-    }
-
-    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
-        Some(Rows::height(all(model), width) + u16::from(self.edit.is_some()))
+    fn placement(&self, width: u16, model: &Model) -> Placement {
+        Placement::Rows(Rows::height(all(model), width) + u16::from(self.edit.is_some()))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -232,54 +226,21 @@ impl Panel for Todo {
         Reply::done()
     }
 
-    /// An agent whose item another panel wants to be looked at.
-    fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
-        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        if let Some(at) = model.todo.iter().position(|i| model.doer(i) == Some(&*id)) {
-            self.rows.chosen = at;
-        }
-        Reply::done()
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        if self.edit.is_some() { Some(EscapeStep::Popup) } else { self.rows.escape_step() }
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
-        if escape_step == EscapeStep::Search {
-            self.rows.end_find();
-            return Reply::done();
-        }
-        let Some((id, edit)) = self.edit.take() else { return Reply::done() };
-        let same = |i: &TodoItem| Some(&i.id) == id.as_ref() && i.content.replace('\n', " ") == edit.text();
-        let kept = (!model.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
-        Reply::Done(kept.into_iter().collect())
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        match (&mut self.edit, Chord::of(key).text()) {
-            (Some((_, edit)), Some(c)) => {
-                edit.insert(c.encode_utf8(&mut [0; 4]));
-                Reply::done()
-            }
-            (None, _) if self.rows.key(key) => Reply::done(),
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
             _ => Reply::Ignored,
         }
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        match &mut self.edit {
-            Some((_, edit)) => {
-                edit.insert(&text.replace(['\n', '\r'], " "));
-                Reply::done()
-            }
-            None => Reply::Ignored,
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Message(what) => self.on_message(what, model),
+            _ => Reply::Ignored,
         }
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        self.rows.mouse(event, area);
-        Reply::done()
     }
 
     fn hints(&self, model: &Model) -> Vec<Hint> {
@@ -307,13 +268,14 @@ impl Panel for Todo {
         all
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let taken = u16::from(self.edit.is_some());
         let area = Rect { height: area.height.saturating_sub(taken), ..area };
         let lines = all(cx.model);
         let fits = Rows::height(lines.clone(), area.width) <= area.height;
         let lines = if cx.focus || fits { lines } else { folded(cx.model, usize::from(area.height)) };
         self.rows.set(lines, area);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -336,6 +298,66 @@ impl Panel for Todo {
             Some((_, edit)) => Some(input::caret(edit, Self::field(area))),
             None => self.rows.cursor(area),
         }
+    }
+}
+
+impl Todo {
+    fn scope(&self) -> &'static str {
+        match (&self.edit, self.rows.typing()) {
+            (Some(_), _) => "todo_text",
+            (None, true) => "input",
+            (None, false) => "todo",
+        }
+    }
+
+    fn escape_step(&self) -> Option<EscapeStep> {
+        if self.edit.is_some() { Some(EscapeStep::Popup) } else { self.rows.escape_step() }
+    }
+
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        match (&mut self.edit, Chord::of(key).text()) {
+            (Some((_, edit)), Some(c)) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            (None, _) if self.rows.key(key) => Reply::done(),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        match &mut self.edit {
+            Some((_, edit)) => {
+                edit.insert(&text.replace(['\n', '\r'], " "));
+                Reply::done()
+            }
+            None => Reply::Ignored,
+        }
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+        self.rows.mouse(event, area);
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        if escape_step == EscapeStep::Search {
+            self.rows.end_find();
+            return Reply::done();
+        }
+        let Some((id, edit)) = self.edit.take() else { return Reply::done() };
+        let same = |i: &TodoItem| Some(&i.id) == id.as_ref() && i.content.replace('\n', " ") == edit.text();
+        let kept = (!model.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
+        Reply::Done(kept.into_iter().collect())
+    }
+
+    /// An agent whose item another panel wants to be looked at.
+    fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
+        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
+        if let Some(at) = model.todo.iter().position(|i| model.doer(i) == Some(&*id)) {
+            self.rows.chosen = at;
+        }
+        Reply::done()
     }
 }
 

@@ -1,8 +1,5 @@
 //! What changed in the project, when, and who did it. The newest stands first.
 
-use std::time::Duration;
-
-use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::WatchCommand;
@@ -11,10 +8,9 @@ use tiller_protocol::feed::Who;
 use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Notice, NoticeKind};
 
 use super::rows::{Rows, clock};
-use super::{DrawCx, Hint, Panel, Reply, View};
+use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
-use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -199,8 +195,10 @@ impl Watch {
 }
 
 impl Panel for Watch {
-    fn scope(&self) -> &'static str {
-        if self.rows.typing() { "input" } else { "watch" }
+    fn status(&self, model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.rows.typing() { "input" } else { "watch" })
+            .escape(self.rows.escape_step())
+            .empty(model.feed.is_empty())
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -215,12 +213,8 @@ impl Panel for Watch {
         ACTIONS
     }
 
-    fn empty(&self, model: &Model) -> bool {
-        model.feed.is_empty()
-    }
-
-    fn rows(&self, _width: u16, model: &Model) -> Option<u16> {
-        Some(u16::try_from(fold(&model.feed).len()).unwrap_or(u16::MAX))
+    fn placement(&self, _width: u16, model: &Model) -> Placement {
+        Placement::Rows(u16::try_from(fold(&model.feed).len()).unwrap_or(u16::MAX))
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -264,53 +258,34 @@ impl Panel for Watch {
         Reply::done()
     }
 
-    fn told(&mut self, what: Box<dyn std::any::Any>, _model: &Model) -> Reply {
-        let Ok(mute) = what.downcast::<Mute>() else { return Reply::Ignored };
-        if let Some(path) = mute.0 {
-            return self.mute(path);
-        }
-        let said = match self.muted.as_slice() {
-            [] => "No path is muted".to_owned(),
-            all => clean::plain(&format!("Hidden: {}", all.join(", "))).into_owned(),
-        };
-        Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said)))
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        if let (DIFF, EventBody::Reply(r)) = (token, &event.body)
-            && let ReplyEvent::DiffReply { path, diff } = r.as_ref()
-        {
-            let title = format!("{}: since the session began", clean::plain(path));
-            return Reply::with(Effect::Push(Box::new(Text::diff(&title, diff))));
-        }
-        Reply::done()
-    }
-
-    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::State(StateEvent::WorkspaceChanged { changes }) if !self.focus => {
-                self.unseen += changes.iter().map(|c| c.count).sum::<u64>();
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => {
+                if self.rows.key(key) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
             }
-            _ => return Reply::Ignored,
+            PanelInput::Mouse(event, area) => {
+                if self.rows.mouse(event, area) {
+                    self.open()
+                } else {
+                    Reply::done()
+                }
+            }
+            PanelInput::Escape(_) => self.on_escape(),
+            _ => Reply::Ignored,
         }
-        Reply::done()
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.rows.escape_step()
-    }
-
-    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
-        self.rows.end_find();
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        if self.rows.key(key) { Reply::done() } else { Reply::Ignored }
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        if self.rows.mouse(event, area) { self.open() } else { Reply::done() }
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Engine(event) => self.on_event(event),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            PanelEvent::Message(what) => self.on_message(what),
+            _ => Reply::Ignored,
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -324,7 +299,7 @@ impl Panel for Watch {
         vec![Hint::as_("list.open", "diff"), Hint::of("watch.mention"), Hint::of("watch.mute"), pause]
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.focus = cx.focus;
         if cx.focus {
             self.unseen = 0;
@@ -340,6 +315,7 @@ impl Panel for Watch {
         }
         let columns = usize::from(area.width);
         self.rows.set(self.shown.iter().map(|c| line(cx.model, c, columns)).collect(), area);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -352,9 +328,44 @@ impl Panel for Watch {
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.rows.cursor(area)
     }
+}
 
-    fn wake(&self, _cx: &DrawCx<'_>) -> Option<Duration> {
-        None
+impl Watch {
+    fn on_escape(&mut self) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn on_event(&mut self, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::State(StateEvent::WorkspaceChanged { changes }) if !self.focus => {
+                self.unseen += changes.iter().map(|c| c.count).sum::<u64>();
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        if let (DIFF, EventBody::Reply(r)) = (token, &event.body)
+            && let ReplyEvent::DiffReply { path, diff } = r.as_ref()
+        {
+            let title = format!("{}: since the session began", clean::plain(path));
+            return Reply::with(Effect::Push(Box::new(Text::diff(&title, diff))));
+        }
+        Reply::done()
+    }
+
+    fn on_message(&mut self, what: Box<dyn std::any::Any>) -> Reply {
+        let Ok(mute) = what.downcast::<Mute>() else { return Reply::Ignored };
+        if let Some(path) = mute.0 {
+            return self.mute(path);
+        }
+        let said = match self.muted.as_slice() {
+            [] => "No path is muted".to_owned(),
+            all => clean::plain(&format!("Hidden: {}", all.join(", "))).into_owned(),
+        };
+        Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said)))
     }
 }
 

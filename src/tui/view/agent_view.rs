@@ -14,8 +14,8 @@ use crate::app::state::Owner;
 use crate::app::task::Task;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::{Model, Whose};
-use crate::panel::compose::Recall;
-use crate::panel::{self, Panel, Reply, View};
+use crate::panel::composer::request::ComposerRequest;
+use crate::panel::{self, Panel, PanelEvent, Reply, View};
 
 /// What can be done from everywhere.
 pub const ACTIONS: &[ActionSpec] =
@@ -124,8 +124,7 @@ impl App {
                     self.stage.parked.push((now.clone(), view, next));
                 }
                 if fresh {
-                    let list = self.with(Owner::View(view), Panel::opened).unwrap_or_default();
-                    self.effects(Owner::View(view), list);
+                    self.tell(Owner::View(view), PanelEvent::Opened);
                 }
             }
             let another =
@@ -182,7 +181,7 @@ impl App {
         if composers
             && self.model.whose(event) == Whose::Home
             && let Some(panel) = self.stage.find(&event.agent, View::Composer)
-            && let Reply::Done(list) = panel.event(event, &self.model)
+            && let Reply::Done(list) = panel.handle(PanelEvent::Engine(event), &self.model)
         {
             self.effects(Owner::Shell, list);
         }
@@ -212,7 +211,7 @@ impl App {
         let mut notice = Notice::new(NoticeKind::User, format!("{name} did not read your message: {why}"));
         if let Some(message) = message {
             notice = notice.hint("Your text is the newest entry of the composer's history");
-            let keep = Effect::Tell(View::Composer, Box::new(Recall::Keep(message)));
+            let keep = Effect::Tell(View::Composer, Box::new(ComposerRequest::Keep(message)));
             self.effects(Owner::Shell, vec![keep]);
         }
         self.notice(notice);

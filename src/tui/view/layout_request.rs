@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::app::App;
 use crate::app::state::Owner;
-use crate::panel::{Place, View};
+use crate::panel::{Placement, View};
 use crate::view::layout::{Class, LayoutRequest, Section};
 
 /// Sections of the rail, in their fixed order.
@@ -16,9 +16,9 @@ impl App {
         let class = Class::of(screen.width, screen.height);
         let docked = self.docked();
         let composer = match docked {
-            Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
+            Some(owner) => match self.panel(owner).map(|p| p.placement(screen.width, &self.model)) {
                 // The box has no border of its own there: the frame is its border.
-                Some(Place::Dock { height }) => {
+                Some(Placement::Dock { height }) => {
                     height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1)
                 }
                 _ => 1,
@@ -45,17 +45,22 @@ impl App {
 
     /// Rows that a section of the rail would fill.
     pub(crate) fn section_rows(&self, view: View) -> u16 {
-        match self.panel(Owner::View(view)) {
-            Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
-            _ => 0,
+        let Some(panel) = self.panel(Owner::View(view)).filter(|p| !p.status(&self.model).empty) else {
+            return 0;
+        };
+        match panel.placement(36, &self.model) {
+            Placement::Rows(rows) => rows,
+            _ => u16::MAX,
         }
     }
 
     /// Rows that the composer would like.
     pub(crate) fn composer_rows(&self, screen: Rect) -> u16 {
         let width = screen.width.saturating_sub(2);
-        let rows = self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model));
-        rows.unwrap_or(1).max(1)
+        match self.panel(Owner::View(View::Composer)).map(|p| p.placement(width, &self.model)) {
+            Some(Placement::Rows(rows)) => rows.max(1),
+            _ => 1,
+        }
     }
 
     /// The layer that lies in the composer's place, if one does.
@@ -63,7 +68,7 @@ impl App {
         self.layers
             .iter()
             .rev()
-            .find(|l| matches!(l.panel.place(&self.model), Place::Dock { .. }))
+            .find(|l| matches!(l.placement(&self.model), Placement::Dock { .. }))
             .map(|l| Owner::Layer(l.id))
     }
 }

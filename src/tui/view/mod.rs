@@ -22,7 +22,7 @@ use crate::app::state::{Layer, Owner, Stale};
 use crate::app::{App, global};
 use crate::dialog::which_key;
 use crate::input::escape::EscapeStep;
-use crate::panel::{DrawCx, Hint, Panel, Place, View};
+use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, Refresh, View};
 use crate::theme::Role;
 use crate::view::header::HeaderFacts;
 use crate::view::layout::{Areas, Class, Part};
@@ -42,7 +42,7 @@ macro_rules! cx {
             still: $app.model.ui.reduced_motion,
             keys: &$app.keys.map,
             scopes: $scopes,
-            same: 0,
+            kept: 0,
             deaf: None,
         }
     };
@@ -72,7 +72,7 @@ impl App {
         let width = layout::layout(&wish).strip.width;
         let mut strip_lines = notice_bar::lines(&cx!(self, &scopes, false), waiting, width);
         // What the dialog on top lists is not told twice.
-        if self.panel(self.top()).is_some_and(|p| p.scope().starts_with("queue")) {
+        if self.status_of(self.top()).is_some_and(|s| s.scope.starts_with("queue")) {
             strip_lines.retain(|l| l.act != Some("queue.open"));
         }
         wish.strip = strip_lines.len() as u16;
@@ -88,9 +88,9 @@ impl App {
         let spare = self.toast_rows(&areas, &cx!(self, &scopes, false), buf.area);
         let full = full_of(&areas, buf.area, spare);
         let covered =
-            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area, spare) == full);
+            self.layers.iter().any(|l| box_of(l.placement(&self.model), &areas, buf.area, spare) == full);
         // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
-        let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
+        let focused = self.status_of(Owner::View(self.screen.focus)).map_or("global", |s| s.scope);
         let below = self.registry.words().chain(focused);
         let parts: Vec<Part> = areas.parts().copied().collect();
         let mut cursor = None;
@@ -146,7 +146,7 @@ impl App {
     fn toast_rows(&self, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
         let Some(top) = self.layers.last().filter(|_| !self.toasts.is_empty()) else { return 0 };
         let full = full_of(areas, screen, 0);
-        let area = box_of(top.panel.place(&self.model), areas, screen, 0);
+        let area = box_of(top.placement(&self.model), areas, screen, 0);
         let free = full.height.saturating_sub(area.height + 2);
         let most = full.height / 3;
         let need = self.toasts.rows(cx, full.width, most);
@@ -173,9 +173,10 @@ impl App {
         let deaf = top.and_then(|l| l.deaf.left(&self.model));
         let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
         let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
-        panel.measure(area, &cx);
+        let refresh = panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
-        follow(panel, area, &cx, cursor, wake);
+        follow(panel, area, &cx, cursor);
+        note_wake(refresh, cx.mono, wake);
     }
 
     /// Draws one panel over what it drew before; gives the part that is new.
@@ -190,14 +191,15 @@ impl App {
         let (owner, area) = (Owner::View(part.view), part.inner);
         let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return Rect::ZERO };
         let mut cx = cx!(self, scopes, self.screen.focus == part.view);
-        panel.measure(area, &cx);
-        cx.same = panel.same(&cx).min(area.height);
-        let rest = area.height - cx.same;
-        let blank = if cx.same > 0 { panel.blank(&cx).min(rest) } else { 0 };
-        let new = Rect { y: area.y + cx.same, height: rest - blank, ..area };
+        let refresh = panel.measure(area, &cx);
+        cx.kept = refresh.kept.min(area.height);
+        let rest = area.height - cx.kept;
+        let blank = if cx.kept > 0 { refresh.blank.min(rest) } else { 0 };
+        let new = Rect { y: area.y + cx.kept, height: rest - blank, ..area };
         draw::clear(buf, new, cx.theme.style(Role::Text));
         panel.draw(&cx, area, buf);
-        follow(panel, area, &cx, cursor, wake);
+        follow(panel, area, &cx, cursor);
+        note_wake(refresh, cx.mono, wake);
         new
     }
 
@@ -206,7 +208,7 @@ impl App {
         let shown = |v: View| areas.part(v).is_some();
         let badges = RAIL
             .into_iter()
-            .filter(|v| !shown(*v) && !self.panel(Owner::View(*v)).is_none_or(|p| p.empty(&self.model)))
+            .filter(|v| !shown(*v) && !self.is_empty(Owner::View(*v)))
             .map(|v| format!("{}:{}", v.digit(), self.title(v)))
             .collect();
         let facts = HeaderFacts { badges, errors: self.unseen_errors() };
@@ -230,9 +232,9 @@ impl App {
 
     /// What the footer tells: the panel's first hints, Escape, the rest, the ways to everything else.
     pub(crate) fn hints(&self) -> Vec<Hint> {
-        if self.panel(self.top()).is_some_and(Panel::raw) {
-            let out = self.panel(self.top()).and_then(Panel::way_out);
-            return vec![out.map_or(Hint::as_("global.escape", "keep"), |a| Hint::of(a.0))];
+        let top = self.status_of(self.top());
+        if let Some(KeyRouting::Raw { release }) = top.map(|s| s.keys) {
+            return vec![release.map_or(Hint::as_("global.escape", "keep"), |a| Hint::of(a.0))];
         }
         let escape_step = global::escape_step(self);
         if escape_step == EscapeStep::Prefix {
@@ -245,7 +247,7 @@ impl App {
         let escape = match escape_step {
             EscapeStep::Arm | EscapeStep::Nothing => None,
             // A question that is left waits at the side, unless its dialog says otherwise.
-            EscapeStep::Layer => Some(self.panel(self.top()).and_then(Panel::leave).unwrap_or("close")),
+            EscapeStep::Layer => Some(top.map_or("close", |s| s.leave)),
             escape_step => escape_step.label(),
         };
         own.extend(escape.map(|label| Hint::as_("global.escape", label)));
@@ -278,18 +280,18 @@ impl App {
             deaf.drawn(&cx!(self, scopes, top));
             self.layers[i].deaf = deaf;
             let Some(panel) = self.panel(owner) else { continue };
-            let place = panel.place(&self.model);
+            let place = panel.placement(buf.area.width, &self.model);
             let title = panel.title(&self.model);
             let mut area = box_of(place, areas, buf.area, spare);
             // The frame is its border, unless another layer lies over that.
-            let framed = matches!(place, Place::Dock { .. }) && areas.composer.title.area() > 0;
+            let framed = matches!(place, Placement::Dock { .. }) && areas.composer.title.area() > 0;
             if framed && i > 0 {
                 let (x, y) = (area.x.saturating_sub(1), area.y.saturating_sub(1));
                 area = Rect { x, y, width: area.width + 2, height: area.height + 2 }.intersection(buf.area);
             }
             let cx = cx!(self, scopes, top);
             let inner = match place {
-                Place::Dock { .. } if framed && i == 0 => {
+                Placement::Dock { .. } if framed && i == 0 => {
                     draw::clear(buf, area, cx.theme.style(Role::Dialog));
                     area
                 }
@@ -369,19 +371,17 @@ fn panel_of<'a>(
     }
 }
 
-/// Where a panel wants the cursor, and when it wants to be drawn again.
-fn follow(
-    panel: &dyn Panel,
-    area: Rect,
-    cx: &DrawCx<'_>,
-    cursor: &mut Option<Position>,
-    wake: &mut Option<Duration>,
-) {
+/// Where the panel with the focus wants the cursor.
+fn follow(panel: &dyn Panel, area: Rect, cx: &DrawCx<'_>, cursor: &mut Option<Position>) {
     if cx.focus {
         *cursor = panel.cursor(area, cx.model).filter(|p| area.contains(*p)).or(*cursor);
     }
-    if let Some(w) = panel.wake(cx) {
-        let at = cx.mono + w;
+}
+
+/// The earliest time at which a panel wants to be drawn again.
+fn note_wake(refresh: Refresh, now: Duration, wake: &mut Option<Duration>) {
+    if let Some(after) = refresh.wake {
+        let at = now + after;
         *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
     }
 }
@@ -396,17 +396,17 @@ fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
 }
 
 /// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
-fn box_of(place: Place, areas: &Areas, screen: Rect, spare: u16) -> Rect {
+fn box_of(place: Placement, areas: &Areas, screen: Rect, spare: u16) -> Rect {
     let full = full_of(areas, screen, spare);
     match place {
-        Place::Full => full,
-        Place::Dock { height } if areas.composer.inner.area() > 0 => {
+        Placement::Full | Placement::Rows(_) => full,
+        Placement::Dock { height } if areas.composer.inner.area() > 0 => {
             let c = areas.composer.inner;
             // Narrow screens have no border there: the box is drawn around it, upwards.
             if areas.composer.title.area() > 0 { c } else { dock(full, height) }
         }
-        Place::Dock { height } => dock(full, height),
-        Place::Center { width, height } => {
+        Placement::Dock { height } => dock(full, height),
+        Placement::Center { width, height } => {
             if width > full.width || height > full.height {
                 return full;
             }

@@ -6,7 +6,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
 use crate::app::state::{Around, Owner, Stale};
-use crate::panel::{Panel, View};
+use crate::panel::View;
 use crate::view::layout::{Class, LayoutRequest};
 
 impl App {
@@ -29,7 +29,7 @@ impl App {
     }
 
     fn told_by(&self, view: View) -> (String, bool) {
-        (self.title(view), self.panel(Owner::View(view)).is_none_or(|p| p.empty(&self.model)))
+        (self.title(view), self.is_empty(Owner::View(view)))
     }
 
     /// Draws the insides of `views` into the frame before, when that is all that has to be done; `None`: it is not.
@@ -51,7 +51,7 @@ impl App {
             return None;
         }
         let areas = self.screen.areas.take().filter(|a| a.class != Class::Tiny)?;
-        let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
+        let focused = self.status_of(Owner::View(self.screen.focus)).map_or("global", |s| s.scope);
         let scopes = self.registry.words().chain(focused);
         let (mut cursor, mut wake) = (None, self.wake);
         self.last.drawn.clear();

@@ -41,8 +41,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/dialog/tree/mod.rs", "Browser", 24),
     ("src/tui/model/mod.rs", "Model", 36),
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
-    ("src/tui/panel/conversation/mod.rs", "ConversationPanel", 17),
-    ("src/tui/panel/mod.rs", "Panel", 39),
     ("src/tui/plain/mod.rs", "Plain", 24),
     ("src/tui/text/markdown/render.rs", "Render", 17),
     ("src/watch/workspace/worker.rs", "Worker", 18),

@@ -206,7 +206,7 @@ fn answers(r: &mut Robot, w: &mut Watch, n: u32) {
 fn look(r: &mut Robot, buf: &mut Buffer, w: &mut Watch) {
     use tiller_protocol::Clock;
     let top = match r.app.top() {
-        Owner::Layer(id) => r.app.panel(Owner::Layer(id)).and_then(Panel::ask),
+        Owner::Layer(id) => r.app.status_of(Owner::Layer(id)).and_then(|s| s.question),
         _ => None,
     };
     let now = top.and_then(|id| {

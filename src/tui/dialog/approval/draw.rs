@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Approval, Button, Mode, content};
 use crate::model::Model;
-use crate::panel::{DrawCx, Place};
+use crate::panel::{DrawCx, Placement};
 use crate::text::clean;
 use crate::text::sheet::Sheet;
 use crate::theme::Role;
@@ -79,7 +79,7 @@ impl Approval {
         }
     }
 
-    pub(super) fn place_for(&self, model: &Model) -> Place {
+    pub(super) fn place_for(&self, model: &Model) -> Placement {
         let (width, height) = model.screen;
         // Borders and the columns at the sides.
         let columns = inside(Rect { x: 0, y: 0, width: width.saturating_sub(2), height: 1 }).width;
@@ -99,9 +99,9 @@ impl Approval {
         let need = rows + 1 + middle + rule + 2;
         // Small screens, and whatever would leave too little of the conversation.
         if width < 60 || height < 16 || need + 9 > height {
-            return Place::Full;
+            return Placement::Full;
         }
-        Place::Dock { height: need }
+        Placement::Dock { height: need }
     }
 
     pub(super) fn lay_out(&mut self, area: Rect, cx: &DrawCx<'_>) {

@@ -1,13 +1,13 @@
 //! The approval dialog as a panel: what the shell asks of it.
 
 use super::*;
+use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Approval {
-    fn scope(&self) -> &'static str {
-        match self.mode {
-            Mode::Buttons => "approval",
-            _ => "approval_text",
-        }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        let writing = self.mode != Mode::Buttons;
+        let scope = if writing { "approval_text" } else { "approval" };
+        PanelStatus::question(scope, self.ask.id).escape(writing.then_some(EscapeStep::Popup))
     }
 
     fn title(&self, model: &Model) -> String {
@@ -28,33 +28,7 @@ impl Panel for Approval {
         ACTIONS
     }
 
-    fn ask(&self) -> Option<AskId> {
-        Some(self.ask.id)
-    }
-
-    fn begun(&self) -> Option<String> {
-        let comment = self.comment.text().trim();
-        if self.sent {
-            return None;
-        }
-        let changed = self.command.text() != self.p.shown && self.mode == Mode::Command;
-        let command = changed.then(|| self.command.text().trim());
-        command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
-    }
-
-    fn opened(&mut self, model: &Model) -> Vec<Effect> {
-        self.gather(model);
-        Vec::new()
-    }
-
-    fn back(&mut self, model: &Model) {
-        self.renew(model);
-        self.gather(model);
-        self.deaf.restart();
-        self.said = None;
-    }
-
-    fn place(&self, model: &Model) -> Place {
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
         self.place_for(model)
     }
 
@@ -81,74 +55,28 @@ impl Panel for Approval {
         self.buttons_act(id)
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        (self.mode != Mode::Buttons).then_some(EscapeStep::Popup)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        if escape_step == EscapeStep::Layer {
-            return Reply::with(Effect::Pop);
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, _) => self.on_mouse(event, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
         }
-        self.leave_text();
-        Reply::done()
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if self.mode == Mode::Buttons {
-            // A message that was meant for the composer: its other letters answer nothing.
-            self.deaf.typed(model.mono);
-            self.said = Some(crate::dialog::deaf::TYPED.into());
-            return Reply::done();
-        }
-        let Some(edit) = self.field() else { return Reply::Ignored };
-        edit.insert(c.encode_utf8(&mut [0; 4]));
-        self.height.set(None);
-        Reply::done()
-    }
-
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        let Some(edit) = self.field() else { return Reply::done() };
-        edit.insert(text);
-        self.height.set(None);
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, _area: Rect, model: &Model) -> Reply {
-        match event.kind {
-            MouseEventKind::ScrollDown => self.text.wheel(true),
-            MouseEventKind::ScrollUp => self.text.wheel(false),
-            MouseEventKind::Down(MouseButton::Left) => {
-                let at = Position::new(event.column, event.row);
-                let hit = self.spots.iter().find(|(_, r)| r.contains(at)).map(|(b, _)| *b);
-                if self.sent || self.mode != Mode::Buttons || !self.deaf.listens(model) {
-                    return Reply::done();
-                }
-                match hit {
-                    Some(b @ (Button::No | Button::Comment)) => return self.press(b),
-                    Some(_) => self.said = Some("A click is not enough here: press its key".into()),
-                    None => {}
-                }
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open(model)),
+            PanelEvent::Resumed => {
+                self.on_resume(model);
+                Reply::Ignored
             }
-            _ => {}
+            PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
+            PanelEvent::Engine(_) => self.on_event(model),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
         }
-        Reply::done()
-    }
-
-    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        let renewed = self.renew(model);
-        if self.gather(model) || renewed { Reply::done() } else { Reply::Ignored }
-    }
-
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
-        if let EventBody::Reply(r) = &event.body
-            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
-        {
-            self.sent = false;
-            self.leave_text();
-            self.said = Some(format!("Not accepted: {}", notice.message));
-        }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -170,8 +98,9 @@ impl Panel for Approval {
         }
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.lay_out(area, cx);
+        Refresh::after(self.wake(cx))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -185,6 +114,96 @@ impl Panel for Approval {
                 self.spots.iter().find(|(b, _)| *b == self.focus).map(|(_, r)| Position::new(r.x + 1, r.y))
             }
         }
+    }
+}
+
+impl Approval {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if self.mode == Mode::Buttons {
+            // A message that was meant for the composer: its other letters answer nothing.
+            self.deaf.typed(model.mono);
+            self.said = Some(crate::dialog::deaf::TYPED.into());
+            return Reply::done();
+        }
+        let Some(edit) = self.field() else { return Reply::Ignored };
+        edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        let Some(edit) = self.field() else { return Reply::done() };
+        edit.insert(text);
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, model: &Model) -> Reply {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.text.wheel(true),
+            MouseEventKind::ScrollUp => self.text.wheel(false),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let at = Position::new(event.column, event.row);
+                let hit = self.spots.iter().find(|(_, r)| r.contains(at)).map(|(b, _)| *b);
+                if self.sent || self.mode != Mode::Buttons || !self.deaf.listens(model) {
+                    return Reply::done();
+                }
+                match hit {
+                    Some(b @ (Button::No | Button::Comment)) => return self.press(b),
+                    Some(_) => self.said = Some("A click is not enough here: press its key".into()),
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.leave_text();
+        Reply::done()
+    }
+
+    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
+        self.gather(model);
+        Vec::new()
+    }
+
+    fn on_resume(&mut self, model: &Model) {
+        self.renew(model);
+        self.gather(model);
+        self.deaf.restart();
+        self.said = None;
+    }
+
+    fn unsent_text(&self) -> Option<String> {
+        let comment = self.comment.text().trim();
+        if self.sent {
+            return None;
+        }
+        let changed = self.command.text() != self.p.shown && self.mode == Mode::Command;
+        let command = changed.then(|| self.command.text().trim());
+        command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
+    }
+
+    fn on_event(&mut self, model: &Model) -> Reply {
+        let renewed = self.renew(model);
+        if self.gather(model) || renewed { Reply::done() } else { Reply::Ignored }
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
+        {
+            self.sent = false;
+            self.leave_text();
+            self.said = Some(format!("Not accepted: {}", notice.message));
+        }
+        Reply::done()
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {

@@ -20,7 +20,7 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::diff::{Hunk, Patch};
 use crate::widget::edit::Edit;
@@ -213,8 +213,9 @@ impl Compare {
 }
 
 impl Panel for Compare {
-    fn scope(&self) -> &'static str {
-        if self.typing.is_some() { "input" } else { "compare" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.typing.is_some() { "input" } else { "compare" })
+            .escape(self.typing.is_some().then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -231,19 +232,8 @@ impl Panel for Compare {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![self.look()]
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::Reply(reply) => self.answered(token, reply),
-            _ => Reply::Ignored,
-        }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -252,7 +242,7 @@ impl Panel for Compare {
         }
         self.stale = true;
         match action.0 {
-            "list.back" => return self.escape(EscapeStep::Layer, model),
+            "list.back" => return self.on_escape(EscapeStep::Layer),
             "compare.next" | "list.open" => {
                 self.view = match self.view {
                     View::Files => View::Talk,
@@ -303,7 +293,56 @@ impl Panel for Compare {
         Reply::done()
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(vec![self.look()]),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.typing.is_some() {
+            return vec![Hint::as_("input.done", "run on both")];
+        }
+        let mut hints = Vec::new();
+        if self.view == View::Files && self.file().is_some() {
+            hints.push(Hint::of("compare.take_file"));
+            if !self.hunks.is_empty() {
+                hints.push(Hint::of("compare.take"));
+            }
+            hints.push(Hint::of("compare.undo"));
+        }
+        hints.extend(["compare.next", "compare.run", "compare.other", "compare.swap"].map(Hint::of));
+        hints
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+        self.lay(area);
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.cursor_at(area)
+    }
+}
+
+impl Compare {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(edit) = &mut self.typing else { return Reply::Ignored };
         match key.code {
             KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
@@ -320,13 +359,13 @@ impl Panel for Compare {
         Reply::done()
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+    fn on_paste(&mut self, text: &str) -> Reply {
         let Some(edit) = &mut self.typing else { return Reply::Ignored };
         edit.insert(&text.replace('\n', " "));
         Reply::done()
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
         let at = Position::new(event.column, event.row);
         let parts = self.parts(area);
         if self.view == View::Files && parts.left.contains(at) {
@@ -347,11 +386,7 @@ impl Panel for Compare {
         if taken { Reply::done() } else { Reply::Ignored }
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.typing.is_some().then_some(EscapeStep::Popup)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
         self.stale = true;
         match escape_step {
             EscapeStep::Popup => {
@@ -367,32 +402,11 @@ impl Panel for Compare {
         Reply::done()
     }
 
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
-        if self.typing.is_some() {
-            return vec![Hint::as_("input.done", "run on both")];
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::Reply(reply) => self.answered(token, reply),
+            _ => Reply::Ignored,
         }
-        let mut hints = Vec::new();
-        if self.view == View::Files && self.file().is_some() {
-            hints.push(Hint::of("compare.take_file"));
-            if !self.hunks.is_empty() {
-                hints.push(Hint::of("compare.take"));
-            }
-            hints.push(Hint::of("compare.undo"));
-        }
-        hints.extend(["compare.next", "compare.run", "compare.other", "compare.swap"].map(Hint::of));
-        hints
-    }
-
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
-        self.lay(area);
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        self.cursor_at(area)
     }
 }
 

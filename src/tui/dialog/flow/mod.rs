@@ -20,7 +20,7 @@ use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::clean;
 use crate::text::sheet::Sheet;
@@ -167,8 +167,8 @@ fn say(text: impl Into<String>) -> Reply {
 }
 
 impl Panel for Flow {
-    fn scope(&self) -> &'static str {
-        "flow"
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new("flow")
     }
 
     fn title(&self, model: &Model) -> String {
@@ -190,32 +190,59 @@ impl Panel for Flow {
         self.do_it(action.0, model)
     }
 
-    fn event(&mut self, event: &Event, model: &Model) -> Reply {
-        // Another session is open: its workflows are others.
-        if matches!(&event.body, EventBody::State(StateEvent::WorkflowChanged { .. }))
-            || self.view(model).is_some()
-        {
-            return Reply::Ignored;
-        }
-        match latest(model) {
-            Some(flow) => *self = Self::of(flow),
-            None => return Reply::with(Effect::Pop),
-        }
-        Reply::done()
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
-        match (token, reply.as_ref()) {
-            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
-                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
-            }
-            (_, ReplyEvent::DoneReply { said }) => say(clean::plain(said)),
-            _ => Reply::done(),
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            _ => Reply::Ignored,
         }
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        self.all_hints(model)
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        let Some(flow) = self.view(cx.model) else { return Refresh::default() };
+        if flow.steps.iter().all(|s| s.id != self.step) {
+            self.step = first(flow);
+        }
+        let body = draw::body(area);
+        self.shape = Self::shape(flow, Self::room(body));
+        self.lines = draw::lines(flow, &self.shape, &self.step, body.width, cx);
+        let (list, _, below) = Self::split(body, self.shape.len());
+        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step));
+        let (at, page) = (at.unwrap_or(0), usize::from(list.height).max(1));
+        // What leads to it is seen, too, where there is room.
+        self.top = self.top.min(at).max((at + 1).saturating_sub(page));
+        self.top = self.top.min(self.shape.len().saturating_sub(page));
+        let detail = self.chosen(cx.model).map(|(flow, step)| draw::detail(flow, step, cx));
+        self.detail = Sheet::new(detail.unwrap_or_default(), usize::from(below.width).max(1));
+        Refresh::after(self.wake(cx))
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        let flow = self.view(model)?;
+        let (list, _, _) = Self::split(draw::body(area), self.shape.len());
+        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step))?;
+        let row = u16::try_from(at.checked_sub(self.top)?).ok()?;
+        (row < list.height).then(|| Position::new(list.x, list.y + row))
+    }
+}
+
+impl Flow {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
         let Some(flow) = self.view(model) else { return Reply::done() };
         match event.kind {
             MouseEventKind::ScrollDown => self.go(flow, 1),
@@ -236,38 +263,29 @@ impl Panel for Flow {
         Reply::done()
     }
 
-    fn hints(&self, model: &Model) -> Vec<Hint> {
-        self.all_hints(model)
-    }
-
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let Some(flow) = self.view(cx.model) else { return };
-        if flow.steps.iter().all(|s| s.id != self.step) {
-            self.step = first(flow);
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        // Another session is open: its workflows are others.
+        if matches!(&event.body, EventBody::State(StateEvent::WorkflowChanged { .. }))
+            || self.view(model).is_some()
+        {
+            return Reply::Ignored;
         }
-        let body = draw::body(area);
-        self.shape = Self::shape(flow, Self::room(body));
-        self.lines = draw::lines(flow, &self.shape, &self.step, body.width, cx);
-        let (list, _, below) = Self::split(body, self.shape.len());
-        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step));
-        let (at, page) = (at.unwrap_or(0), usize::from(list.height).max(1));
-        // What leads to it is seen, too, where there is room.
-        self.top = self.top.min(at).max((at + 1).saturating_sub(page));
-        self.top = self.top.min(self.shape.len().saturating_sub(page));
-        let detail = self.chosen(cx.model).map(|(flow, step)| draw::detail(flow, step, cx));
-        self.detail = Sheet::new(detail.unwrap_or_default(), usize::from(below.width).max(1));
+        match latest(model) {
+            Some(flow) => *self = Self::of(flow),
+            None => return Reply::with(Effect::Pop),
+        }
+        Reply::done()
     }
 
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
-        let flow = self.view(model)?;
-        let (list, _, _) = Self::split(draw::body(area), self.shape.len());
-        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step))?;
-        let row = u16::try_from(at.checked_sub(self.top)?).ok()?;
-        (row < list.height).then(|| Position::new(list.x, list.y + row))
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        match (token, reply.as_ref()) {
+            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
+                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
+            }
+            (_, ReplyEvent::DoneReply { said }) => say(clean::plain(said)),
+            _ => Reply::done(),
+        }
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {

@@ -19,7 +19,9 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::registry::Dialog;
 use crate::text::clean;
 use crate::widget::scroll::Scroll;
@@ -208,12 +210,8 @@ impl Restore {
 }
 
 impl Panel for Restore {
-    fn scope(&self) -> &'static str {
-        match &self.branch {
-            _ if self.rows.typing() => "input",
-            Some(_) => "branch_go",
-            None => "restore",
-        }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(self.scope())
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -227,41 +225,8 @@ impl Panel for Restore {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Ask(CommandBody::Query(Query::RestorePreview { entry: self.entry }), PREVIEW)]
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Center { width: 100, height: 20 }
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        let reply = match &event.body {
-            EventBody::State(StateEvent::HeadMoved { .. }) if token == WENT => {
-                return Reply::with(self.bring(RestoreWhat::Files));
-            }
-            EventBody::Reply(reply) => reply,
-            _ => return Reply::Ignored,
-        };
-        match (token, reply.as_ref()) {
-            (PREVIEW, ReplyEvent::RestorePreviewReply { preview, .. }) => {
-                self.choices = preview.files.iter().map(Choice::of).collect();
-                (self.stale, self.moved) = (true, true);
-                self.preview = Some(preview.clone());
-                Reply::done()
-            }
-            (DONE, ReplyEvent::DoneReply { said }) => Reply::Done(vec![
-                Effect::Pop,
-                Effect::Focus(View::Composer),
-                Effect::Toast(Notice::new(NoticeKind::Info, format!("{said}. /undo reverts it."))),
-            ]),
-            (_, ReplyEvent::ErrorReply { notice }) => {
-                self.going = false;
-                self.failed = Some(notice.message.clone());
-                Reply::done()
-            }
-            _ => Reply::Ignored,
-        }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Center { width: 100, height: 20 }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -294,16 +259,19 @@ impl Panel for Restore {
         }
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        let (list, at) = (self.parts(area).list, Position::new(event.column, event.row));
-        if list.contains(at) {
-            if self.rows.mouse(event, list) {
-                self.toggle();
-            }
-        } else {
-            self.diff.mouse(event);
+    fn input(&mut self, input: PanelInput<'_>, _model: &Model) -> Reply {
+        match input {
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            _ => Reply::Ignored,
         }
-        Reply::done()
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            _ => Reply::Ignored,
+        }
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -335,8 +303,9 @@ impl Panel for Restore {
         }
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.lay(area);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -345,6 +314,61 @@ impl Panel for Restore {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.rows.cursor(self.parts(area).list).filter(|_| !self.files().is_empty())
+    }
+}
+
+impl Restore {
+    fn scope(&self) -> &'static str {
+        match &self.branch {
+            _ if self.rows.typing() => "input",
+            Some(_) => "branch_go",
+            None => "restore",
+        }
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+        let (list, at) = (self.parts(area).list, Position::new(event.column, event.row));
+        if list.contains(at) {
+            if self.rows.mouse(event, list) {
+                self.toggle();
+            }
+        } else {
+            self.diff.mouse(event);
+        }
+        Reply::done()
+    }
+
+    fn on_open(&mut self) -> Vec<Effect> {
+        vec![Effect::Ask(CommandBody::Query(Query::RestorePreview { entry: self.entry }), PREVIEW)]
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        let reply = match &event.body {
+            EventBody::State(StateEvent::HeadMoved { .. }) if token == WENT => {
+                return Reply::with(self.bring(RestoreWhat::Files));
+            }
+            EventBody::Reply(reply) => reply,
+            _ => return Reply::Ignored,
+        };
+        match (token, reply.as_ref()) {
+            (PREVIEW, ReplyEvent::RestorePreviewReply { preview, .. }) => {
+                self.choices = preview.files.iter().map(Choice::of).collect();
+                (self.stale, self.moved) = (true, true);
+                self.preview = Some(preview.clone());
+                Reply::done()
+            }
+            (DONE, ReplyEvent::DoneReply { said }) => Reply::Done(vec![
+                Effect::Pop,
+                Effect::Focus(View::Composer),
+                Effect::Toast(Notice::new(NoticeKind::Info, format!("{said}. /undo reverts it."))),
+            ]),
+            (_, ReplyEvent::ErrorReply { notice }) => {
+                self.going = false;
+                self.failed = Some(notice.message.clone());
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
     }
 }
 

@@ -17,7 +17,9 @@ use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::model::remarks::Spot;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::registry::{Dialog, Opener, PanelEntry};
 use crate::text::sheet::Sheet;
 use crate::widget::edit::Edit;
@@ -150,8 +152,10 @@ impl Review {
 }
 
 impl Panel for Review {
-    fn scope(&self) -> &'static str {
-        if self.typing.is_some() { "input" } else { "diff" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.typing.is_some() { "input" } else { "diff" })
+            .escape(self.escape_step())
+            .empty(self.phase != Phase::Ready)
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -170,49 +174,8 @@ impl Panel for Review {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        if self.layer { vec![self.load(None)] } else { Vec::new() }
-    }
-
-    fn focused(&mut self, _model: &Model) -> Vec<Effect> {
-        if self.phase == Phase::Stale { vec![self.load(None)] } else { Vec::new() }
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
-    }
-
-    fn empty(&self, _model: &Model) -> bool {
-        self.phase != Phase::Ready
-    }
-
-    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
-        let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
-        // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
-        if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
-            self.changes += 1;
-            self.phase = Phase::Stale;
-            if self.here {
-                return Reply::with(self.load(None));
-            }
-        }
-        Reply::Ignored
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        self.changes += 1;
-        self.read_remarks(model);
-        match &event.body {
-            EventBody::Reply(r) => self.answered(token, r),
-            _ => Reply::Ignored,
-        }
-    }
-
-    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
-        match result {
-            Ok(()) => Reply::with(self.load(self.state.turn)),
-            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
-        }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -223,65 +186,25 @@ impl Panel for Review {
         reply
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        let Some(field) = &mut self.typing else { return Reply::Ignored };
-        self.changes += 1;
-        match key.code {
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                field.edit.insert(c.encode_utf8(&mut [0; 4]));
-            }
-            KeyCode::Enter => {
-                if let Some(mut field) = self.typing.take() {
-                    self.state.remarks.finish(&field.spot, field.edit.take());
-                }
-            }
-            _ => return Reply::Ignored,
-        }
-        self.keep_remarks(model);
-        Reply::done()
-    }
-
-    fn paste(&mut self, text: &str, model: &Model) -> Reply {
-        let Some(field) = &mut self.typing else { return Reply::Ignored };
-        field.edit.insert(&text.replace('\n', " "));
-        self.keep_remarks(model);
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        self.changes += 1;
-        match event.kind {
-            MouseEventKind::Down(MouseButton::Left) if self.typing.is_none() => {
-                self.click(area, Position::new(event.column, event.row));
-            }
-            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.state.step_line(false)),
-            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.state.step_line(true)),
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        if self.typing.is_some() {
-            Some(EscapeStep::Popup)
-        } else {
-            self.state.mark.map(|_| EscapeStep::Selection)
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
+            _ => Reply::Ignored,
         }
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
-        self.changes += 1;
-        match escape_step {
-            // What was written stays: it comes back when the line is remarked on again.
-            EscapeStep::Popup => {
-                self.keep_remarks(model);
-                self.typing = None;
-            }
-            EscapeStep::Selection => self.state.mark = None,
-            EscapeStep::Layer => return Reply::with(Effect::Pop),
-            _ => {}
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(if self.layer { vec![self.load(None)] } else { Vec::new() }),
+            PanelEvent::Focused => Reply::Done(self.on_focus()),
+            PanelEvent::Engine(event) => self.on_event(event),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::Edited(result) => self.on_edited(result),
+            _ => Reply::Ignored,
         }
-        Reply::done()
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
@@ -316,7 +239,7 @@ impl Panel for Review {
         hints
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         self.here = cx.focus;
         self.read_remarks(cx.model);
         let stamp =
@@ -325,6 +248,7 @@ impl Panel for Review {
             self.stamp = stamp;
             self.lay(area);
         }
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -333,6 +257,102 @@ impl Panel for Review {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.cursor_at(area)
+    }
+}
+
+impl Review {
+    fn escape_step(&self) -> Option<EscapeStep> {
+        if self.typing.is_some() {
+            Some(EscapeStep::Popup)
+        } else {
+            self.state.mark.map(|_| EscapeStep::Selection)
+        }
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(field) = &mut self.typing else { return Reply::Ignored };
+        self.changes += 1;
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                field.edit.insert(c.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Enter => {
+                if let Some(mut field) = self.typing.take() {
+                    self.state.remarks.finish(&field.spot, field.edit.take());
+                }
+            }
+            _ => return Reply::Ignored,
+        }
+        self.keep_remarks(model);
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
+        let Some(field) = &mut self.typing else { return Reply::Ignored };
+        field.edit.insert(&text.replace('\n', " "));
+        self.keep_remarks(model);
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+        self.changes += 1;
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) if self.typing.is_none() => {
+                self.click(area, Position::new(event.column, event.row));
+            }
+            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.state.step_line(false)),
+            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.state.step_line(true)),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        self.changes += 1;
+        match escape_step {
+            // What was written stays: it comes back when the line is remarked on again.
+            EscapeStep::Popup => {
+                self.keep_remarks(model);
+                self.typing = None;
+            }
+            EscapeStep::Selection => self.state.mark = None,
+            EscapeStep::Layer => return Reply::with(Effect::Pop),
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_focus(&mut self) -> Vec<Effect> {
+        if self.phase == Phase::Stale { vec![self.load(None)] } else { Vec::new() }
+    }
+
+    fn on_event(&mut self, event: &Event) -> Reply {
+        let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
+        // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
+        if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
+            self.changes += 1;
+            self.phase = Phase::Stale;
+            if self.here {
+                return Reply::with(self.load(None));
+            }
+        }
+        Reply::Ignored
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        self.changes += 1;
+        self.read_remarks(model);
+        match &event.body {
+            EventBody::Reply(r) => self.answered(token, r),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_edited(&mut self, result: Result<(), String>) -> Reply {
+        match result {
+            Ok(()) => Reply::with(self.load(self.state.turn)),
+            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
+        }
     }
 }
 

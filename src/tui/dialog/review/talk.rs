@@ -8,7 +8,7 @@ use super::{OPEN, Phase, REJECT, Review, UNDO};
 use crate::app::effect::{Effect, External, Token};
 use crate::model::Model;
 use crate::model::remarks::{Comment, said};
-use crate::panel::compose::Recall;
+use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{Reply, View};
 use crate::text::clean;
 
@@ -50,7 +50,7 @@ impl Review {
                 false => "No comments yet: press c to write one",
             });
         };
-        let send = Recall::Send(Message::text(text));
+        let send = ComposerRequest::Send(Message::text(text));
         let mut effects = vec![Effect::Tell(View::Composer, Box::new(send))];
         if self.layer {
             effects.push(Effect::Pop);
@@ -65,7 +65,7 @@ impl Review {
         if all.is_empty() {
             return say("There are no comments to discard");
         }
-        let keep = Recall::Keep(Message::text(said(&all)));
+        let keep = ComposerRequest::Keep(Message::text(said(&all)));
         let told = "Comments discarded; Up in the composer restores their text";
         Reply::Done(vec![
             Effect::Tell(View::Composer, Box::new(keep)),

@@ -41,7 +41,7 @@ use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::widget::input;
 use crate::widget::list::ListState;
@@ -215,8 +215,9 @@ impl Browser {
 }
 
 impl Panel for Browser {
-    fn scope(&self) -> &'static str {
-        if matches!(self.field, Field::None) { "tree" } else { "input" }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if matches!(self.field, Field::None) { "tree" } else { "input" })
+            .escape(self.escape_step())
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -230,46 +231,8 @@ impl Panel for Browser {
         ACTIONS
     }
 
-    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        // The open session's tree does not wait for the list.
-        let trees: Vec<usize> = self.root.iter().chain(&self.here).map(|id| self.forest.ready(*id)).collect();
-        let mut all = vec![self.list_query()];
-        all.extend(trees.into_iter().map(|n| self.load(n)));
-        all
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
-    }
-
-    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::Turn(TurnEvent::SessionStarted { .. }) => {
-                self.here = Some(event.session);
-                let n = self.forest.ready(event.session);
-                Reply::Done(vec![self.list_query(), self.load(n)])
-            }
-            EventBody::Turn(
-                TurnEvent::UserMessage { .. } | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. },
-            )
-            | EventBody::State(
-                StateEvent::HeadMoved { .. }
-                | StateEvent::CheckpointCreated { .. }
-                | StateEvent::Restored { .. }
-                | StateEvent::BranchNamed { .. }
-                | StateEvent::BranchArchived { .. }
-                | StateEvent::TagChanged { .. },
-            ) => Reply::Done(self.reload()),
-            EventBody::State(StateEvent::TitleChanged { .. }) => Reply::with(self.list_query()),
-            _ => Reply::Ignored,
-        }
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        match &event.body {
-            EventBody::Reply(r) => self.answered(token, r),
-            _ => Reply::Ignored,
-        }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -283,7 +246,60 @@ impl Panel for Browser {
         self.act_on_row(action, model)
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open()),
+            PanelEvent::Engine(event) => self.on_event(event),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        self.row_hints(model)
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
+        let parts = self.parts(area);
+        self.page = usize::from(parts.rows.height);
+        self.side_shown = parts.side.width > 0;
+        self.list.show(self.rows.len(), self.page.max(1));
+        if let Some(entry) = self.chosen_entry().filter(|_| self.side_shown) {
+            let facts = self.facts();
+            self.side.measure(parts.side, entry, facts);
+        }
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let Parts { rows, field, .. } = self.parts(area);
+        if let (label, Some(edit)) = self.field_line() {
+            let skip = (label.len() as u16).min(field.width);
+            let count = self.count().len() as u16;
+            let width = field.width.saturating_sub(skip + count + 1);
+            return Some(input::caret(edit, Rect { x: field.x + skip, width, ..field }));
+        }
+        let row = self.list.chosen.checked_sub(self.list.top)? as u16;
+        (row < rows.height).then(|| Position::new(rows.x, rows.y + row))
+    }
+}
+
+impl Browser {
+    fn escape_step(&self) -> Option<EscapeStep> {
         match self.field {
             Field::None | Field::Find(_) => {
                 (self.field_shown() || self.filter.active()).then_some(EscapeStep::Search)
@@ -292,22 +308,7 @@ impl Panel for Browser {
         }
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        if escape_step == EscapeStep::Layer {
-            return Reply::with(Effect::Pop);
-        }
-        self.field = Field::None;
-        if escape_step == EscapeStep::Search {
-            self.typed.clear();
-            self.found = None;
-            self.filter.only = Only::All;
-            self.filter.agent = None;
-            self.rebuild();
-        }
-        Reply::Done(self.wants())
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(edit) = self.editing() else { return Reply::Ignored };
         if let Some(c) = Chord::of(key).text() {
             edit.insert(c.encode_utf8(&mut [0; 4]));
@@ -316,13 +317,13 @@ impl Panel for Browser {
         if key.code == KeyCode::Enter { self.field_done() } else { Reply::Ignored }
     }
 
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+    fn on_paste(&mut self, text: &str) -> Reply {
         let Some(edit) = self.editing() else { return Reply::Ignored };
         edit.insert(text.lines().next().unwrap_or_default());
         self.field_changed()
     }
 
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
         let parts = self.parts(area);
         let at = Position::new(event.column, event.row);
         let (len, page) = (self.rows.len(), self.page.max(1));
@@ -352,35 +353,57 @@ impl Panel for Browser {
         Reply::Done(self.wants())
     }
 
-    fn hints(&self, model: &Model) -> Vec<Hint> {
-        self.row_hints(model)
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.field = Field::None;
+        if escape_step == EscapeStep::Search {
+            self.typed.clear();
+            self.found = None;
+            self.filter.only = Only::All;
+            self.filter.agent = None;
+            self.rebuild();
+        }
+        Reply::Done(self.wants())
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
-        let parts = self.parts(area);
-        self.page = usize::from(parts.rows.height);
-        self.side_shown = parts.side.width > 0;
-        self.list.show(self.rows.len(), self.page.max(1));
-        if let Some(entry) = self.chosen_entry().filter(|_| self.side_shown) {
-            let facts = self.facts();
-            self.side.measure(parts.side, entry, facts);
+    fn on_open(&mut self) -> Vec<Effect> {
+        // The open session's tree does not wait for the list.
+        let trees: Vec<usize> = self.root.iter().chain(&self.here).map(|id| self.forest.ready(*id)).collect();
+        let mut all = vec![self.list_query()];
+        all.extend(trees.into_iter().map(|n| self.load(n)));
+        all
+    }
+
+    fn on_event(&mut self, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => {
+                self.here = Some(event.session);
+                let n = self.forest.ready(event.session);
+                Reply::Done(vec![self.list_query(), self.load(n)])
+            }
+            EventBody::Turn(
+                TurnEvent::UserMessage { .. } | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. },
+            )
+            | EventBody::State(
+                StateEvent::HeadMoved { .. }
+                | StateEvent::CheckpointCreated { .. }
+                | StateEvent::Restored { .. }
+                | StateEvent::BranchNamed { .. }
+                | StateEvent::BranchArchived { .. }
+                | StateEvent::TagChanged { .. },
+            ) => Reply::Done(self.reload()),
+            EventBody::State(StateEvent::TitleChanged { .. }) => Reply::with(self.list_query()),
+            _ => Reply::Ignored,
         }
     }
 
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let Parts { rows, field, .. } = self.parts(area);
-        if let (label, Some(edit)) = self.field_line() {
-            let skip = (label.len() as u16).min(field.width);
-            let count = self.count().len() as u16;
-            let width = field.width.saturating_sub(skip + count + 1);
-            return Some(input::caret(edit, Rect { x: field.x + skip, width, ..field }));
+    fn on_answer(&mut self, token: Token, event: &Event) -> Reply {
+        match &event.body {
+            EventBody::Reply(r) => self.answered(token, r),
+            _ => Reply::Ignored,
         }
-        let row = self.list.chosen.checked_sub(self.list.top)? as u16;
-        (row < rows.height).then(|| Position::new(rows.x, rows.y + row))
     }
 }
 

@@ -10,7 +10,7 @@ mod what;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, MouseEvent};
+use crossterm::event::MouseEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::Query;
@@ -23,10 +23,9 @@ use self::tree::{Tree, processes};
 pub(crate) use self::tree::{look, nearest_limit};
 use self::what::What;
 use super::rows::Rows;
-use super::{DrawCx, Hint, Panel, Reply, View};
+use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
-use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -130,8 +129,10 @@ impl Agents {
 }
 
 impl Panel for Agents {
-    fn scope(&self) -> &'static str {
-        if self.rows.typing() { "input" } else { "agents" }
+    fn status(&self, model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.rows.typing() { "input" } else { "agents" })
+            .escape(self.rows.escape_step())
+            .empty(model.agents.is_empty())
     }
 
     fn title(&self, model: &Model) -> String {
@@ -155,14 +156,10 @@ impl Panel for Agents {
         ACTIONS
     }
 
-    fn empty(&self, model: &Model) -> bool {
-        model.agents.is_empty()
-    }
-
-    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
+    fn placement(&self, width: u16, model: &Model) -> Placement {
         let tree = Tree::folded(model, Some(&self.open));
         let head = usize::from(tree.head(model, width).is_some());
-        Some(u16::try_from(tree.lines(model, width).0.len() + head).unwrap_or(u16::MAX))
+        Placement::Rows(u16::try_from(tree.lines(model, width).0.len() + head).unwrap_or(u16::MAX))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -177,71 +174,28 @@ impl Panel for Agents {
         Reply::done()
     }
 
-    /// Processes come and go with the tools that start and end them.
-    fn event(&mut self, event: &Event, model: &Model) -> Reply {
-        let stir = match &event.body {
-            EventBody::Tool(ToolEvent::ToolFinished { name, .. }) => name == "terminal" || name == "process",
-            EventBody::Turn(TurnEvent::SessionStarted { .. }) => true,
-            EventBody::Turn(TurnEvent::TurnFinished { .. }) => processes(model).next().is_some(),
-            _ => false,
-        };
-        if stir { Reply::with(self.look(model)) } else { Reply::Ignored }
-    }
-
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
-        match (token, reply.as_ref()) {
-            (PROCESSES, _) => {
-                self.asking = false;
-                Reply::done()
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => {
+                if self.rows.key(key) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
             }
-            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
-                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
-            }
-            (DIFF, _) => Reply::done(),
-            (_, ReplyEvent::DoneReply { said }) => {
-                let said = Notice::new(NoticeKind::Info, clean::plain(said).into_owned());
-                Reply::Done(vec![Effect::Toast(said), self.look(model)])
-            }
-            _ => Reply::with(self.look(model)),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(_) => self.on_escape(),
+            _ => Reply::Ignored,
         }
     }
 
-    fn tick(&mut self, model: &Model) -> Vec<Effect> {
-        let due = !self.asking && model.mono.saturating_sub(self.asked) >= LOOK;
-        if due && processes(model).next().is_some() { vec![self.look(model)] } else { Vec::new() }
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        self.rows.escape_step()
-    }
-
-    fn escape(&mut self, _rung: EscapeStep, _model: &Model) -> Reply {
-        self.rows.end_find();
-        Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        if self.rows.key(key) { Reply::done() } else { Reply::Ignored }
-    }
-
-    /// The agent that another layer wants to be looked at.
-    fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
-        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        // It may be folded: its siblings are shown with it.
-        self.open.extend(id.parent());
-        self.what = Tree::folded(model, Some(&self.open)).lines(model, 40).1;
-        if let Some(at) = self.what.iter().position(|w| *w == What::Agent((*id).clone())) {
-            self.rows.chosen = at;
-        }
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        if self.rows.mouse(event, self.list(area)) {
-            self.act(Action("list.open"), model)
-        } else {
-            Reply::done()
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Tick => Reply::Done(self.on_tick(model)),
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::Message(what) => self.on_message(what, model),
+            _ => Reply::Ignored,
         }
     }
 
@@ -293,7 +247,7 @@ impl Panel for Agents {
         all
     }
 
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
         let tree = Tree::folded(cx.model, Some(&self.open));
         let (lines, what) = tree.lines(cx.model, area.width);
         self.head = tree.head(cx.model, area.width).filter(|_| usize::from(area.height) > lines.len().min(3));
@@ -303,6 +257,7 @@ impl Panel for Agents {
         }
         self.what = what;
         self.rows.set(lines, self.list(area));
+        Refresh::after(self.wake(cx))
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -321,6 +276,68 @@ impl Panel for Agents {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         self.rows.cursor(self.list(area))
+    }
+}
+
+impl Agents {
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        if self.rows.mouse(event, self.list(area)) {
+            self.act(Action("list.open"), model)
+        } else {
+            Reply::done()
+        }
+    }
+
+    fn on_escape(&mut self) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn on_tick(&mut self, model: &Model) -> Vec<Effect> {
+        let due = !self.asking && model.mono.saturating_sub(self.asked) >= LOOK;
+        if due && processes(model).next().is_some() { vec![self.look(model)] } else { Vec::new() }
+    }
+
+    /// Processes come and go with the tools that start and end them.
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        let stir = match &event.body {
+            EventBody::Tool(ToolEvent::ToolFinished { name, .. }) => name == "terminal" || name == "process",
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => true,
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => processes(model).next().is_some(),
+            _ => false,
+        };
+        if stir { Reply::with(self.look(model)) } else { Reply::Ignored }
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        match (token, reply.as_ref()) {
+            (PROCESSES, _) => {
+                self.asking = false;
+                Reply::done()
+            }
+            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
+                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
+            }
+            (DIFF, _) => Reply::done(),
+            (_, ReplyEvent::DoneReply { said }) => {
+                let said = Notice::new(NoticeKind::Info, clean::plain(said).into_owned());
+                Reply::Done(vec![Effect::Toast(said), self.look(model)])
+            }
+            _ => Reply::with(self.look(model)),
+        }
+    }
+
+    /// The agent that another layer wants to be looked at.
+    fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
+        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
+        // It may be folded: its siblings are shown with it.
+        self.open.extend(id.parent());
+        self.what = Tree::folded(model, Some(&self.open)).lines(model, 40).1;
+        if let Some(at) = self.what.iter().position(|w| *w == What::Agent((*id).clone())) {
+            self.rows.chosen = at;
+        }
+        Reply::done()
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {

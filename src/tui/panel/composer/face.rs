@@ -20,8 +20,10 @@ use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
-use crate::panel::compose::Recall;
-use crate::panel::{DrawCx, Hint, Panel, Reply};
+use crate::panel::composer::request::ComposerRequest;
+use crate::panel::{
+    Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
+};
 use crate::terminal::clipboard::{self, PastedImage};
 
 /// What was in the clipboard.
@@ -43,12 +45,8 @@ fn pasted() -> Pasted {
 }
 
 impl Panel for Composer {
-    fn scope(&self) -> &'static str {
-        // What a begun command waits for (`f`, `r`) is never another binding.
-        match &self.vim {
-            Some(v) if v.mode == Mode::Normal && !v.pending() => "vim",
-            _ => "composer",
-        }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(self.scope()).escape(self.escape_step()).empty(self.content.is_blank())
     }
 
     fn title(&self, model: &Model) -> String {
@@ -68,48 +66,8 @@ impl Panel for Composer {
         ACTIONS
     }
 
-    fn opened(&mut self, model: &Model) -> Vec<Effect> {
-        self.vim = (model.ui.keymap == "vim").then(Vim::default);
-        if let Some(path) = &model.folders.draft {
-            let mut keeper = Keeper::new(path.clone());
-            let draft = keeper.load();
-            self.keeper = Some(keeper);
-            return self.restore(draft);
-        }
-        Vec::new()
-    }
-
-    fn settings_changed(&mut self, model: &Model) {
-        if (model.ui.keymap == "vim") != self.vim.is_some() {
-            self.vim = (model.ui.keymap == "vim").then(Vim::default);
-        }
-    }
-
-    fn empty(&self, _model: &Model) -> bool {
-        self.content.is_blank()
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        // A list without rows is not seen: there is nothing to close.
-        if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
-            return Some(EscapeStep::Popup);
-        }
-        let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
-        // In an empty composer Escape belongs to the other steps, also in vim.
-        (leave && !self.content.is_blank()).then_some(EscapeStep::VimInsert)
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        match escape_step {
-            EscapeStep::Popup => self.popup = None,
-            EscapeStep::VimInsert => {
-                if let Some(v) = &mut self.vim {
-                    v.escape(&mut self.content.edit);
-                }
-            }
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
+    fn placement(&self, width: u16, _model: &Model) -> Placement {
+        Placement::Rows(draw::rows(self, width))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -159,155 +117,43 @@ impl Panel for Composer {
         }
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if let Some(v) = self.vim.as_mut().filter(|v| v.mode == Mode::Normal) {
-            // Beyond the first and the last line is what was written earlier, as in a shell.
-            let (before, behind) = self.content.edit.text().split_at(self.content.edit.caret());
-            match c {
-                'k' if !v.pending() && !before.contains('\n') => return self.up(model),
-                'j' if !v.pending() && !behind.contains('\n') => return self.down(),
-                _ => {}
-            }
-            if matches!(key.code, KeyCode::Char(_)) {
-                v.key(c, &mut self.content.edit);
-            }
-            self.popup = None;
-            self.changed();
-            return Reply::done();
-        }
-        if c == ':' && self.gap == Some(self.content.edit.caret()) {
-            self.content.edit.delete_back();
-        }
-        self.gap = None;
-        self.content.edit.insert(c.encode_utf8(&mut [0; 4]));
-        self.look()
-    }
-
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        self.content.paste(text);
-        self.look()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        let text = draw::text_area(self, area);
-        if event.kind != MouseEventKind::Down(MouseButton::Left)
-            || !text.contains(Position::new(event.column, event.row))
-        {
-            return Reply::Ignored;
-        }
-        let labels = self.content.labels();
-        let label = |c: char| labels.get(c);
-        let rows = self.content.edit.rows(usize::from(text.width), &label);
-        let row = draw::first_row(self, &rows, usize::from(text.height)) + usize::from(event.row - text.y);
-        self.content.edit.click(&rows, row, usize::from(event.column - text.x), &label);
-        Reply::done()
-    }
-
-    fn compose(&mut self, message: &Message, replace: bool, _model: &Model) -> Reply {
-        if replace {
-            self.history.push(self.content.message());
-            self.content = Content::of(message);
-        } else {
-            let text = self.content.edit.text();
-            let gap = if text.is_empty() || text.ends_with(char::is_whitespace) { "" } else { " " };
-            self.content.edit.insert(&format!("{gap}{}", message.text));
-            if let Some(name) = message.text.trim().strip_prefix('@') {
-                self.content.mention(name);
-            }
-        }
-        self.popup = None;
-        self.changed();
-        Reply::done()
-    }
-
-    fn told(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
-        match what.downcast::<Recall>().map(|r| *r) {
-            Ok(Recall::Take(id)) => self.take_back(id, model),
-            Ok(Recall::Keep(message)) => {
-                self.history.push(message);
-                Reply::done()
-            }
-            Ok(Recall::Before(words)) => {
-                let behind = self.content.edit.caret() + words.len();
-                self.content.edit.set_caret(0);
-                self.content.edit.insert(&words);
-                self.content.edit.set_caret(behind);
-                self.look()
-            }
-            Ok(Recall::Send(message)) => {
-                let submit = TurnCommand::Submit { message: message.clone(), mode: SendMode::default() };
-                self.post(message, CommandBody::Turn(submit))
-            }
-            Err(_) => Reply::Ignored,
-        }
-    }
-
-    fn event(&mut self, event: &Event, model: &Model) -> Reply {
-        match &event.body {
-            EventBody::State(StateEvent::HeadMoved { draft: Some(message), .. }) => {
-                self.compose(message, true, model)
-            }
-            EventBody::State(StateEvent::QueueChanged { queue }) => {
-                self.queue(queue);
-                Reply::Ignored
-            }
-            EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
-                self.whole_state(model);
-                Reply::Ignored
-            }
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
             _ => Reply::Ignored,
         }
     }
 
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
-        match (token, &event.body) {
-            (TAKEN, EventBody::State(StateEvent::QueueChanged { queue })) => {
-                self.taken(queue);
-                Reply::done()
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open(model)),
+            PanelEvent::SettingsChanged => {
+                self.on_settings(model);
+                Reply::Ignored
             }
-            (sent, EventBody::State(StateEvent::QueueChanged { queue })) => self.waits(sent, queue),
-            (sent, EventBody::Turn(TurnEvent::UserMessage { .. })) => self.stored(sent),
-            (_, EventBody::Reply(reply)) => self.answered(token, reply, model),
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::JobDone(token, result) => self.on_job(token, result),
+            PanelEvent::Edited(result) => self.on_edited(result),
+            PanelEvent::Message(what) => self.on_message(what, model),
             _ => Reply::Ignored,
         }
     }
 
-    fn job(&mut self, token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
-        match (token, result.downcast::<Pasted>().map(|p| *p)) {
-            (PASTED, Ok(Ok(Clip::Image(i)))) => self.content.image("image/png", i.data, i.width, i.height),
-            (PASTED, Ok(Ok(Clip::Text(text)))) => self.content.paste(&text),
-            (PASTED, Ok(Err(why))) => {
-                self.notice = Some(why);
-                return Reply::done();
+    fn availability(&self, action: Action, model: &Model) -> Availability {
+        let blank = self.content.is_blank();
+        Availability::unless(match action.0 {
+            "composer.now" | "composer.queue" if !model.running => Some("No turn is running"),
+            "composer.send" if blank && model.waiting().next().is_some() => None,
+            "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
+                Some("The message is empty")
             }
-            _ => return Reply::Ignored,
-        }
-        self.changed();
-        Reply::done()
-    }
-
-    /// The editor's text, with those attachments whose labels are still in it. An empty file means that
-    /// nothing was changed.
-    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
-        let Some(file) = self.editing.take() else { return Reply::Ignored };
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        if let Err(e) = std::fs::remove_file(&file) {
-            tracing::debug!("{} was kept: {e}", file.display());
-        }
-        if let Err(why) = result {
-            self.notice = Some(why);
-        } else if !text.trim().is_empty() {
-            let mut old = self.content.message();
-            old.attachments.retain(|a| text.contains(a.label()));
-            self.content = Content::of(&Message {
-                text: text.trim_end().to_owned(),
-                attachments: old.attachments,
-                ..Message::default()
-            });
-            self.changed();
-        }
-        Reply::done()
+            "composer.aside" if blank && self.aside.is_none() => Some("The message is empty"),
+            _ => None,
+        })
     }
 
     fn hints(&self, model: &Model) -> Vec<Hint> {
@@ -344,25 +190,9 @@ impl Panel for Composer {
         all
     }
 
-    fn disabled(&self, action: Action, model: &Model) -> Option<String> {
-        let blank = self.content.is_blank();
-        match action.0 {
-            "composer.now" | "composer.queue" if !model.running => Some("No turn is running".into()),
-            "composer.send" if blank && model.waiting().next().is_some() => None,
-            "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
-                Some("The message is empty".into())
-            }
-            "composer.aside" if blank && self.aside.is_none() => Some("The message is empty".into()),
-            _ => None,
-        }
-    }
-
-    fn rows(&self, width: u16, _model: &Model) -> Option<u16> {
-        Some(draw::rows(self, width))
-    }
-
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         self.width = usize::from(draw::text_area(self, area).width);
+        Refresh::default()
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -371,5 +201,208 @@ impl Panel for Composer {
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         draw::cursor(self, area)
+    }
+}
+
+impl Composer {
+    fn scope(&self) -> &'static str {
+        // What a begun command waits for (`f`, `r`) is never another binding.
+        match &self.vim {
+            Some(v) if v.mode == Mode::Normal && !v.pending() => "vim",
+            _ => "composer",
+        }
+    }
+
+    fn escape_step(&self) -> Option<EscapeStep> {
+        // A list without rows is not seen: there is nothing to close.
+        if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
+            return Some(EscapeStep::Popup);
+        }
+        let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
+        // In an empty composer Escape belongs to the other steps, also in vim.
+        (leave && !self.content.is_blank()).then_some(EscapeStep::VimInsert)
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if let Some(v) = self.vim.as_mut().filter(|v| v.mode == Mode::Normal) {
+            // Beyond the first and the last line is what was written earlier, as in a shell.
+            let (before, behind) = self.content.edit.text().split_at(self.content.edit.caret());
+            match c {
+                'k' if !v.pending() && !before.contains('\n') => return self.up(model),
+                'j' if !v.pending() && !behind.contains('\n') => return self.down(),
+                _ => {}
+            }
+            if matches!(key.code, KeyCode::Char(_)) {
+                v.key(c, &mut self.content.edit);
+            }
+            self.popup = None;
+            self.changed();
+            return Reply::done();
+        }
+        if c == ':' && self.gap == Some(self.content.edit.caret()) {
+            self.content.edit.delete_back();
+        }
+        self.gap = None;
+        self.content.edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.look()
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        self.content.paste(text);
+        self.look()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
+        let text = draw::text_area(self, area);
+        if event.kind != MouseEventKind::Down(MouseButton::Left)
+            || !text.contains(Position::new(event.column, event.row))
+        {
+            return Reply::Ignored;
+        }
+        let labels = self.content.labels();
+        let label = |c: char| labels.get(c);
+        let rows = self.content.edit.rows(usize::from(text.width), &label);
+        let row = draw::first_row(self, &rows, usize::from(text.height)) + usize::from(event.row - text.y);
+        self.content.edit.click(&rows, row, usize::from(event.column - text.x), &label);
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => self.popup = None,
+            EscapeStep::VimInsert => {
+                if let Some(v) = &mut self.vim {
+                    v.escape(&mut self.content.edit);
+                }
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
+        self.vim = (model.ui.keymap == "vim").then(Vim::default);
+        if let Some(path) = &model.folders.draft {
+            let mut keeper = Keeper::new(path.clone());
+            let draft = keeper.load();
+            self.keeper = Some(keeper);
+            return self.restore(draft);
+        }
+        Vec::new()
+    }
+
+    fn on_settings(&mut self, model: &Model) {
+        if (model.ui.keymap == "vim") != self.vim.is_some() {
+            self.vim = (model.ui.keymap == "vim").then(Vim::default);
+        }
+    }
+
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
+        match &event.body {
+            EventBody::State(StateEvent::HeadMoved { draft: Some(message), .. }) => self.replace(message),
+            EventBody::State(StateEvent::QueueChanged { queue }) => {
+                self.queue(queue);
+                Reply::Ignored
+            }
+            EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
+                self.whole_state(model);
+                Reply::Ignored
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        match (token, &event.body) {
+            (TAKEN, EventBody::State(StateEvent::QueueChanged { queue })) => {
+                self.taken(queue);
+                Reply::done()
+            }
+            (sent, EventBody::State(StateEvent::QueueChanged { queue })) => self.waits(sent, queue),
+            (sent, EventBody::Turn(TurnEvent::UserMessage { .. })) => self.stored(sent),
+            (_, EventBody::Reply(reply)) => self.answered(token, reply, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_job(&mut self, token: Token, result: Box<dyn Any + Send>) -> Reply {
+        match (token, result.downcast::<Pasted>().map(|p| *p)) {
+            (PASTED, Ok(Ok(Clip::Image(i)))) => self.content.image("image/png", i.data, i.width, i.height),
+            (PASTED, Ok(Ok(Clip::Text(text)))) => self.content.paste(&text),
+            (PASTED, Ok(Err(why))) => {
+                self.notice = Some(why);
+                return Reply::done();
+            }
+            _ => return Reply::Ignored,
+        }
+        self.changed();
+        Reply::done()
+    }
+
+    /// The editor's text, with those attachments whose labels are still in it. An empty file means that
+    /// nothing was changed.
+    fn on_edited(&mut self, result: Result<(), String>) -> Reply {
+        let Some(file) = self.editing.take() else { return Reply::Ignored };
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if let Err(e) = std::fs::remove_file(&file) {
+            tracing::debug!("{} was kept: {e}", file.display());
+        }
+        if let Err(why) = result {
+            self.notice = Some(why);
+        } else if !text.trim().is_empty() {
+            let mut old = self.content.message();
+            old.attachments.retain(|a| text.contains(a.label()));
+            self.content = Content::of(&Message {
+                text: text.trim_end().to_owned(),
+                attachments: old.attachments,
+                ..Message::default()
+            });
+            self.changed();
+        }
+        Reply::done()
+    }
+
+    fn on_message(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
+        match what.downcast::<ComposerRequest>().map(|r| *r) {
+            Ok(ComposerRequest::Insert(message)) => {
+                let text = self.content.edit.text();
+                let gap = if text.is_empty() || text.ends_with(char::is_whitespace) { "" } else { " " };
+                self.content.edit.insert(&format!("{gap}{}", message.text));
+                if let Some(name) = message.text.trim().strip_prefix('@') {
+                    self.content.mention(name);
+                }
+                self.popup = None;
+                self.changed();
+                Reply::done()
+            }
+            Ok(ComposerRequest::Replace(message)) => self.replace(&message),
+            Ok(ComposerRequest::Take(id)) => self.take_back(id, model),
+            Ok(ComposerRequest::Keep(message)) => {
+                self.history.push(message);
+                Reply::done()
+            }
+            Ok(ComposerRequest::Prepend(words)) => {
+                let behind = self.content.edit.caret() + words.len();
+                self.content.edit.set_caret(0);
+                self.content.edit.insert(&words);
+                self.content.edit.set_caret(behind);
+                self.look()
+            }
+            Ok(ComposerRequest::Send(message)) => {
+                let submit = TurnCommand::Submit { message: message.clone(), mode: SendMode::default() };
+                self.post(message, CommandBody::Turn(submit))
+            }
+            Err(_) => Reply::Ignored,
+        }
+    }
+
+    /// Replaces the text; what was there is kept among the earlier prompts.
+    fn replace(&mut self, message: &Message) -> Reply {
+        self.history.push(self.content.message());
+        self.content = Content::of(message);
+        self.popup = None;
+        self.changed();
+        Reply::done()
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Overlay<'a> {
 
 /// Draws the window's rows from the top of `area` on.
 pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-    for seen in view.visible.iter().filter(|s| s.y + s.rows > usize::from(cx.same)) {
+    for seen in view.visible.iter().filter(|s| s.y + s.rows > usize::from(cx.kept)) {
         let Some(laid) = view.kept(seen.key) else { continue };
         cell(laid, *seen, over, cx, area, buf);
         if over.cursor == Some(seen.key) && cx.focus {
@@ -51,7 +51,7 @@ fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect,
         if y >= area.bottom() {
             return;
         }
-        if y < area.y + cx.same {
+        if y < area.y + cx.kept {
             continue;
         }
         let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };

@@ -6,16 +6,8 @@ use super::*;
 const BORDERS: u16 = 4;
 
 impl Panel for ConversationPanel {
-    fn scope(&self) -> &'static str {
-        if self.search.as_ref().is_some_and(|s| s.typing) {
-            "input"
-        } else if self.copy.is_some() {
-            "copy"
-        } else if self.viewer {
-            "viewer"
-        } else {
-            "conversation"
-        }
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(self.scope()).escape(self.escape_step())
     }
 
     fn title(&self, model: &Model) -> String {
@@ -37,11 +29,8 @@ impl Panel for ConversationPanel {
         ACTIONS
     }
 
-    fn told(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
-        match what.downcast::<GoTo>() {
-            Ok(to) => self.go_to(model, &to),
-            Err(_) => Reply::Ignored,
-        }
+    fn placement(&self, _columns: u16, _model: &Model) -> Placement {
+        Placement::Full
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -71,7 +60,135 @@ impl Panel for ConversationPanel {
         self.do_action(action.0, model)
     }
 
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Mouse(event, area) => self.mouse_event(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
+            PanelInput::CopySelection => self.copy_selection(model).unwrap_or(Reply::Ignored),
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            PanelEvent::JobDone(_, _) => Reply::Ignored,
+            PanelEvent::Edited(result) => self.on_edited(result),
+            PanelEvent::Message(what) => self.on_message(what, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn availability(&self, action: Action, model: &Model) -> Availability {
+        let empty = action.0.starts_with("conversation.") && model.conversation.cells().is_empty();
+        Availability::unless(empty.then_some("The conversation is empty"))
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.search.as_ref().is_some_and(|s| s.typing) {
+            return vec![Hint::as_("input.done", "find")];
+        }
+        if self.copy.is_some() {
+            return vec![
+                Hint::of("copy.mark"),
+                Hint::of("copy.take"),
+                Hint::of("copy.dump"),
+                Hint::of("copy.edit"),
+                Hint::of("list.search"),
+            ];
+        }
+        let mut hints = Vec::new();
+        if self.search.is_some() {
+            hints.extend([Hint::of("list.next"), Hint::of("list.previous")]);
+        }
+        hints.extend(self.opens(model).then_some(Hint::of("list.open")));
+        hints.extend([
+            Hint::of("list.copy"),
+            Hint::of("list.search"),
+            Hint::of("conversation.turn_up"),
+            Hint::of("conversation.tool_up"),
+            Hint::of("conversation.copy_mode"),
+        ]);
+        hints
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        let env = &mut self.view.env;
+        env.columns = usize::from(area.width).max(1);
+        env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
+        env.measure = usize::from(cx.model.ui.measure).max(20);
+        env.leaps = cx.model.running && area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
+        env.ascii = cx.ascii;
+        env.now = cx.now;
+        env.unfold_key = cx.key("conversation.unfold");
+        env.viewer_key = cx.key("viewer.open");
+        let conv = &cx.model.conversation;
+        self.view.measure(conv);
+        if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {
+            self.cursor = self.view.visible.last().map(|s| s.key);
+        }
+        let bare = !cx.focus && self.search.is_none() && self.copy.is_none() && self.selection.is_none();
+        let shown = self.view.shown().filter(|_| bare);
+        let (kept, blank) = match (&self.shown, &shown) {
+            (Some(before), Some(now)) => (before.same(now), before.blank().min(now.blank())),
+            _ => (0, 0),
+        };
+        self.shown = shown;
+        Refresh { wake: self.view.moving(conv), kept: kept as u16, blank: blank as u16 }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let conv = &cx.model.conversation;
+        if conv.cells().is_empty() {
+            empty::draw(cx, area, buf);
+            return;
+        }
+        let words = self.search.as_ref().map_or("", Search::words);
+        let cursor = self.cursor.filter(|_| self.copy.is_none() && !self.viewer);
+        let over = draw::Overlay { cursor, selection: self.range(cx.model), words, hit: self.hit };
+        draw::rows(&self.view, over, cx, area, buf);
+        if cx.kept == 0 {
+            self.remarks(cx, area, buf);
+        }
+    }
+
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        if let Some(s) = self.search.as_ref().filter(|s| s.typing) {
+            let x = 1 + crate::text::width(s.edit.text().get(..s.edit.caret())?);
+            return Some(Position::new(
+                area.x + (x as u16).min(area.width.saturating_sub(1)),
+                area.bottom() - 1,
+            ));
+        }
+        let (x, y) = match &self.copy {
+            Some(copy) => self.view.screen_of(copy.caret)?,
+            None => {
+                let seen = self.view.visible.iter().find(|s| Some(s.key) == self.cursor)?;
+                let gap = self.view.kept(seen.key)?.gap;
+                (0, seen.y + gap.saturating_sub(seen.from).min(seen.rows - 1))
+            }
+        };
+        let _ = model;
+        Some(Position::new(area.x + (x as u16).min(area.width.saturating_sub(1)), area.y + y as u16))
+    }
+}
+
+impl ConversationPanel {
+    fn scope(&self) -> &'static str {
+        if self.search.as_ref().is_some_and(|s| s.typing) {
+            "input"
+        } else if self.copy.is_some() {
+            "copy"
+        } else if self.viewer {
+            "viewer"
+        } else {
+            "conversation"
+        }
+    }
+
+    fn escape_step(&self) -> Option<EscapeStep> {
         if self.search.is_some() {
             Some(EscapeStep::Search)
         } else if self.selection.is_some() || self.copy.is_some_and(|c| c.mark.is_some()) {
@@ -83,7 +200,28 @@ impl Panel for ConversationPanel {
         }
     }
 
-    fn escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                search.edit.insert(c.encode_utf8(&mut [0; 4]));
+                search.run(&model.conversation);
+                self.hit = None;
+                Reply::done()
+            }
+            KeyCode::Enter => self.find(model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
+        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
+        search.edit.insert(text.lines().next().unwrap_or_default());
+        search.run(&model.conversation);
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
         match escape_step {
             EscapeStep::Search => {
                 self.search = None;
@@ -103,38 +241,13 @@ impl Panel for ConversationPanel {
         Reply::done()
     }
 
-    fn copy_selection(&mut self, model: &Model) -> Option<Reply> {
+    pub(super) fn copy_selection(&mut self, model: &Model) -> Option<Reply> {
         let text = self.selected_text(model)?;
         self.selection = None;
         Some(Reply::with(Effect::Copy { text, what: "selection" }))
     }
 
-    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
-        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
-        match key.code {
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                search.edit.insert(c.encode_utf8(&mut [0; 4]));
-                search.run(&model.conversation);
-                self.hit = None;
-                Reply::done()
-            }
-            KeyCode::Enter => self.find(model),
-            _ => Reply::Ignored,
-        }
-    }
-
-    fn paste(&mut self, text: &str, model: &Model) -> Reply {
-        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
-        search.edit.insert(text.lines().next().unwrap_or_default());
-        search.run(&model.conversation);
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        self.mouse_event(event, area, model)
-    }
-
-    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
         if let EventBody::Reply(r) = &event.body
             && let ReplyEvent::SnapshotReply { .. } = r.as_ref()
         {
@@ -149,7 +262,7 @@ impl Panel for ConversationPanel {
         Reply::Ignored
     }
 
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         if token != PAGE {
             return Reply::Ignored;
         }
@@ -185,7 +298,7 @@ impl Panel for ConversationPanel {
         }
     }
 
-    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
+    fn on_edited(&mut self, result: Result<(), String>) -> Reply {
         if let Some(file) = self.file.take() {
             let _ = std::fs::remove_file(file);
         }
@@ -195,115 +308,10 @@ impl Panel for ConversationPanel {
         }
     }
 
-    fn hints(&self, model: &Model) -> Vec<Hint> {
-        if self.search.as_ref().is_some_and(|s| s.typing) {
-            return vec![Hint::as_("input.done", "find")];
+    fn on_message(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
+        match what.downcast::<GoTo>() {
+            Ok(to) => self.go_to(model, &to),
+            Err(_) => Reply::Ignored,
         }
-        if self.copy.is_some() {
-            return vec![
-                Hint::of("copy.mark"),
-                Hint::of("copy.take"),
-                Hint::of("copy.dump"),
-                Hint::of("copy.edit"),
-                Hint::of("list.search"),
-            ];
-        }
-        let mut hints = Vec::new();
-        if self.search.is_some() {
-            hints.extend([Hint::of("list.next"), Hint::of("list.previous")]);
-        }
-        hints.extend(self.opens(model).then_some(Hint::of("list.open")));
-        hints.extend([
-            Hint::of("list.copy"),
-            Hint::of("list.search"),
-            Hint::of("conversation.turn_up"),
-            Hint::of("conversation.tool_up"),
-            Hint::of("conversation.copy_mode"),
-        ]);
-        hints
-    }
-
-    fn place(&self, _model: &Model) -> Place {
-        Place::Full
-    }
-
-    fn disabled(&self, action: Action, model: &Model) -> Option<String> {
-        (action.0.starts_with("conversation.") && model.conversation.cells().is_empty())
-            .then(|| "The conversation is empty".into())
-    }
-
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let env = &mut self.view.env;
-        env.columns = usize::from(area.width).max(1);
-        env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
-        env.measure = usize::from(cx.model.ui.measure).max(20);
-        env.leaps = cx.model.running && area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
-        env.ascii = cx.ascii;
-        env.now = cx.now;
-        env.unfold_key = cx.key("conversation.unfold");
-        env.viewer_key = cx.key("viewer.open");
-        let conv = &cx.model.conversation;
-        self.view.measure(conv);
-        if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {
-            self.cursor = self.view.visible.last().map(|s| s.key);
-        }
-        let bare = !cx.focus && self.search.is_none() && self.copy.is_none() && self.selection.is_none();
-        let shown = self.view.shown().filter(|_| bare);
-        (self.same, self.blank) = match (&self.shown, &shown) {
-            (Some(before), Some(now)) => (before.same(now), before.blank().min(now.blank())),
-            _ => (0, 0),
-        };
-        self.shown = shown;
-    }
-
-    fn same(&self, _cx: &DrawCx<'_>) -> u16 {
-        self.same as u16
-    }
-
-    fn blank(&self, _cx: &DrawCx<'_>) -> u16 {
-        self.blank as u16
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let conv = &cx.model.conversation;
-        if conv.cells().is_empty() {
-            empty::draw(cx, area, buf);
-            return;
-        }
-        let words = self.search.as_ref().map_or("", Search::words);
-        let cursor = self.cursor.filter(|_| self.copy.is_none() && !self.viewer);
-        let over = draw::Overlay { cursor, selection: self.range(cx.model), words, hit: self.hit };
-        draw::rows(&self.view, over, cx, area, buf);
-        if cx.same == 0 {
-            self.remarks(cx, area, buf);
-        }
-    }
-
-    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
-        if let Some(s) = self.search.as_ref().filter(|s| s.typing) {
-            let x = 1 + crate::text::width(s.edit.text().get(..s.edit.caret())?);
-            return Some(Position::new(
-                area.x + (x as u16).min(area.width.saturating_sub(1)),
-                area.bottom() - 1,
-            ));
-        }
-        let (x, y) = match &self.copy {
-            Some(copy) => self.view.screen_of(copy.caret)?,
-            None => {
-                let seen = self.view.visible.iter().find(|s| Some(s.key) == self.cursor)?;
-                let gap = self.view.kept(seen.key)?.gap;
-                (0, seen.y + gap.saturating_sub(seen.from).min(seen.rows - 1))
-            }
-        };
-        let _ = model;
-        Some(Position::new(area.x + (x as u16).min(area.width.saturating_sub(1)), area.y + y as u16))
-    }
-
-    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        self.view.moving(&cx.model.conversation)
-    }
-
-    fn job(&mut self, _token: Token, _result: Box<dyn Any + Send>, _model: &Model) -> Reply {
-        Reply::Ignored
     }
 }

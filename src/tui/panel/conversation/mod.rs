@@ -13,7 +13,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::Query;
@@ -26,7 +26,9 @@ use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::panel::{
+    Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::registry::PanelEntry;
 use crate::text::paint;
 use crate::theme::Role;
@@ -106,10 +108,8 @@ pub struct ConversationPanel {
     asked: Option<tiller_protocol::EntryId>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
-    /// What was drawn last, how many rows on top are the same now, and how many below are blank as before.
+    /// What was drawn last.
     shown: Option<viewport::Shown>,
-    same: usize,
-    blank: usize,
 }
 
 impl Default for ConversationPanel {
@@ -131,8 +131,6 @@ impl Default for ConversationPanel {
             asked: None,
             file: None,
             shown: None,
-            same: 0,
-            blank: 0,
         }
     }
 }

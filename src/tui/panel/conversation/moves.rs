@@ -87,7 +87,7 @@ impl ConversationPanel {
             "list.up" => self.walk(model, false),
             "list.open" | "list.mark" => return self.open(model, id == "list.open"),
             "list.copy" => {
-                if let Some(reply) = crate::panel::Panel::copy_selection(self, model) {
+                if let Some(reply) = self.copy_selection(model) {
                     return reply;
                 }
                 return self.chosen(model).map_or(Reply::Ignored, copy);

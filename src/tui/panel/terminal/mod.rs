@@ -8,6 +8,7 @@ mod program;
 mod screen;
 #[cfg(test)]
 mod tests;
+pub mod visibility;
 
 use std::time::Duration;
 
@@ -19,13 +20,13 @@ use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 
 use self::copy::Copy;
 use self::screen::Screen;
-use super::{DrawCx, Hint, Panel, Reply, View};
+use self::visibility::Visibility;
+use super::{DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus, Refresh, Reply, View};
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
-use crate::panel::seen::Seen;
 use crate::registry::PanelEntry;
 
 /// What is registered of it.
@@ -97,12 +98,13 @@ pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
 }
 
 impl Panel for Terminal {
-    fn scope(&self) -> &'static str {
-        match (self.entered, &self.copy) {
-            (true, _) => "terminal",
-            (false, Some(_)) => "pane_copy",
-            (false, None) => "pane",
-        }
+    fn status(&self, model: &Model) -> PanelStatus {
+        let keys = match self.entered {
+            true => KeyRouting::Raw { release: Some(Action("terminal.release")) },
+            false => KeyRouting::Bound,
+        };
+        let empty = !model.agents.iter().any(|a| of(model, &a.id).is_some());
+        PanelStatus { keys, ..PanelStatus::new(self.scope()).escape(self.escape_step()).empty(empty) }
     }
 
     fn title(&self, model: &Model) -> String {
@@ -114,18 +116,6 @@ impl Panel for Terminal {
 
     fn actions(&self) -> &'static [ActionSpec] {
         ACTIONS
-    }
-
-    fn empty(&self, model: &Model) -> bool {
-        !model.agents.iter().any(|a| of(model, &a.id).is_some())
-    }
-
-    fn raw(&self) -> bool {
-        self.entered
-    }
-
-    fn way_out(&self) -> Option<Action> {
-        self.entered.then_some(Action("terminal.release"))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -169,9 +159,135 @@ impl Panel for Terminal {
         }
     }
 
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            PanelInput::CopySelection => self.copy_selection().unwrap_or(Reply::Ignored),
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Tick => Reply::Done(self.fit(model)),
+            PanelEvent::Visibility(now) => Reply::Done(self.on_visibility(now, model)),
+            PanelEvent::Engine(event) => self.on_event(event, model),
+            PanelEvent::Answer(token, event) => self.on_answer(token, event, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.copy.is_some() {
+            return vec![Hint::of("copy.mark"), Hint::of("copy.take"), Hint::of("terminal.send")];
+        }
+        let Some(view) = self.view(model) else {
+            // The last picture can still be copied from.
+            return if self.screen.rev > 0 { vec![Hint::of("terminal.copy")] } else { Vec::new() };
+        };
+        let mut all = vec![
+            Hint::of("terminal.enter"),
+            Hint::of("terminal.zoom"),
+            Hint::of("terminal.copy"),
+            Hint::of("terminal.send"),
+            Hint::of("terminal.stop"),
+        ];
+        if view.touched {
+            all.push(Hint::of("terminal.finish"));
+        }
+        if model.agents.iter().filter(|a| of(model, &a.id).is_some()).count() > 1 {
+            all.push(Hint::of("terminal.next"));
+        }
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        let cells = draw::cells(area);
+        self.room = (cells.width, cells.height);
+        if let Some(copy) = &mut self.copy {
+            copy.resize(cells.height.into());
+        }
+        Refresh::after(self.unfit(cx.model).then_some(Duration::ZERO))
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        draw::draw(self, cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let cells = draw::cells(area);
+        let (x, y) = match &self.copy {
+            Some(copy) => copy.at(),
+            None => self.screen.cursor.filter(|_| self.entered)?,
+        };
+        Some(Position::new(cells.x + x, cells.y + y))
+    }
+}
+
+impl Terminal {
+    fn scope(&self) -> &'static str {
+        match (self.entered, &self.copy) {
+            (true, _) => "terminal",
+            (false, Some(_)) => "pane_copy",
+            (false, None) => "pane",
+        }
+    }
+
+    fn escape_step(&self) -> Option<EscapeStep> {
+        match &self.copy {
+            Some(copy) if copy.mark.is_some() => Some(EscapeStep::Selection),
+            Some(_) => Some(EscapeStep::CopyMode),
+            None => None,
+        }
+    }
+
+    fn on_key(&mut self, key: &KeyEvent) -> Reply {
+        match hands::key(key).filter(|_| self.entered) {
+            Some(typed) => self.typed(typed),
+            None => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if self.entered { self.typed(Typed::Paste { text: text.to_owned() }) } else { Reply::Ignored }
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let area = draw::cells(area);
+        // With Shift the mouse is ours, as in every terminal.
+        let theirs = self.entered && self.screen.mouse && !event.modifiers.contains(KeyModifiers::SHIFT);
+        if theirs {
+            return hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed));
+        }
+        match event.kind {
+            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if self.entered => {
+                // A program with a screen of its own takes the wheel for its cursor keys.
+                hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed))
+            }
+            MouseEventKind::ScrollUp => self.wheel(true, model),
+            MouseEventKind::ScrollDown => self.wheel(false, model),
+            _ if self.entered => Reply::Ignored,
+            _ => self.drag(event, area, model),
+        }
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        match (escape_step, &mut self.copy) {
+            (EscapeStep::Selection, Some(copy)) => copy.mark = None,
+            _ => self.copy = None,
+        }
+        Reply::done()
+    }
+
+    fn copy_selection(&mut self) -> Option<Reply> {
+        self.copy.as_ref().is_some_and(|c| c.mark.is_some()).then(|| self.take())
+    }
+
     /// It came on the screen or went, and keys come to it or not.
-    fn seen(&mut self, now: &Seen, model: &Model) -> Vec<Effect> {
-        let Seen { shown, focus, covered, .. } = *now;
+    fn on_visibility(&mut self, now: &Visibility, model: &Model) -> Vec<Effect> {
+        let Visibility { shown, focus, covered, .. } = *now;
         let mut all = Vec::new();
         let other = self.agent != model.pane;
         if !focus || other {
@@ -196,7 +312,7 @@ impl Panel for Terminal {
         all
     }
 
-    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+    fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
         // It may run again.
         let stir = self.shown && !self.asked && Some(&event.agent) == self.agent.as_ref();
         let mut all = if stir { self.look(model) } else { Vec::new() };
@@ -206,7 +322,7 @@ impl Panel for Terminal {
         if all.is_empty() { Reply::Ignored } else { Reply::Done(all) }
     }
 
-    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+    fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
         if Some(&event.agent) != self.agent.as_ref() {
             return Reply::Ignored;
@@ -235,109 +351,5 @@ impl Panel for Terminal {
             }
             _ => Reply::Ignored,
         }
-    }
-
-    fn tick(&mut self, model: &Model) -> Vec<Effect> {
-        self.fit(model)
-    }
-
-    fn escape_step(&self, _model: &Model) -> Option<EscapeStep> {
-        match &self.copy {
-            Some(copy) if copy.mark.is_some() => Some(EscapeStep::Selection),
-            Some(_) => Some(EscapeStep::CopyMode),
-            None => None,
-        }
-    }
-
-    fn escape(&mut self, escape_step: EscapeStep, _model: &Model) -> Reply {
-        match (escape_step, &mut self.copy) {
-            (EscapeStep::Selection, Some(copy)) => copy.mark = None,
-            _ => self.copy = None,
-        }
-        Reply::done()
-    }
-
-    fn copy_selection(&mut self, _model: &Model) -> Option<Reply> {
-        self.copy.as_ref().is_some_and(|c| c.mark.is_some()).then(|| self.take())
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        match hands::key(key).filter(|_| self.entered) {
-            Some(typed) => self.typed(typed),
-            None => Reply::Ignored,
-        }
-    }
-
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        if self.entered { self.typed(Typed::Paste { text: text.to_owned() }) } else { Reply::Ignored }
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let area = draw::cells(area);
-        // With Shift the mouse is ours, as in every terminal.
-        let theirs = self.entered && self.screen.mouse && !event.modifiers.contains(KeyModifiers::SHIFT);
-        if theirs {
-            return hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed));
-        }
-        match event.kind {
-            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if self.entered => {
-                // A program with a screen of its own takes the wheel for its cursor keys.
-                hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed))
-            }
-            MouseEventKind::ScrollUp => self.wheel(true, model),
-            MouseEventKind::ScrollDown => self.wheel(false, model),
-            _ if self.entered => Reply::Ignored,
-            _ => self.drag(event, area, model),
-        }
-    }
-
-    fn hints(&self, model: &Model) -> Vec<Hint> {
-        if self.copy.is_some() {
-            return vec![Hint::of("copy.mark"), Hint::of("copy.take"), Hint::of("terminal.send")];
-        }
-        let Some(view) = self.view(model) else {
-            // The last picture can still be copied from.
-            return if self.screen.rev > 0 { vec![Hint::of("terminal.copy")] } else { Vec::new() };
-        };
-        let mut all = vec![
-            Hint::of("terminal.enter"),
-            Hint::of("terminal.zoom"),
-            Hint::of("terminal.copy"),
-            Hint::of("terminal.send"),
-            Hint::of("terminal.stop"),
-        ];
-        if view.touched {
-            all.push(Hint::of("terminal.finish"));
-        }
-        if model.agents.iter().filter(|a| of(model, &a.id).is_some()).count() > 1 {
-            all.push(Hint::of("terminal.next"));
-        }
-        all
-    }
-
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
-        let cells = draw::cells(area);
-        self.room = (cells.width, cells.height);
-        if let Some(copy) = &mut self.copy {
-            copy.resize(cells.height.into());
-        }
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        draw::draw(self, cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let cells = draw::cells(area);
-        let (x, y) = match &self.copy {
-            Some(copy) => copy.at(),
-            None => self.screen.cursor.filter(|_| self.entered)?,
-        };
-        Some(Position::new(cells.x + x, cells.y + y))
-    }
-
-    /// At once, when the program does not have its size yet.
-    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        self.unfit(cx.model).then_some(Duration::ZERO)
     }
 }

@@ -1,18 +1,18 @@
-//! What the panel of program terminals needs to know of the screen around it.
+//! Whether the panel of program terminals can be seen.
 
 use tiller_protocol::AgentId;
 
-/// The last state that the terminal's panel received.
+/// The state of the screen around the panel of terminals. The engine sends the content only of a terminal that is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// It is on the screen.
+pub struct Visibility {
+    /// The panel is on the screen.
     pub shown: bool,
-    /// Keys come to it.
+    /// Keys go to it.
     pub focus: bool,
     /// A dialog lies on the screen, and may take room for a moment.
     pub covered: bool,
     /// The person's window has lost the focus.
     pub away: bool,
-    /// Whose it is.
+    /// The agent whose terminal is to be shown.
     pub agent: Option<AgentId>,
 }

@@ -1,0 +1,116 @@
+//! What a panel tells the screen of itself, as plain values.
+
+use std::time::Duration;
+
+use tiller_protocol::AskId;
+
+use crate::input::escape::EscapeStep;
+use crate::keymap::action::Action;
+
+/// The state of a panel as far as the routing of keys depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct PanelStatus {
+    /// Section of the key file in which its keys are looked up: `composer`, `list`, `approval`, ...
+    pub scope: &'static str,
+    /// Whether keys are looked up at all.
+    pub keys: KeyRouting,
+    /// The innermost thing inside the panel that Escape ends (popup, search, selection, copy mode, vim insert); `None`:
+    /// Escape leaves the panel itself.
+    pub escape: Option<EscapeStep>,
+    /// What Escape does to this layer, for the footer.
+    pub leave: &'static str,
+    /// The question that this dialog answers. The dialog is dropped when the question is answered elsewhere, and kept
+    /// when Escape puts it aside.
+    pub question: Option<AskId>,
+    /// There is nothing to show: the rail folds it to its title. For the composer: there is no draft.
+    pub empty: bool,
+}
+
+impl PanelStatus {
+    /// Keys of this section, and nothing special.
+    pub const fn new(scope: &'static str) -> Self {
+        Self { scope, keys: KeyRouting::Bound, escape: None, leave: "close", question: None, empty: false }
+    }
+
+    /// A dialog that answers a question of the engine.
+    pub const fn question(scope: &'static str, id: AskId) -> Self {
+        Self { leave: "later", question: Some(id), ..Self::new(scope) }
+    }
+
+    /// With this step for Escape.
+    #[must_use]
+    pub const fn escape(self, step: Option<EscapeStep>) -> Self {
+        Self { escape: step, ..self }
+    }
+
+    /// Empty, or not.
+    #[must_use]
+    pub const fn empty(self, empty: bool) -> Self {
+        Self { empty, ..self }
+    }
+
+    /// Whether keys go to the panel without a look-up.
+    pub fn is_raw(&self) -> bool {
+        matches!(self.keys, KeyRouting::Raw { .. })
+    }
+}
+
+/// How keys reach a panel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyRouting {
+    /// By their bindings; those without one as [`super::PanelInput::Key`].
+    Bound,
+    /// All as [`super::PanelInput::Key`], but for the keys of this action, which leave that state.
+    Raw { release: Option<Action> },
+}
+
+/// Whether an action can be performed now, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Availability {
+    Available,
+    /// Why not; shown in the palette and when its key is pressed.
+    Unavailable(String),
+    /// It decides something in the present state of the panel: it is accepted only after the dialog was readable for a
+    /// moment.
+    Decides,
+    /// It presses the focused button, which performs this action. A deciding button is not pressed this way.
+    Presses(Action),
+}
+
+impl Availability {
+    /// Unavailable for this reason, if there is one.
+    pub fn unless(why: Option<&str>) -> Self {
+        why.map_or(Self::Available, |why| Self::Unavailable(why.to_owned()))
+    }
+}
+
+/// Where a panel lies. A box that is larger than the screen becomes the full screen; its content must scroll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// A layer in the middle of the screen, of this size with its border.
+    Center { width: u16, height: u16 },
+    /// A layer in place of the composer, of this height with its border.
+    Dock { height: u16 },
+    /// A layer over everything between header and footer; a view as large as its part of the layout.
+    Full,
+    /// A view that fills so many rows at most.
+    Rows(u16),
+}
+
+/// What the next frames need not draw, and when one is due. Made by [`super::Panel::measure`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refresh {
+    /// Time from this frame after which the panel must be drawn again though nothing happens; `None`: never.
+    pub wake: Option<Duration>,
+    /// Rows at the top that look as in the frame before. When only this panel is drawn, they are left alone.
+    pub kept: u16,
+    /// Rows at the bottom that were blank and are blank again. Counts only together with `kept`.
+    pub blank: u16,
+}
+
+impl Refresh {
+    /// Everything is drawn, and again after this time.
+    pub fn after(wake: Option<Duration>) -> Self {
+        Self { wake, ..Self::default() }
+    }
+}
