@@ -1,5 +1,13 @@
 //! Questions of clients. They change nothing; what must be read is read away from the engine's task.
 
+use crate::bus::view;
+use crate::compare::look;
+use crate::core::calls;
+use crate::files::restore;
+use crate::prompts::named;
+use crate::prompts::shell_line;
+use crate::session::branch;
+use crate::undo::tree;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,134 +33,129 @@ pub(crate) const INDEXED: u64 = 20_000;
 /// How long a local server may take to accept a connection.
 const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
-impl Core {
-    pub(crate) fn query(&mut self, client: ClientId, cause: CommandId, query: Query) {
-        let place = self.place_of(Some(cause));
-        let (store, session) = (self.services.store.clone(), self.session.id);
-        let project = tiller_protocol::names::written(&self.services.workspace.root);
-        match query {
-            Query::Snapshot => {
-                let snapshot = self.snapshot();
-                self.bus.reply(client, &place, ReplyEvent::SnapshotReply { snapshot });
-            }
-            Query::Processes => self.processes(client, cause),
-            Query::Workflows => {
-                let source = self.services.workflows.clone();
-                self.read(client, cause, move || {
-                    let files = source.map_or_else(Vec::new, |s| (s.list)());
-                    Ok(ReplyEvent::WorkflowsReply { files })
-                });
-            }
-            Query::Screen { since } => self.look(client, cause, since),
-            Query::Scrollback { lines } => self.scrolled(client, cause, lines),
-            Query::Models => self.models(client, cause),
-            Query::Mentions { text, limit } => {
-                let (finder, bus) = (Arc::clone(&self.prompts.finder), Arc::clone(&self.bus));
-                let number = finder.asked();
-                let offers = self.offers(&text);
-                self.spawn(async move {
-                    let mut mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
-                    if let Some(look) = offers {
-                        let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-                        mentions.splice(0..0, more);
-                    }
-                    bus.reply(client, &place, ReplyEvent::MentionsReply { text, mentions });
-                });
-            }
-            Query::Page { before, count } => self.read(client, cause, move || {
-                let page = store.path_page(before, count.min(PAGE))?;
-                Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
-            }),
-            Query::Sessions { everywhere, filter, archived, trashed } => {
-                self.read(client, cause, move || {
-                    let project = (!everywhere).then_some(project);
-                    // Runs without a screen stand with what was put away: out of sight, and one key away.
-                    let filter =
-                        Filter { project, text: filter, archived, trashed, exec: archived, limit: ROWS };
-                    Ok(ReplyEvent::SessionsReply { sessions: store.sessions(&filter)? })
-                })
-            }
-            Query::Audit { filter, limit } => self.read(client, cause, move || {
-                Ok(ReplyEvent::AuditReply { rows: store.audit(Some(session), &filter, limit.min(ROWS))? })
-            }),
-            Query::Costs { by } => self.read(client, cause, move || {
-                let rows = store.costs(Some(session), by)?;
-                let known = rows.iter().filter_map(|r| r.cost);
-                let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
-                Ok(ReplyEvent::CostsReply { rows, total })
-            }),
-            Query::Ops { limit } => {
-                let head = self.session.head_name.clone();
-                self.read(client, cause, move || {
-                    let mut ops = store.ops(session, ROWS)?;
-                    let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
-                    let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));
-                    ops.truncate(limit.min(ROWS) as usize);
-                    Ok(ReplyEvent::OpsReply { ops, undo, redo })
-                })
-            }
-            Query::Compare { pair } => self.compare(client, cause, pair),
-            Query::Branches => self.branches(client, cause),
-            Query::History { scope, filter, limit } => self.read(client, cause, move || {
-                Ok(ReplyEvent::HistoryReply {
-                    prompts: store.history(session, scope, &filter, limit.min(ROWS))?,
-                })
-            }),
-            Query::Search { mut query } => self.read(client, cause, move || {
-                query.limit = query.limit.min(ROWS);
-                let page = store.search(&query, INDEXED)?;
-                Ok(ReplyEvent::SearchReply { query, page })
-            }),
-            Query::RestorePreview { entry } => self.restore_preview(client, cause, entry),
-            Query::Tree { query } => self.tree_query(client, cause, query),
-            Query::ToolOutput { call_id } => {
-                let (spill, redact) = (self.spill(), Arc::clone(&self.services.redact));
-                self.read(client, cause, move || output(&store, session, call_id, &spill, &redact));
-            }
+pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: Query) {
+    let place = core.place_of(Some(cause));
+    let (store, session) = (core.services.store.clone(), core.session.id);
+    let project = tiller_protocol::names::written(&core.services.workspace.root);
+    match query {
+        Query::Snapshot => {
+            let snapshot = view::snapshot(core);
+            core.bus.reply(client, &place, ReplyEvent::SnapshotReply { snapshot });
+        }
+        Query::Processes => shell_line::processes(core, client, cause),
+        Query::Workflows => {
+            let source = core.services.workflows.clone();
+            read(core, client, cause, move || {
+                let files = source.map_or_else(Vec::new, |s| (s.list)());
+                Ok(ReplyEvent::WorkflowsReply { files })
+            });
+        }
+        Query::Screen { since } => core.look(client, cause, since),
+        Query::Scrollback { lines } => core.scrolled(client, cause, lines),
+        Query::Models => models(core, client, cause),
+        Query::Mentions { text, limit } => {
+            let (finder, bus) = (Arc::clone(&core.prompts.finder), Arc::clone(&core.bus));
+            let number = finder.asked();
+            let offers = named::offers(core, &text);
+            core.spawn(async move {
+                let mut mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
+                if let Some(look) = offers {
+                    let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+                    mentions.splice(0..0, more);
+                }
+                bus.reply(client, &place, ReplyEvent::MentionsReply { text, mentions });
+            });
+        }
+        Query::Page { before, count } => read(core, client, cause, move || {
+            let page = store.path_page(before, count.min(PAGE))?;
+            Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
+        }),
+        Query::Sessions { everywhere, filter, archived, trashed } => {
+            read(core, client, cause, move || {
+                let project = (!everywhere).then_some(project);
+                // Runs without a screen stand with what was put away: out of sight, and one key away.
+                let filter = Filter { project, text: filter, archived, trashed, exec: archived, limit: ROWS };
+                Ok(ReplyEvent::SessionsReply { sessions: store.sessions(&filter)? })
+            })
+        }
+        Query::Audit { filter, limit } => read(core, client, cause, move || {
+            Ok(ReplyEvent::AuditReply { rows: store.audit(Some(session), &filter, limit.min(ROWS))? })
+        }),
+        Query::Costs { by } => read(core, client, cause, move || {
+            let rows = store.costs(Some(session), by)?;
+            let known = rows.iter().filter_map(|r| r.cost);
+            let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
+            Ok(ReplyEvent::CostsReply { rows, total })
+        }),
+        Query::Ops { limit } => {
+            let head = core.session.head_name.clone();
+            read(core, client, cause, move || {
+                let mut ops = store.ops(session, ROWS)?;
+                let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
+                let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));
+                ops.truncate(limit.min(ROWS) as usize);
+                Ok(ReplyEvent::OpsReply { ops, undo, redo })
+            })
+        }
+        Query::Compare { pair } => look::compare(core, client, cause, pair),
+        Query::Branches => branch::branches(core, client, cause),
+        Query::History { scope, filter, limit } => read(core, client, cause, move || {
+            Ok(ReplyEvent::HistoryReply { prompts: store.history(session, scope, &filter, limit.min(ROWS))? })
+        }),
+        Query::Search { mut query } => read(core, client, cause, move || {
+            query.limit = query.limit.min(ROWS);
+            let page = store.search(&query, INDEXED)?;
+            Ok(ReplyEvent::SearchReply { query, page })
+        }),
+        Query::RestorePreview { entry } => restore::restore_preview(core, client, cause, entry),
+        Query::Tree { query } => tree::tree_query(core, client, cause, query),
+        Query::ToolOutput { call_id } => {
+            let (spill, redact) = (calls::spill(core), Arc::clone(&core.services.redact));
+            read(core, client, cause, move || output(&store, session, call_id, &spill, &redact));
         }
     }
+}
 
-    /// Answers from a thread that may block.
-    pub(crate) fn read(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
-    ) {
-        self.read_after(client, cause, std::future::ready(()), work);
-    }
+/// Answers from a thread that may block.
+pub(crate) fn read(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
+) {
+    read_after(core, client, cause, std::future::ready(()), work);
+}
 
-    /// The same, once `before` is done.
-    pub(crate) fn read_after(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        before: impl Future<Output = ()> + Send + 'static,
-        work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
-    ) {
-        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
-        self.spawn(async move {
-            before.await;
-            let reply = match tokio::task::spawn_blocking(work).await {
-                Ok(Ok(reply)) => reply,
-                Ok(Err(error)) => ReplyEvent::ErrorReply { notice: error.notice() },
-                Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the query could not be answered"),
-                },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
+/// The same, once `before` is done.
+pub(crate) fn read_after(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    before: impl Future<Output = ()> + Send + 'static,
+    work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
+) {
+    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    core.spawn(async move {
+        before.await;
+        let reply = match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => ReplyEvent::ErrorReply { notice: error.notice() },
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "the query could not be answered"),
+            },
+        };
+        bus.reply(client, &place, reply);
+    });
+}
 
-    /// The models that are known, and those that their servers offer.
-    pub(crate) fn models(&mut self, client: ClientId, cause: CommandId) {
-        let (w, bus, place) = (Arc::clone(&self.services), Arc::clone(&self.bus), self.place_of(Some(cause)));
-        let current = self.session.model.clone();
-        self.spawn(async move {
-            let models = choices(&w, &current).await;
-            bus.reply(client, &place, ReplyEvent::ModelsReply { models });
-        });
-    }
+/// The models that are known, and those that their servers offer.
+pub(crate) fn models(core: &mut Core, client: ClientId, cause: CommandId) {
+    let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let current = core.session.model.clone();
+    core.spawn(async move {
+        let models = choices(&w, &current).await;
+        bus.reply(client, &place, ReplyEvent::ModelsReply { models });
+    });
 }
 
 async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice> {

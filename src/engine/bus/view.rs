@@ -1,5 +1,11 @@
 //! Whole states for clients: the snapshot, the agent's row, where the context goes.
 
+use crate::context::compaction;
+use crate::context::effort;
+use crate::goal;
+use crate::session::branch;
+use crate::turn::driver;
+use crate::turn::prepare;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ContextReport;
 use tiller_protocol::{AgentState, AgentView, ChildView, CommandId, EntryBody, SessionSummary, Snapshot};
@@ -11,166 +17,164 @@ use crate::lock::lock;
 use crate::session::TAIL;
 use crate::turn::Phase;
 
-impl Core {
-    pub(crate) fn agent_view(&self) -> AgentView {
-        let (state, act) = match &self.turn.live {
-            // Its turns follow each other: between them it is at work, too.
-            None if self.identity.child.is_some() && self.checks_goal() => {
-                (AgentState::Running, "checking the goal".to_owned())
-            }
-            None => (AgentState::Idle, String::new()),
-            Some(l) => {
-                let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
-                let act = own.or_else(|| self.outside_act()).unwrap_or_default();
-                let child = self.identity.child.as_ref();
-                if child.is_some_and(|c| c.paused) {
-                    // What it began before ends first.
-                    let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
-                    (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
-                } else if self.asks.wait(&self.identity.id)
-                    || child.is_some_and(|c| c.waiting > 0)
-                    || self.pane_needs()
-                {
-                    (AgentState::Waiting, act)
-                } else if l.over {
-                    (AgentState::Running, String::new())
-                } else {
-                    let doing = match l.turn.phase() {
-                        Phase::Streaming if act.is_empty() => "thinking".to_owned(),
-                        Phase::Waiting => "waiting to retry".to_owned(),
-                        Phase::Compacting { .. } => "compacting".to_owned(),
-                        _ => act,
-                    };
-                    (AgentState::Running, doing)
-                }
-            }
-        };
-        AgentView {
-            id: self.agent_id(),
-            parent: self.identity.id.parent(),
-            label: self.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
-            state,
-            act,
-            model: self.session.model.0.clone(),
-            usage: self.session.usage,
-            cost: self.session.cost,
-            context: self.context_tokens().0,
-            window: self.window(),
-            since: self.turn.live.as_ref().map(|l| l.since),
-            child: self.child_view(),
+pub(crate) fn agent_view(core: &Core) -> AgentView {
+    let (state, act) = match &core.turn.live {
+        // Its turns follow each other: between them it is at work, too.
+        None if core.identity.child.is_some() && goal::checks_goal(core) => {
+            (AgentState::Running, "checking the goal".to_owned())
         }
-    }
-
-    /// The part of a child's row that it knows itself; the rest of it is known to the main agent.
-    fn child_view(&self) -> Option<Box<ChildView>> {
-        self.identity.child.as_ref()?;
-        let goal = self.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
-        let pane = self.pane_view();
-        (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
-    }
-
-    pub(crate) fn summary(&self) -> SessionSummary {
-        SessionSummary {
-            id: self.session.id,
-            title: self.session.title.clone(),
-            project: self.session.project.clone(),
-            created: self.session.created,
-            used: self.session.tail.back().map_or(self.session.created, |e| e.time),
-            entries: self.session.earlier + self.session.tail.len() as u64,
-            model: self.session.model.clone(),
-            cost: self.session.cost,
-            archived: self.session.archived,
-            exec: self.session.exec,
-            open_in: None,
-            interrupted: self.session.interrupted.clone(),
-            preview: String::new(),
-        }
-    }
-
-    /// What has arrived of the reply in flight.
-    fn partial(&self) -> Vec<tiller_protocol::Block> {
-        let mut blocks = self.turn.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
-        crate::context::clean::blocks(&self.services.redact, &mut blocks);
-        blocks
-    }
-
-    pub(crate) fn snapshot(&self) -> Snapshot {
-        let skip = self.session.tail.len().saturating_sub(TAIL);
-        Snapshot {
-            seq: self.bus.seq(),
-            session: self.summary(),
-            model: self.session.model.clone(),
-            profile: self.session.profile,
-            effort: Box::new(self.effort_view()),
-            read_only: self.session.read_only,
-            head: self.head_id(),
-            branch: self.branch(),
-            entries: self.session.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
-            earlier: self.session.earlier + skip as u64,
-            partial: self.partial(),
-            todo: lock(&self.context.todo).items.clone(),
-            agents: std::iter::once(self.agent_view()).chain(self.crew_rows()).collect(),
-            workflows: self.flow_rows(),
-            queue: self.prompts.queue.clone(),
-            asks: self.asks.list(),
-            feed: self.watching.feed.iter().cloned().collect(),
-            usage: self.session.usage,
-            cost: self.session.cost,
-            running: self.turn.live.is_some(),
-            git: self.watching.git.clone(),
-            goal: self.session.goal.as_ref().map(|p| Box::new(p.view().clone())),
-            shell_lines: self.prompts.typed.views(),
-        }
-    }
-
-    /// `/context`. Before the first message the layers are those that the first request will have.
-    pub(crate) fn context_report(&mut self, client: ClientId, cause: CommandId) {
-        let live = request::live(&self.session.path);
-        let (used, exact) = tokens::of_path(&live);
-        let frozen = live.first().and_then(|e| match &e.body {
-            EntryBody::Prefix { tools, layers, .. } => Some((layers.clone(), tokens::of_tools(tools))),
-            _ => None,
-        });
-        let messages: u64 = live.iter().skip(1).map(|e| tokens::of_entry(e)).sum();
-        let mut report = ContextReport {
-            model: self.session.model.clone(),
-            window: self.window(),
-            used,
-            layers: Vec::new(),
-            tools: 0,
-            messages,
-            exact,
-        };
-        if let Some((layers, tools)) = frozen {
-            report.layers = layers;
-            report.tools = tools;
-            return self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ContextReply { report });
-        }
-        let specs = self.services.specs.of(&self.services.tools);
-        report.tools = tokens::of_tools(&specs);
-        let (prefix, bus, place) =
-            (self.turn.prefix.clone(), std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
-        self.spawn(async move {
-            report.layers = prefix.await.render().1;
-            report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
-            bus.reply(client, &place, ReplyEvent::ContextReply { report });
-        });
-    }
-
-    pub(crate) fn compact_preview(&mut self, client: ClientId, cause: CommandId) {
-        let keep = self.keep();
-        match compact::plan(&self.session.path, keep) {
-            Some(plan) => {
-                let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
-                self.bus.reply(client, &self.place_of(Some(cause)), reply);
+        None => (AgentState::Idle, String::new()),
+        Some(l) => {
+            let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
+            let act = own.or_else(|| core.outside_act()).unwrap_or_default();
+            let child = core.identity.child.as_ref();
+            if child.is_some_and(|c| c.paused) {
+                // What it began before ends first.
+                let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
+                (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
+            } else if core.asks.wait(&core.identity.id)
+                || child.is_some_and(|c| c.waiting > 0)
+                || core.pane_needs()
+            {
+                (AgentState::Waiting, act)
+            } else if l.over {
+                (AgentState::Running, String::new())
+            } else {
+                let doing = match l.turn.phase() {
+                    Phase::Streaming if act.is_empty() => "thinking".to_owned(),
+                    Phase::Waiting => "waiting to retry".to_owned(),
+                    Phase::Compacting { .. } => "compacting".to_owned(),
+                    _ => act,
+                };
+                (AgentState::Running, doing)
             }
-            None => {
-                let notice = tiller_protocol::Notice::new(
-                    tiller_protocol::NoticeKind::User,
-                    compact::nothing_to_do(&self.session.path),
-                );
-                self.refuse(client, cause, notice);
-            }
+        }
+    };
+    AgentView {
+        id: driver::agent_id(core),
+        parent: core.identity.id.parent(),
+        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
+        state,
+        act,
+        model: core.session.model.0.clone(),
+        usage: core.session.usage,
+        cost: core.session.cost,
+        context: compaction::context_tokens(core).0,
+        window: prepare::window(core),
+        since: core.turn.live.as_ref().map(|l| l.since),
+        child: child_view(core),
+    }
+}
+
+/// The part of a child's row that it knows itself; the rest of it is known to the main agent.
+fn child_view(core: &Core) -> Option<Box<ChildView>> {
+    core.identity.child.as_ref()?;
+    let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
+    let pane = core.pane_view();
+    (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
+}
+
+pub(crate) fn summary(core: &Core) -> SessionSummary {
+    SessionSummary {
+        id: core.session.id,
+        title: core.session.title.clone(),
+        project: core.session.project.clone(),
+        created: core.session.created,
+        used: core.session.tail.back().map_or(core.session.created, |e| e.time),
+        entries: core.session.earlier + core.session.tail.len() as u64,
+        model: core.session.model.clone(),
+        cost: core.session.cost,
+        archived: core.session.archived,
+        exec: core.session.exec,
+        open_in: None,
+        interrupted: core.session.interrupted.clone(),
+        preview: String::new(),
+    }
+}
+
+/// What has arrived of the reply in flight.
+fn partial(core: &Core) -> Vec<tiller_protocol::Block> {
+    let mut blocks = core.turn.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
+    crate::context::clean::blocks(&core.services.redact, &mut blocks);
+    blocks
+}
+
+pub(crate) fn snapshot(core: &Core) -> Snapshot {
+    let skip = core.session.tail.len().saturating_sub(TAIL);
+    Snapshot {
+        seq: core.bus.seq(),
+        session: summary(core),
+        model: core.session.model.clone(),
+        profile: core.session.profile,
+        effort: Box::new(effort::effort_view(core)),
+        read_only: core.session.read_only,
+        head: core.head_id(),
+        branch: branch::branch(core),
+        entries: core.session.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
+        earlier: core.session.earlier + skip as u64,
+        partial: partial(core),
+        todo: lock(&core.context.todo).items.clone(),
+        agents: std::iter::once(agent_view(core)).chain(core.crew_rows()).collect(),
+        workflows: core.flow_rows(),
+        queue: core.prompts.queue.clone(),
+        asks: core.asks.list(),
+        feed: core.watching.feed.iter().cloned().collect(),
+        usage: core.session.usage,
+        cost: core.session.cost,
+        running: core.turn.live.is_some(),
+        git: core.watching.git.clone(),
+        goal: core.session.goal.as_ref().map(|p| Box::new(p.view().clone())),
+        shell_lines: core.prompts.typed.views(),
+    }
+}
+
+/// `/context`. Before the first message the layers are those that the first request will have.
+pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId) {
+    let live = request::live(&core.session.path);
+    let (used, exact) = tokens::of_path(&live);
+    let frozen = live.first().and_then(|e| match &e.body {
+        EntryBody::Prefix { tools, layers, .. } => Some((layers.clone(), tokens::of_tools(tools))),
+        _ => None,
+    });
+    let messages: u64 = live.iter().skip(1).map(|e| tokens::of_entry(e)).sum();
+    let mut report = ContextReport {
+        model: core.session.model.clone(),
+        window: prepare::window(core),
+        used,
+        layers: Vec::new(),
+        tools: 0,
+        messages,
+        exact,
+    };
+    if let Some((layers, tools)) = frozen {
+        report.layers = layers;
+        report.tools = tools;
+        return core.bus.reply(client, &core.place_of(Some(cause)), ReplyEvent::ContextReply { report });
+    }
+    let specs = core.services.specs.of(&core.services.tools);
+    report.tools = tokens::of_tools(&specs);
+    let (prefix, bus, place) =
+        (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    core.spawn(async move {
+        report.layers = prefix.await.render().1;
+        report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
+        bus.reply(client, &place, ReplyEvent::ContextReply { report });
+    });
+}
+
+pub(crate) fn compact_preview(core: &mut Core, client: ClientId, cause: CommandId) {
+    let keep = compaction::keep(core);
+    match compact::plan(&core.session.path, keep) {
+        Some(plan) => {
+            let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
+            core.bus.reply(client, &core.place_of(Some(cause)), reply);
+        }
+        None => {
+            let notice = tiller_protocol::Notice::new(
+                tiller_protocol::NoticeKind::User,
+                compact::nothing_to_do(&core.session.path),
+            );
+            core.refuse(client, cause, notice);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What was said on each side since they parted, what it cost, and which files differ. Blocking, and the same for the
 //! workbench and for commands without a screen.
 
+use crate::files::restore;
 use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
@@ -251,38 +252,36 @@ fn file(shadow: &Shadow, diff: &FileDiff) -> RestoreFile {
     }
 }
 
-impl Core {
-    /// Answers `Query::Compare`.
-    pub(crate) fn compare(&mut self, client: ClientId, cause: CommandId, pair: Pair) {
-        let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
-        let (store, session, keeper) =
-            (self.services.store.clone(), self.session.id, self.services.files.clone());
-        let written = self.written();
-        self.spawn(async move {
-            written.await;
-            let asked = pair.clone();
-            let made = async {
-                let (mut compared, ends, base) = crate::files::off_thread(move || {
-                    let ends = ends(&store, session, &asked)?;
-                    let base = base_state(&store, &ends).map_err(|e| e.notice())?;
-                    Ok((words(&store, &ends)?, ends, base))
-                })
-                .await?;
-                let Some(keeper) = keeper else {
-                    compared.notes.push("no file states are kept for this folder".into());
-                    return Ok(compared);
-                };
-                let look = move |s: &mut Shadow| {
-                    files(s, &mut compared, &ends, base)?;
-                    Ok(compared)
-                };
-                keeper.run(look).await.map_err(|e| e.notice())
+/// Answers `Query::Compare`.
+pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair: Pair) {
+    let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (store, session, keeper) =
+        (core.services.store.clone(), core.session.id, core.services.files.clone());
+    let written = restore::written(core);
+    core.spawn(async move {
+        written.await;
+        let asked = pair.clone();
+        let made = async {
+            let (mut compared, ends, base) = crate::files::off_thread(move || {
+                let ends = ends(&store, session, &asked)?;
+                let base = base_state(&store, &ends).map_err(|e| e.notice())?;
+                Ok((words(&store, &ends)?, ends, base))
+            })
+            .await?;
+            let Some(keeper) = keeper else {
+                compared.notes.push("no file states are kept for this folder".into());
+                return Ok(compared);
             };
-            let reply = match made.await {
-                Ok(compared) => ReplyEvent::CompareReply { pair, compared },
-                Err(notice) => ReplyEvent::ErrorReply { notice },
+            let look = move |s: &mut Shadow| {
+                files(s, &mut compared, &ends, base)?;
+                Ok(compared)
             };
-            bus.reply(client, &place, reply);
-        });
-    }
+            keeper.run(look).await.map_err(|e| e.notice())
+        };
+        let reply = match made.await {
+            Ok(compared) => ReplyEvent::CompareReply { pair, compared },
+            Err(notice) => ReplyEvent::ErrorReply { notice },
+        };
+        bus.reply(client, &place, reply);
+    });
 }

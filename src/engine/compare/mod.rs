@@ -8,6 +8,6 @@
 //! | `run` | a command on both |
 
 pub mod look;
-mod run;
+pub(crate) mod run;
 pub mod scratch;
 pub(crate) mod take;

@@ -1,6 +1,8 @@
 //! A line of the person's on the files of each side. Each runs in a folder of its own, one after the other, so that
 //! neither takes the other's time; the folders go again.
 
+use crate::core::calls;
+use crate::files::restore;
 use crate::prompts::msg::PromptMsg;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,93 +32,89 @@ const OLD: Duration = Duration::from_secs(24 * 3600);
 /// The name under which it is stopped.
 pub(crate) const LINE: &str = "compare";
 
-impl Core {
-    pub(crate) fn run_both(&mut self, client: ClientId, cause: CommandId, pair: Pair, line: String) {
-        let off_limits = self.services.tool("terminal").is_none();
-        let why = if off_limits {
-            Some("commands are turned off")
-        } else if self.session.read_only {
-            Some("this session is open read-only")
-        } else if line.trim().is_empty() {
-            Some("the command is empty")
-        } else if self.prompts.lines.contains_key(LINE) {
-            Some("a command is already running on both sides: stop it first")
-        } else {
-            None
+pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair: Pair, line: String) {
+    let off_limits = core.services.tool("terminal").is_none();
+    let why = if off_limits {
+        Some("commands are turned off")
+    } else if core.session.read_only {
+        Some("this session is open read-only")
+    } else if line.trim().is_empty() {
+        Some("the command is empty")
+    } else if core.prompts.lines.contains_key(LINE) {
+        Some("a command is already running on both sides: stop it first")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
+    }
+    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let (cx, live) = calls::tool_cx(core, LINE, None);
+    let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
+    core.prompts.lines.insert(LINE.into(), running);
+    let (store, session, w) = (core.services.store.clone(), core.session.id, Arc::clone(&core.services));
+    let folder = core.services.places.cache.join("compare");
+    let name = format!("{}-{}", std::process::id(), cause.0);
+    let (bus, place, tx) = (Arc::clone(&core.bus), core.place_of(Some(cause)), core.tx.clone());
+    let written = restore::written(core);
+    core.spawn(async move {
+        written.await;
+        // Its output is shown when both are done.
+        drop(live);
+        let made = async {
+            let at = folder.clone();
+            let ends = off_thread(move || {
+                sweep(&at);
+                look::ends(&store, session, &pair)
+            })
+            .await?;
+            let mut ran = Vec::new();
+            for (n, end) in [&ends.left, &ends.right].into_iter().enumerate() {
+                let state = end.state.ok_or_else(unknown)?;
+                let scratch = Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
+                lay_out(&keeper, state, scratch.path(), Most::default()).await?;
+                let began = w.clock.mono();
+                let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
+                // Much may lie in it by now.
+                let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
+                ran.push(run);
+            }
+            let (Some(right), Some(left)) = (ran.pop(), ran.pop()) else { return Err(unknown()) };
+            Ok((left, right))
         };
-        if let Some(why) = why {
-            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
-        }
-        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
-        let (cx, live) = self.tool_cx(LINE, None);
-        let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
-        self.prompts.lines.insert(LINE.into(), running);
-        let (store, session, w) = (self.services.store.clone(), self.session.id, Arc::clone(&self.services));
-        let folder = self.services.places.cache.join("compare");
-        let name = format!("{}-{}", std::process::id(), cause.0);
-        let (bus, place, tx) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.tx.clone());
-        let written = self.written();
-        self.spawn(async move {
-            written.await;
-            // Its output is shown when both are done.
-            drop(live);
-            let made = async {
-                let at = folder.clone();
-                let ends = off_thread(move || {
-                    sweep(&at);
-                    look::ends(&store, session, &pair)
-                })
-                .await?;
-                let mut ran = Vec::new();
-                for (n, end) in [&ends.left, &ends.right].into_iter().enumerate() {
-                    let state = end.state.ok_or_else(unknown)?;
-                    let scratch =
-                        Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
-                    lay_out(&keeper, state, scratch.path(), Most::default()).await?;
-                    let began = w.clock.mono();
-                    let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
-                    // Much may lie in it by now.
-                    let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
-                    ran.push(run);
+        let result = made.await;
+        let audit = AuditRow {
+            time: w.clock.now(),
+            session,
+            agent: "you".into(),
+            tool: LINE.into(),
+            what: cut(&(w.redact)(&line), WHAT),
+            decision: "allow".into(),
+            by: "the user's own command".into(),
+            seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
+            outcome: if result.is_ok() { "ok" } else { "error" }.into(),
+        };
+        // The engine may have ended.
+        let _ = tx.send(crate::core::msg::Msg::Prompt(PromptMsg::RanOnBoth(Box::new(audit)))).await;
+        let reply = match result {
+            Ok((mut left, mut right)) => {
+                for side in [&mut left, &mut right] {
+                    side.tail = (w.redact)(&side.tail);
                 }
-                let (Some(right), Some(left)) = (ran.pop(), ran.pop()) else { return Err(unknown()) };
-                Ok((left, right))
-            };
-            let result = made.await;
-            let audit = AuditRow {
-                time: w.clock.now(),
-                session,
-                agent: "you".into(),
-                tool: LINE.into(),
-                what: cut(&(w.redact)(&line), WHAT),
-                decision: "allow".into(),
-                by: "the user's own command".into(),
-                seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
-                outcome: if result.is_ok() { "ok" } else { "error" }.into(),
-            };
-            // The engine may have ended.
-            let _ = tx.send(crate::core::msg::Msg::Prompt(PromptMsg::RanOnBoth(Box::new(audit)))).await;
-            let reply = match result {
-                Ok((mut left, mut right)) => {
-                    for side in [&mut left, &mut right] {
-                        side.tail = (w.redact)(&side.tail);
-                    }
-                    let notes =
-                        vec!["ignored files (build folders, dependencies) were not present".to_owned()];
-                    ReplyEvent::CompareRunReply { line: (w.redact)(&line), left, right, notes }
-                }
-                Err(notice) => ReplyEvent::ErrorReply { notice },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
+                let notes = vec!["ignored files (build folders, dependencies) were not present".to_owned()];
+                ReplyEvent::CompareRunReply { line: (w.redact)(&line), left, right, notes }
+            }
+            Err(notice) => ReplyEvent::ErrorReply { notice },
+        };
+        bus.reply(client, &place, reply);
+    });
+}
 
-    /// It is over.
-    pub(crate) fn ran_both(&mut self, audit: AuditRow) {
-        self.prompts.lines.remove(LINE);
-        let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
-        self.saves.push(self.services.store.record_audit(audit), after);
-    }
+/// It is over.
+pub(crate) fn ran_both(core: &mut Core, audit: AuditRow) {
+    core.prompts.lines.remove(LINE);
+    let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
+    core.saves.push(core.services.store.record_audit(audit), after);
 }
 
 fn no_room(error: &std::io::Error) -> Notice {

@@ -1,6 +1,8 @@
 //! Files and hunks of the other side, merged into the workspace. Nothing is forced: where both changed the same lines
 //! the file stays as it is, and the person sees the merge with its marks.
 
+use crate::files::record;
+use crate::files::restore;
 use std::collections::BTreeMap;
 
 use tiller_protocol::compare::{NotTaken, Pair, TakePart};
@@ -175,49 +177,53 @@ pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
     ReplyEvent::TakeReply { said, conflicts: took.not }
 }
 
-impl Core {
-    pub(crate) fn take(&mut self, client: ClientId, cause: CommandId, pair: Pair, parts: Vec<TakePart>) {
-        let why = if parts.is_empty() {
-            Some(Notice::new(NoticeKind::User, "nothing was selected"))
-        } else {
-            self.cannot_restore()
-        };
-        if let Some(why) = why {
-            return self.refuse(client, cause, why);
-        }
-        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
-        let (store, session, watched) = (self.services.store.clone(), self.session.id, self.watched());
-        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
-        let here = self.session.head;
-        let work = async move {
-            let (states, from) = off_thread(move || {
-                let ends = look::ends(&store, session, &pair)?;
-                // The base is what the right side has in common with what is open here.
-                let mut to_here = ends.clone();
-                if let Some(here) = here {
-                    let apart = store.apart(here, ends.right.entry).map_err(|e| e.notice())?;
-                    to_here.base = apart.base;
-                    (to_here.left.entry, to_here.left.count) = (here, apart.left);
-                    to_here.left.session = session;
-                }
-                let base = look::base_state(&store, &to_here).map_err(|e| e.notice())?;
-                let left = ends.left.state.ok_or_else(unknown)?;
-                let right = ends.right.state.ok_or_else(unknown)?;
-                Ok((States { base, left, right }, ends.right.name))
-            })
-            .await?;
-            let title = format!("take files from {from}");
-            let work = move |s: &mut Shadow| {
-                let (done, not) = take(s, states, &parts)?;
-                let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
-                watched.own(&done.after);
-                let files = back::named(&s.compare(done.before.id, done.after.id)?);
-                Ok(Gone { done, files, others, way: Way::Took(Took { from, not }) })
-            };
-            Ok((keeper.run(work).await.map_err(|e| e.notice())?, title))
-        };
-        self.change_files(client, cause, work, op);
+pub(crate) fn start_take(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    pair: Pair,
+    parts: Vec<TakePart>,
+) {
+    let why = if parts.is_empty() {
+        Some(Notice::new(NoticeKind::User, "nothing was selected"))
+    } else {
+        restore::cannot_restore(core)
+    };
+    if let Some(why) = why {
+        return core.refuse(client, cause, why);
     }
+    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let (store, session, watched) = (core.services.store.clone(), core.session.id, record::watched(core));
+    let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+    let here = core.session.head;
+    let work = async move {
+        let (states, from) = off_thread(move || {
+            let ends = look::ends(&store, session, &pair)?;
+            // The base is what the right side has in common with what is open here.
+            let mut to_here = ends.clone();
+            if let Some(here) = here {
+                let apart = store.apart(here, ends.right.entry).map_err(|e| e.notice())?;
+                to_here.base = apart.base;
+                (to_here.left.entry, to_here.left.count) = (here, apart.left);
+                to_here.left.session = session;
+            }
+            let base = look::base_state(&store, &to_here).map_err(|e| e.notice())?;
+            let left = ends.left.state.ok_or_else(unknown)?;
+            let right = ends.right.state.ok_or_else(unknown)?;
+            Ok((States { base, left, right }, ends.right.name))
+        })
+        .await?;
+        let title = format!("take files from {from}");
+        let work = move |s: &mut Shadow| {
+            let (done, not) = take(s, states, &parts)?;
+            let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
+            watched.own(&done.after);
+            let files = back::named(&s.compare(done.before.id, done.after.id)?);
+            Ok(Gone { done, files, others, way: Way::Took(Took { from, not }) })
+        };
+        Ok((keeper.run(work).await.map_err(|e| e.notice())?, title))
+    };
+    restore::change_files(core, client, cause, work, op);
 }
 
 #[cfg(test)]

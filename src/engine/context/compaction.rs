@@ -1,5 +1,12 @@
 //! Compaction, done: the summary is asked of a model, then summary, prefix and todo list go into the tree.
 
+use crate::context::side_call;
+use crate::money;
+use crate::prompts::compose;
+use crate::prompts::queue;
+use crate::session::manage;
+use crate::turn::driver;
+use crate::turn::prepare;
 use std::sync::Arc;
 
 use tiller_protocol::event::TurnEvent;
@@ -33,163 +40,160 @@ const SUMMARY: u64 = 4_000;
 /// Tries with an ever shorter transcript, when the summariser says that it is too long.
 const TRIES: u32 = 3;
 
-impl Core {
-    /// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.
-    pub(crate) fn compact(
-        &mut self,
-        turn: Option<u64>,
-        overflow: bool,
-        round: u32,
-        focus: Option<String>,
-        client: Option<(ClientId, tiller_protocol::CommandId)>,
-    ) {
-        let keep = match overflow {
-            true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
-            false => self.keep(),
+/// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.
+pub(crate) fn compact(
+    core: &mut Core,
+    turn: Option<u64>,
+    overflow: bool,
+    round: u32,
+    focus: Option<String>,
+    client: Option<(ClientId, tiller_protocol::CommandId)>,
+) {
+    let keep = match overflow {
+        true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
+        false => keep(core),
+    };
+    let plan = compact::plan(&core.session.path, keep);
+    let nothing = compact::nothing_to_do(&core.session.path);
+    let model = summariser(core);
+    let demo = money::is_demo(core, &model);
+    // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
+    let provider = money::may_ask(core, &model)
+        .and_then(|()| money::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e)));
+    let (facts, settings) = (core.facts(), core.services.config().context.clone());
+    let tx = core.tx.clone();
+    let side = provider.map(|p| side_call::side_call(core, p, &model));
+    let fast = shorten::fast(core);
+    let no = if core.turn.live.is_none() { core.next_job() } else { 0 };
+    let task = async move {
+        let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
+        let result = match &plan {
+            None => Err(Notice::new(NoticeKind::User, nothing)),
+            Some(plan) if demo => Ok(compact::extract(&plan.goes)),
+            Some(plan) => match side {
+                Err(notice) => Err(notice),
+                Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
+            },
         };
-        let plan = compact::plan(&self.session.path, keep);
-        let nothing = compact::nothing_to_do(&self.session.path);
-        let model = self.summariser();
-        let demo = self.is_demo(&model);
-        // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
-        let provider = self
-            .may_ask(&model)
-            .and_then(|()| self.provider(&model).map_err(|e| crate::bus::notices::provider(&e)));
-        let (facts, settings) = (self.facts(), self.services.config().context.clone());
-        let tx = self.tx.clone();
-        let side = provider.map(|p| self.side_call(p, &model));
-        let fast = self.fast();
-        let no = if self.turn.live.is_none() { self.next_job() } else { 0 };
-        let task = async move {
-            let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
-            let result = match &plan {
-                None => Err(Notice::new(NoticeKind::User, nothing)),
-                Some(plan) if demo => Ok(compact::extract(&plan.goes)),
-                Some(plan) => match side {
-                    Err(notice) => Err(notice),
-                    Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
-                },
-            };
-            let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
-            // No summary, no new prefix.
-            let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
-            let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
-            let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
-        };
-        let task = tokio::spawn(task);
-        if let Some(live) = &mut self.turn.live {
-            live.compaction = Some(AbortOnDropHandle::new(task));
-        } else if let Some((client, cause)) = client {
-            self.busy_with(no, Doing::Other { client, cause }, task);
+        let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
+        // No summary, no new prefix.
+        let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
+        let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
+        let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
+    };
+    let task = tokio::spawn(task);
+    if let Some(live) = &mut core.turn.live {
+        live.compaction = Some(AbortOnDropHandle::new(task));
+    } else if let Some((client, cause)) = client {
+        core.busy_with(no, Doing::Other { client, cause }, task);
+    }
+}
+
+/// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
+/// conversation that is shorter than that, a fifth.
+pub(crate) fn keep(core: &Core) -> Keep {
+    let settings = &core.services.config().context;
+    let limit = settings.compact_tokens.or(prepare::window(core)).unwrap_or(WINDOW);
+    let messages = settings.compact_messages.map(|most| most / 2);
+    Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
+}
+
+/// The fast tier's model; the session's where there is none, or none that may be paid.
+pub(crate) fn summariser(core: &Core) -> ModelRef {
+    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
+    fast.filter(|f| money::provider(core, f).is_ok() && money::may_ask(core, f).is_ok())
+        .unwrap_or_else(|| core.session.model.clone())
+}
+
+/// The tier that a call on the side counts for.
+pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
+    if *model == core.session.model { prepare::tier(core) } else { "fast" }
+}
+
+pub(crate) fn compacted(core: &mut Core, done: Compacted) {
+    let stopped = match done.turn {
+        Some(turn) => !core.is_live(turn),
+        None => !core.job_done(done.no),
+    };
+    if stopped {
+        return;
+    }
+    let result = match (done.result, done.plan) {
+        (Ok(summary), Some(plan)) => {
+            put_compaction(core, summary, done.focus, &plan, &done.prefix);
+            Ok(())
         }
-    }
-
-    /// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
-    /// conversation that is shorter than that, a fifth.
-    pub(crate) fn keep(&self) -> Keep {
-        let settings = &self.services.config().context;
-        let limit = settings.compact_tokens.or(self.window()).unwrap_or(WINDOW);
-        let messages = settings.compact_messages.map(|most| most / 2);
-        Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
-    }
-
-    /// The fast tier's model; the session's where there is none, or none that may be paid.
-    pub(crate) fn summariser(&self) -> ModelRef {
-        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
-        fast.filter(|f| self.provider(f).is_ok() && self.may_ask(f).is_ok())
-            .unwrap_or_else(|| self.session.model.clone())
-    }
-
-    /// The tier that a call on the side counts for.
-    pub(crate) fn tier_of(&self, model: &ModelRef) -> &'static str {
-        if *model == self.session.model { self.tier() } else { "fast" }
-    }
-
-    pub(crate) fn compacted(&mut self, done: Compacted) {
-        let stopped = match done.turn {
-            Some(turn) => !self.is_live(turn),
-            None => !self.job_done(done.no),
-        };
-        if stopped {
-            return;
-        }
-        let result = match (done.result, done.plan) {
-            (Ok(summary), Some(plan)) => {
-                self.put_compaction(summary, done.focus, &plan, &done.prefix);
-                Ok(())
+        (Err(notice), _) => Err(notice),
+        (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
+    };
+    match (done.turn, done.client, result) {
+        (Some(_), _, result) => {
+            if let Err(notice) = &result
+                && !done.overflow
+            {
+                core.notice(notice.clone());
             }
-            (Err(notice), _) => Err(notice),
-            (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
-        };
-        match (done.turn, done.client, result) {
-            (Some(_), _, result) => {
-                if let Err(notice) = &result
-                    && !done.overflow
-                {
-                    self.notice(notice.clone());
-                }
-                self.with_compaction_over(result);
-            }
-            (None, Some((client, cause)), Err(notice)) => self.refuse(client, cause, notice),
-            _ => {}
+            with_compaction_over(core, result);
         }
-        if done.turn.is_none() {
-            self.next_queued(tiller_protocol::event::TurnStatus::Done);
-        }
+        (None, Some((client, cause)), Err(notice)) => core.refuse(client, cause, notice),
+        _ => {}
     }
+    if done.turn.is_none() {
+        queue::next_queued(core, tiller_protocol::event::TurnStatus::Done);
+    }
+}
 
-    fn with_compaction_over(&mut self, result: Result<(), Notice>) {
-        if let Some(live) = &mut self.turn.live {
-            live.compaction = None;
-        }
-        self.feed(Input::Compacted(result));
+fn with_compaction_over(core: &mut Core, result: Result<(), Notice>) {
+    if let Some(live) = &mut core.turn.live {
+        live.compaction = None;
     }
+    driver::feed(core, Input::Compacted(result));
+}
 
-    /// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
-    fn put_compaction(
-        &mut self,
-        summary: String,
-        focus: Option<String>,
-        plan: &Plan,
-        prefix: &(String, Vec<LayerCost>),
-    ) {
-        let place = self.place();
-        let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
-        let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
-        let before = self.session.head;
-        let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
-        let node = self.session.grow(&self.services, body);
-        let entry = node.id;
-        let mut events = vec![(place.clone(), Self::entry_event(&node))];
-        let mut entries = vec![node];
-        let body = self.prefix_body(prefix.0.clone(), prefix.1.clone());
-        entries.push(self.session.grow(&self.services, body));
-        let items = lock(&self.context.todo).items.clone();
-        if !items.is_empty() {
-            let text = todo::render(&items);
-            let content = vec![Part::Text { text: text.clone() }];
-            let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
-            entries.push(self.session.grow(&self.services, body));
-        }
-        events.extend(entries[1..].iter().map(|e| (place.clone(), Self::added(e))));
-        events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
-        // What the model read before is gone from its sight, but files that it read still count as read.
-        self.session.trim();
-        let change = OpChange::Compaction { name: self.session.head_name.clone(), before, after: entry };
-        let mut append = self.append().entries(entries);
-        append.op = Some(self.op(self.session.id, self.place().cause, "compact", change));
-        self.save(append, events, Then::Nothing);
+/// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
+fn put_compaction(
+    core: &mut Core,
+    summary: String,
+    focus: Option<String>,
+    plan: &Plan,
+    prefix: &(String, Vec<LayerCost>),
+) {
+    let place = core.place();
+    let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
+    let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
+    let before = core.session.head;
+    let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
+    let node = core.session.grow(&core.services, body);
+    let entry = node.id;
+    let mut events = vec![(place.clone(), Core::entry_event(&node))];
+    let mut entries = vec![node];
+    let body = compose::prefix_body(core, prefix.0.clone(), prefix.1.clone());
+    entries.push(core.session.grow(&core.services, body));
+    let items = lock(&core.context.todo).items.clone();
+    if !items.is_empty() {
+        let text = todo::render(&items);
+        let content = vec![Part::Text { text: text.clone() }];
+        let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
+        entries.push(core.session.grow(&core.services, body));
     }
+    events.extend(entries[1..].iter().map(|e| (place.clone(), compose::added(e))));
+    events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
+    // What the model read before is gone from its sight, but files that it read still count as read.
+    core.session.trim();
+    let change = OpChange::Compaction { name: core.session.head_name.clone(), before, after: entry };
+    let mut append = core.append().entries(entries);
+    append.op = Some(manage::op(core, core.session.id, core.place().cause, "compact", change));
+    core.save(append, events, Then::Nothing);
+}
 
-    /// What the next request will use for its input, estimated.
-    pub(crate) fn next_request(&self) -> tiller_protocol::Usage {
-        tokens::next_request(&request::live(&self.session.path))
-    }
+/// What the next request will use for its input, estimated.
+pub(crate) fn next_request(core: &Core) -> tiller_protocol::Usage {
+    tokens::next_request(&request::live(&core.session.path))
+}
 
-    /// Tokens of the next request, and whether they were counted by the provider.
-    pub(crate) fn context_tokens(&self) -> (u64, bool) {
-        tokens::of_path(&request::live(&self.session.path))
-    }
+/// Tokens of the next request, and whether they were counted by the provider.
+pub(crate) fn context_tokens(core: &Core) -> (u64, bool) {
+    tokens::of_path(&request::live(&core.session.path))
 }
 
 /// A summary of the entries by the model of `side`, or why there is none.

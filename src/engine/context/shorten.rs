@@ -2,6 +2,8 @@
 //! a session goes out, and at each compaction; kept in the store, so that the same file is paid for once. Where it
 //! does not work out, the cut stands.
 
+use crate::context::side_call;
+use crate::money;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,15 +32,14 @@ pub(crate) struct Fast {
     side: SideCall,
 }
 
-impl Core {
-    /// The fast tier, where the person has named one.
-    pub(crate) fn fast(&self) -> Option<Fast> {
-        let model = ModelRef(self.services.config().tiers.fast.clone()?);
-        let provider =
-            self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_ask(&model).is_ok())?;
-        let (w, bus, place) = (Arc::clone(&self.services), Arc::clone(&self.bus), self.place());
-        Some(Fast { services: w, bus, place, side: self.side_call(provider, &model) })
-    }
+/// The fast tier, where the person has named one.
+pub(crate) fn fast(core: &Core) -> Option<Fast> {
+    let model = ModelRef(core.services.config().tiers.fast.clone()?);
+    let provider = money::provider(core, &model)
+        .ok()
+        .filter(|_| !money::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
+    let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
+    Some(Fast { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
 }
 
 /// The prefix that these layers make.

@@ -3,6 +3,10 @@
 //! Each request that the server took is booked as a row of its own when it ends, however it ends: whole, failed, cut
 //! off, or dropped with the task that waited for it. Counts that the server did not give are estimated and marked.
 
+use crate::context::compaction;
+use crate::context::windows;
+use crate::money;
+use crate::turn::prepare;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,48 +56,46 @@ pub(crate) struct SideCall {
     left: Left,
 }
 
-impl Core {
-    /// Prepares requests to `model` that count for the open session.
-    pub(crate) fn side_call(&self, provider: Arc<dyn Provider>, model: &ModelRef) -> SideCall {
-        SideCall {
-            provider,
-            model: model.clone(),
-            info: self.model_info(model),
-            tier: self.tier_of(model),
-            session: self.session.id,
-            tx: self.tx.clone(),
-            skip: Arc::clone(&self.context.side_skip),
-            longest_wait: self.longest_wait(),
-            scale: self.services.retry,
-            counts: tokens::Calibration::of(&request::live(&self.session.path)),
-            left: self.left_beside(self.tier_of(model)),
-        }
+/// Prepares requests to `model` that count for the open session.
+pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelRef) -> SideCall {
+    SideCall {
+        provider,
+        model: model.clone(),
+        info: money::model_info(core, model),
+        tier: compaction::tier_of(core, model),
+        session: core.session.id,
+        tx: core.tx.clone(),
+        skip: Arc::clone(&core.context.side_skip),
+        longest_wait: prepare::longest_wait(core),
+        scale: core.services.retry,
+        counts: tokens::Calibration::of(&request::live(&core.session.path)),
+        left: money::left_beside(core, compaction::tier_of(core, model)),
     }
+}
 
-    pub(crate) fn side_msg(&mut self, msg: SideMsg) {
-        match msg {
-            SideMsg::Spent(spent) => {
-                let Spent { session, model, tier, usage } = *spent;
-                // Also when another session was opened meanwhile: the request is charged all the same.
-                let call = if session == self.session.id {
-                    self.book(&model, tier, usage)
-                } else {
-                    self.book_elsewhere(&model, tier, usage)
-                };
-                let ticket = self.services.store.record_call(session, call);
-                self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-            }
-            SideMsg::TooLong { model, said, request } => self.learn_window(&model, &said, request),
-            SideMsg::Waits(wait) => {
-                let event = match wait {
-                    Some(Wait { attempt, of, wait, why }) => {
-                        let seconds = wait.as_secs_f64();
-                        TurnEvent::Retrying { attempt, of, seconds, why, discard: false }
-                    }
-                    None => TurnEvent::RetryEnded {},
-                };
-                self.show(self.place(), EventBody::Turn(event));
-            }
+pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
+    match msg {
+        SideMsg::Spent(spent) => {
+            let Spent { session, model, tier, usage } = *spent;
+            // Also when another session was opened meanwhile: the request is charged all the same.
+            let call = if session == core.session.id {
+                money::book(core, &model, tier, usage)
+            } else {
+                money::book_elsewhere(core, &model, tier, usage)
+            };
+            let ticket = core.services.store.record_call(session, call);
+            core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+        SideMsg::TooLong { model, said, request } => windows::learn_window(core, &model, &said, request),
+        SideMsg::Waits(wait) => {
+            let event = match wait {
+                Some(Wait { attempt, of, wait, why }) => {
+                    let seconds = wait.as_secs_f64();
+                    TurnEvent::Retrying { attempt, of, seconds, why, discard: false }
+                }
+                None => TurnEvent::RetryEnded {},
+            };
+            core.show(core.place(), EventBody::Turn(event));
         }
     }
 }

@@ -1,38 +1,37 @@
 //! Windows of models, learned from servers that refused a request as too long. Kept in the store, so that the next
 //! session does not run into the same refusal.
 
+use crate::money;
 use tiller_protocol::ModelRef;
 
 use crate::context::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
 use crate::core::Core;
 
-impl Core {
-    /// The server refused a request of about `request` tokens to `model` as too long, in these words.
-    pub(crate) fn learn_window(&mut self, model: &ModelRef, said: &str, request: u64) {
-        let known = self.model_info(model).window;
-        // Without a number in its words the request itself is the only measure; a known window is a better one, and
-        // what has too many bytes may have few tokens.
-        let guess = known.is_none() && !said.contains("(413)");
-        let told = told(said).or(guess.then_some(request / 10 * 9));
-        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
-            return;
-        };
-        let stated = self.stated_info(model).window;
-        self.services.windows.learn(model, Learned { tokens, stated, time: self.services.clock.now() });
-        self.keep_windows();
-    }
+/// The server refused a request of about `request` tokens to `model` as too long, in these words.
+pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, request: u64) {
+    let known = money::model_info(core, model).window;
+    // Without a number in its words the request itself is the only measure; a known window is a better one, and
+    // what has too many bytes may have few tokens.
+    let guess = known.is_none() && !said.contains("(413)");
+    let told = told(said).or(guess.then_some(request / 10 * 9));
+    let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
+        return;
+    };
+    let stated = money::stated_info(core, model).window;
+    core.services.windows.learn(model, Learned { tokens, stated, time: core.services.clock.now() });
+    keep_windows(core);
+}
 
-    /// The server took a request to `model` that it counted as so many tokens.
-    pub(crate) fn window_took(&mut self, model: &ModelRef, tokens: u64) {
-        if self.services.windows.took(model, tokens) {
-            self.keep_windows();
-        }
+/// The server took a request to `model` that it counted as so many tokens.
+pub(crate) fn window_took(core: &mut Core, model: &ModelRef, tokens: u64) {
+    if core.services.windows.took(model, tokens) {
+        keep_windows(core);
     }
+}
 
-    fn keep_windows(&self) {
-        // Where it cannot be kept, it is learned again.
-        drop(self.services.store.set_meta(KEY, self.services.windows.as_json()));
-    }
+fn keep_windows(core: &Core) {
+    // Where it cannot be kept, it is learned again.
+    drop(core.services.store.set_meta(KEY, core.services.windows.as_json()));
 }
 
 /// The window that a refusal names, in tokens.

@@ -1,5 +1,10 @@
 //! The beginning of a turn, once its words are on disk.
 
+use crate::files::record;
+use crate::money;
+use crate::prompts::queue;
+use crate::turn::driver;
+use crate::turn::prepare;
 use std::sync::Arc;
 
 use tiller_config::skills::Skill;
@@ -34,7 +39,7 @@ impl Core {
         let limits = TurnLimits {
             requests: self.turn.max_requests.unwrap_or(l.turns),
             attempts: l.attempts.max(1),
-            longest_wait: self.longest_wait(),
+            longest_wait: prepare::longest_wait(self),
             repeats: l.repeats,
             parallel: l.parallel,
             calls_per_reply: l.calls_per_reply,
@@ -71,7 +76,7 @@ impl Core {
             why: None,
         });
         self.session.interrupted = None;
-        let spoken = Self::spoken(&entries);
+        let spoken = record::spoken(&entries);
         let mut append = self.append().entries(entries);
         append.running = Some(Some(self.running(format!("a reply of {}", self.session.model))));
         // What an agent says to another is not what the person typed.
@@ -84,10 +89,10 @@ impl Core {
         self.save(append, events, Then::StartTurn(no));
         // Beside the disk's work.
         let ours = self.outside().is_none();
-        if let Some(provider) = self.provider(&self.session.model).ok().filter(|_| ours) {
+        if let Some(provider) = money::provider(self, &self.session.model).ok().filter(|_| ours) {
             self.spawn(async move { provider.prepare().await });
         }
-        self.keep_points(spoken);
+        record::keep_points(self, spoken);
     }
 
     /// The words are on disk: the turn goes.
@@ -95,10 +100,10 @@ impl Core {
         let place = self.place();
         self.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
         self.child_begins();
-        self.agent_changed();
-        let steering = self.steering();
+        driver::agent_changed(self);
+        let steering = queue::steering(self);
         self.turn.inputs.push_back(Input::Steer(steering));
-        self.feed(Input::Start);
+        driver::feed(self, Input::Start);
     }
 
     /// What the layers of a fresh prefix are made of, now.
@@ -121,7 +126,7 @@ impl Core {
     fn role(&self) -> Option<Role> {
         let identity = self.identity.child.as_ref().map(|c| {
             let name = self.identity.role.as_ref().map(|r| r.name.as_str());
-            crate::crew::identity(&self.identity.id, &c.label, name, self.tier())
+            crate::crew::identity(&self.identity.id, &c.label, name, prepare::tier(self))
         });
         let definition = self.identity.role.clone();
         (identity.is_some() || definition.is_some()).then(|| Role {

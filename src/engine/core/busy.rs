@@ -2,6 +2,9 @@
 //! the conversation compacted by hand. Each has a number: what comes back under another one was stopped
 //! meanwhile and is dropped.
 
+use crate::goal;
+use crate::prompts::queue;
+use crate::turn::driver;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{CommandId, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
 use tokio::task::JoinHandle;
@@ -57,7 +60,7 @@ impl Core {
             Doing::Continue { cause } => self.no_turn(cause),
             Doing::Goal { cancel } => {
                 cancel.cancel();
-                self.stop_goal("stopped by you");
+                goal::stop_goal(self, "stopped by you");
             }
             Doing::Other { client, cause } => {
                 self.refuse(client, cause, Notice::new(NoticeKind::User, "stopped"));
@@ -65,11 +68,11 @@ impl Core {
         }
         if turn {
             // Its next turn may have been what was being made ready.
-            self.stop_goal("stopped by you");
+            goal::stop_goal(self, "stopped by you");
             // A child counts as running from the moment of its command.
             self.child_over(TurnStatus::Interrupted, String::new(), None);
         }
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.
@@ -81,7 +84,7 @@ impl Core {
     }
 
     fn no_turn(&self, cause: CommandId) {
-        let event = self.finished_event(TurnStatus::Interrupted, String::new(), None);
+        let event = driver::finished_event(self, TurnStatus::Interrupted, String::new(), None);
         self.bus.publish(&self.place_of(Some(cause)), event);
     }
 
@@ -98,6 +101,6 @@ impl Core {
         let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
         let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
         self.prompts.queue.insert(0, queued);
-        self.queue_changed(None);
+        queue::queue_changed(self, None);
     }
 }

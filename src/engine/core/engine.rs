@@ -1,5 +1,8 @@
 //! Starting and ending the engine.
 
+use crate::files::record;
+use crate::questions::trust;
+use crate::session::open;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -130,24 +133,24 @@ impl Engine {
                     }
                     loaded.session.profile = profile;
                 }
-                core.enter(loaded);
+                open::enter(&mut core, loaded);
             }
             None => {
-                core.enter_fresh();
+                open::enter_fresh(&mut core);
             }
         }
         for notice in core.services.store.notices().to_vec() {
             core.notice(notice);
         }
         core.services.store.told();
-        core.announce(None, resumed);
+        open::announce(&mut core, None, resumed);
         for notice in notices {
             core.notice(notice);
         }
         if let Some(offer) = trust {
-            core.ask_trust(offer);
+            trust::ask_trust(&mut core, offer);
         }
-        core.finish_restore();
+        record::finish_restore(&mut core);
         let session = core.session.id;
         let closing = Closing(Arc::clone(&core.bus));
         let task = tokio::spawn(async move {

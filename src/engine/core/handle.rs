@@ -1,5 +1,31 @@
 //! What the loop does with each report: one method per concern.
 
+use crate::compare::run;
+use crate::context::compaction;
+use crate::context::side_call;
+use crate::core::calls;
+use crate::core::settings;
+use crate::files::by_tool;
+use crate::files::record;
+use crate::files::restore;
+use crate::goal;
+use crate::prompts::aside;
+use crate::prompts::comments;
+use crate::prompts::compose;
+use crate::prompts::shell_line;
+use crate::prompts::titles;
+use crate::questions::answers;
+use crate::questions::asking;
+use crate::questions::keys;
+use crate::questions::trust;
+use crate::session::branch;
+use crate::session::carry;
+use crate::session::fork;
+use crate::session::open;
+use crate::turn::driver;
+use crate::undo::review;
+use crate::undo::undoing;
+use crate::watching::feed;
 use tiller_protocol::EventBody;
 use tiller_protocol::event::AskEvent;
 
@@ -28,7 +54,7 @@ impl Core {
             Msg::Crew(msg) => self.crew_msg(msg),
             Msg::Child(msg) => self.child_message(msg),
             Msg::External(msg) => self.external_message(msg),
-            Msg::Watch(seen) => self.seen(seen),
+            Msg::Watch(seen) => feed::seen(self, seen),
             Msg::Quit => self.quit_pressed(),
         }
     }
@@ -37,69 +63,71 @@ impl Core {
         match msg {
             TurnMsg::Chunks { n, chunks, .. } => {
                 for chunk in chunks {
-                    self.feed(Input::Chunk { n, chunk });
+                    driver::feed(self, Input::Chunk { n, chunk });
                 }
             }
-            TurnMsg::Quiet { .. } => self.quiet(),
-            TurnMsg::StreamEnded { n, result, .. } => self.feed(Input::StreamEnded { n, result }),
+            TurnMsg::Quiet { .. } => driver::quiet(self),
+            TurnMsg::StreamEnded { n, result, .. } => driver::feed(self, Input::StreamEnded { n, result }),
             TurnMsg::WaitOver { turn, n } => self.wait_over(turn, n),
-            TurnMsg::ToolDone { call_id, done, .. } => self.tool_done(&call_id, *done),
+            TurnMsg::ToolDone { call_id, done, .. } => calls::tool_done(self, &call_id, *done),
         }
     }
 
     fn context_message(&mut self, msg: ContextMsg) {
         match msg {
-            ContextMsg::Compacted(done) => self.compacted(*done),
-            ContextMsg::Aside(done) => self.aside_done(*done),
-            ContextMsg::TitleFound { session, title } => self.title_found(session, &title),
-            ContextMsg::SideCall(msg) => self.side_msg(msg),
+            ContextMsg::Compacted(done) => compaction::compacted(self, *done),
+            ContextMsg::Aside(done) => aside::aside_done(self, *done),
+            ContextMsg::TitleFound { session, title } => titles::title_found(self, session, &title),
+            ContextMsg::SideCall(msg) => side_call::side_msg(self, msg),
         }
     }
 
     fn prompt_message(&mut self, msg: PromptMsg) {
         match msg {
-            PromptMsg::Composed(composed) => self.composed(*composed),
-            PromptMsg::LineDone(done) => self.shell_done(*done),
-            PromptMsg::RanOnBoth(audit) => self.ran_both(*audit),
-            PromptMsg::Comments(found) => self.comments_found(found),
-            PromptMsg::GoalChecked(checked) => self.goal_checked(*checked),
-            PromptMsg::Todos { items, reply } => self.set_todos(items, reply),
+            PromptMsg::Composed(composed) => compose::composed(self, *composed),
+            PromptMsg::LineDone(done) => shell_line::shell_done(self, *done),
+            PromptMsg::RanOnBoth(audit) => run::ran_both(self, *audit),
+            PromptMsg::Comments(found) => comments::comments_found(self, found),
+            PromptMsg::GoalChecked(checked) => goal::goal_checked(self, *checked),
+            PromptMsg::Todos { items, reply } => calls::set_todos(self, items, reply),
         }
     }
 
     fn question_message(&mut self, msg: QuestionMsg) {
         match msg {
-            QuestionMsg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
-            QuestionMsg::Answered { about, reply } => self.answered(about, reply),
+            QuestionMsg::Ask { agent, call, body, reply } => asking::ask(self, agent, call, body, reply),
+            QuestionMsg::Answered { about, reply } => answers::answered(self, about, reply),
             QuestionMsg::Over => self.ask_over(),
             QuestionMsg::Decided { tool, what, decision, by } => {
                 let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by };
                 self.bus.publish(&self.place(), EventBody::Ask(decided));
             }
             QuestionMsg::Settled(audit) => self.outside_decided(*audit),
-            QuestionMsg::Trusted { yes, result } => self.trusted(yes, result),
-            QuestionMsg::KeyTried(tried) => self.key_tried(*tried),
-            QuestionMsg::SettingsRead(read) => self.settings_read(*read),
+            QuestionMsg::Trusted { yes, result } => trust::trusted(self, yes, result),
+            QuestionMsg::KeyTried(tried) => keys::key_tried(self, *tried),
+            QuestionMsg::SettingsRead(read) => settings::settings_read(self, *read),
         }
     }
 
     fn session_message(&mut self, msg: SessionMsg) {
         match msg {
-            SessionMsg::Opened { no, client, cause, result } => self.opened(no, client, cause, *result),
-            SessionMsg::Forked(forked) => self.forked(*forked),
-            SessionMsg::Went(went) => self.went(*went),
-            SessionMsg::Carried(done) => self.carried(*done),
+            SessionMsg::Opened { no, client, cause, result } => {
+                open::opened(self, no, client, cause, *result)
+            }
+            SessionMsg::Forked(forked) => fork::forked(self, *forked),
+            SessionMsg::Went(went) => branch::went(self, *went),
+            SessionMsg::Carried(done) => carry::carried(self, *done),
         }
     }
 
     fn files_message(&mut self, msg: FilesMsg) {
         match msg {
-            FilesMsg::UndoFound(found) => self.undo_found(*found),
-            FilesMsg::Reviewed(reviewed) => self.reviewed(*reviewed),
-            FilesMsg::NotKept(not_kept) => self.not_kept(&not_kept),
-            FilesMsg::Restored(restored) => self.files_restored(*restored),
-            FilesMsg::Asked(asked) => self.files_asked(asked),
-            FilesMsg::Notices => self.files_words(),
+            FilesMsg::UndoFound(found) => undoing::undo_found(self, *found),
+            FilesMsg::Reviewed(reviewed) => review::reviewed(self, *reviewed),
+            FilesMsg::NotKept(not_kept) => record::not_kept(self, &not_kept),
+            FilesMsg::Restored(restored) => restore::files_restored(self, *restored),
+            FilesMsg::Asked(asked) => by_tool::files_asked(self, asked),
+            FilesMsg::Notices => record::files_words(self),
             FilesMsg::Touched(files) => self.touched(files),
         }
     }

@@ -16,6 +16,8 @@ pub(crate) mod saving;
 pub(crate) mod services;
 pub mod settings;
 
+use crate::bus::dispatch;
+use crate::questions::asking;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -121,7 +123,7 @@ impl Core {
                         if self.turn.live.is_none() && self.saves.is_empty() {
                             self.agree();
                         }
-                        self.dispatch(e.client, e.command);
+                        dispatch::dispatch(&mut self, e.client, e.command);
                     }
                     None => {
                         open = false;
@@ -136,7 +138,7 @@ impl Core {
                 Some(msg) = inbox.recv() => self.message(msg),
                 Some(_) = self.lifecycle.tasks.join_next(), if !self.lifecycle.tasks.is_empty() => {}
             }
-            self.prune_asks();
+            asking::prune_asks(&mut self);
         }
         self.end(inbox).await;
     }

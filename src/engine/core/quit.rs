@@ -1,5 +1,11 @@
 //! The end: what runs is stopped, everything is on disk, no child survives. In two seconds at most.
 
+use crate::bus::dispatch;
+use crate::context::side_call;
+use crate::files::record;
+use crate::prompts::titles;
+use crate::session::open;
+use crate::turn::driver;
 use std::time::Duration;
 
 use tiller_protocol::CommandId;
@@ -43,7 +49,7 @@ impl Core {
             }
             others.iter().for_each(tokio_util::sync::CancellationToken::cancel);
         } else {
-            self.feed(Input::Interrupt { hard: false });
+            driver::feed(self, Input::Interrupt { hard: false });
         }
         if !self.lifecycle.stop {
             self.quit_later();
@@ -73,7 +79,7 @@ impl Core {
         if self.turn.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
             return self.quit_now();
         }
-        self.feed(Input::Interrupt { hard: true });
+        driver::feed(self, Input::Interrupt { hard: true });
         self.quit_later();
     }
 
@@ -116,17 +122,17 @@ impl Core {
     /// Of what still comes at the end only the money counts.
     fn last_msg(&mut self, msg: Msg) {
         if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::Spent(_))) = msg {
-            self.side_msg(msg);
+            side_call::side_msg(self, msg);
         }
     }
 
     /// After the loop: everything that was handed over is written, everything that was started is ended.
     pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
-        self.titles_at_the_end();
+        titles::titles_at_the_end(&mut self);
         self.end_tasks(inbox).await;
         self.end_crew().await;
         self.lifecycle.tasks.shutdown().await;
-        self.end_keeping().await;
+        record::end_keeping(&mut self).await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
         }
@@ -138,7 +144,7 @@ impl Core {
                 crate::watching::end_children(state).await;
             }
         });
-        self.leave();
+        open::leave(&mut self);
         let writes = tokio::time::timeout(WRITES, async {
             while !self.saves.is_empty() {
                 let saved = self.saves.next().await;
@@ -160,7 +166,7 @@ impl Core {
         }
         if mine {
             let place = self.lifecycle.quitting.clone().unwrap_or_else(|| self.place_of(None));
-            self.bus.publish(&place, Self::stopped_event());
+            self.bus.publish(&place, dispatch::stopped_event());
             self.bus.close();
         }
     }

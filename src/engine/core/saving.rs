@@ -1,5 +1,10 @@
 //! Handing writes over, and what is done when they are answered.
 
+use crate::prompts::queue;
+use crate::session::names;
+use crate::turn::driver;
+use crate::turn::prepare;
+use crate::undo::undoing;
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_store::{Append, Call, Health, StoreError};
@@ -26,7 +31,7 @@ impl Core {
             self.book_only(append.calls);
             if let Then::TurnOver { turn, status } = then {
                 events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
-                self.turn_over(turn, status);
+                driver::turn_over(self, turn, status);
             }
             return;
         }
@@ -80,20 +85,20 @@ impl Core {
                 self.bus.reply(client, &self.place_of(Some(cause)), *reply);
             }
             Then::Inverted { client, cause, label, said, .. } => {
-                self.named_now(label);
+                names::named_now(self, label);
                 self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
             }
             Then::Named { client, cause, label, said } => {
-                self.named_now(label);
+                names::named_now(self, label);
                 if let Some(said) = said {
                     self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
                 }
             }
             Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
-            Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
+            Then::Steered(turn) if self.is_live(turn) => driver::feed(self, Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}
-            Then::TurnOver { turn, status } => self.turn_over(turn, status),
-            Then::Accepted(ids) => self.accepted(&ids),
+            Then::TurnOver { turn, status } => driver::turn_over(self, turn, status),
+            Then::Accepted(ids) => queue::accepted(self, &ids),
             Then::Row { session, view } => self.row_kept(session, view, true),
             Then::Leased(lease)
                 if (lease.session, &lease.head) == (self.session.id, &self.session.head_name) =>
@@ -136,7 +141,7 @@ impl Core {
             && self.saves.failed.is_none()
             && error.is_absent()
         {
-            return self.close_undo(*client, *cause, closes, &notice);
+            return undoing::close_undo(self, *client, *cause, closes, &notice);
         }
         if let (
             Then::Told { client, cause }
@@ -159,15 +164,15 @@ impl Core {
                 let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
                 if let Some(live) = &self.turn.live {
                     let place = live.place.clone();
-                    let body = self.finished_event(status, String::new(), Some(notice));
+                    let body = driver::finished_event(self, status, String::new(), Some(notice));
                     self.bus.publish(&place, body);
                 }
                 self.agree();
-                self.turn_over(*turn, status);
+                driver::turn_over(self, *turn, status);
             }
             _ => {
                 self.notice(notice.clone());
-                self.halt(TurnStatus::Store, notice);
+                driver::halt(self, TurnStatus::Store, notice);
                 if self.turn.live.is_none() && self.saves.is_empty() {
                     self.agree();
                 }
@@ -223,8 +228,8 @@ impl Core {
             && let Some(live) = &mut self.turn.live
             && let Some(may_compact) = live.held.take()
         {
-            self.prepare(may_compact);
-            self.pump();
+            prepare::prepare(self, may_compact);
+            driver::pump(self);
         }
     }
 }

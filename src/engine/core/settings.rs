@@ -1,6 +1,8 @@
 //! Settings that change while the engine runs. Who may read files makes them; here they are put in place
 //! as a whole, and what cannot be read changes nothing.
 
+use crate::money;
+use crate::session::manage;
 use std::sync::{Arc, PoisonError};
 
 use tiller_config::Config;
@@ -16,101 +18,99 @@ use crate::questions::msg::QuestionMsg;
 /// Who hears of it when nobody asked.
 const NOBODY: ClientId = ClientId(u64::MAX);
 
-impl Core {
-    /// Reads them again.
-    pub(crate) fn reload(&mut self, asked: Option<(ClientId, CommandId)>) {
-        let Some(settings) = self.services.settings.clone() else {
-            if let Some((client, cause)) = asked {
-                let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
-                self.refuse(client, cause, notice);
+/// Reads them again.
+pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
+    let Some(settings) = core.services.settings.clone() else {
+        if let Some((client, cause)) = asked {
+            let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
+            core.refuse(client, cause, notice);
+        }
+        return;
+    };
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let result = tokio::task::spawn_blocking(move || (settings.read)()).await.unwrap_or_else(|e| {
+            Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
+        });
+        // The engine may have ended: then nobody needs them.
+        let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
+    });
+}
+
+pub(crate) fn settings_read(core: &mut Core, read: Read) {
+    let fresh = match read.result {
+        Ok(fresh) => fresh,
+        Err(notice) => {
+            if let Some((client, cause)) = read.asked {
+                core.refuse(client, cause, notice);
             }
             return;
-        };
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let result = tokio::task::spawn_blocking(move || (settings.read)()).await.unwrap_or_else(|e| {
-                Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
-            });
-            // The engine may have ended: then nobody needs them.
-            let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
-        });
+        }
+    };
+    let before = core.services.config();
+    // A limit that the person raised by hand stays, unless the limits themselves were changed.
+    if before.budget != fresh.config.budget {
+        core.money.limits = crate::money::budget::Limits::new(&fresh.config.budget);
+        if let Some(limit) = core.money.max_cost {
+            core.money.limits.set_session(limit);
+        }
     }
+    let mut changed = changed(&before, &fresh.config);
+    // What the person chose here a moment ago, and was kept for later sessions, is no news.
+    if fresh.config.model.as_deref() == Some(core.session.model.0.as_str()) {
+        changed.retain(|section| !section.starts_with("model "));
+    }
+    let profile = fresh.config.profile;
+    *core.services.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
+    *core.services.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
+    if !changed.is_empty() {
+        let text = format!("Settings reloaded: {}", changed.join(", "));
+        core.notice(Notice::new(NoticeKind::Info, text));
+    }
+    // What is stricter holds at once; what is looser, in sessions that begin from now on.
+    if profile < before.profile && profile < core.session.profile {
+        let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
+        manage::set_profile(core, client, cause, profile);
+    }
+    // More of them may run at once now.
+    core.muster();
+    let Some((client, cause)) = read.asked else { return };
+    if core.session.model.0.is_empty() {
+        let model = core.services.default_model();
+        if !model.0.is_empty() {
+            manage::set_model(core, client, cause, model);
+        }
+    }
+    done(core, client, cause, "Settings reloaded".into());
+}
 
-    pub(crate) fn settings_read(&mut self, read: Read) {
-        let fresh = match read.result {
-            Ok(fresh) => fresh,
-            Err(notice) => {
-                if let Some((client, cause)) = read.asked {
-                    self.refuse(client, cause, notice);
-                }
-                return;
-            }
-        };
-        let before = self.services.config();
-        // A limit that the person raised by hand stays, unless the limits themselves were changed.
-        if before.budget != fresh.config.budget {
-            self.money.limits = crate::money::budget::Limits::new(&fresh.config.budget);
-            if let Some(limit) = self.money.max_cost {
-                self.money.limits.set_session(limit);
-            }
-        }
-        let mut changed = changed(&before, &fresh.config);
-        // What the person chose here a moment ago, and was kept for later sessions, is no news.
-        if fresh.config.model.as_deref() == Some(self.session.model.0.as_str()) {
-            changed.retain(|section| !section.starts_with("model "));
-        }
-        let profile = fresh.config.profile;
-        *self.services.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
-        *self.services.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
-        if !changed.is_empty() {
-            let text = format!("Settings reloaded: {}", changed.join(", "));
-            self.notice(Notice::new(NoticeKind::Info, text));
-        }
-        // What is stricter holds at once; what is looser, in sessions that begin from now on.
-        if profile < before.profile && profile < self.session.profile {
-            let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
-            self.set_profile(client, cause, profile);
-        }
-        // More of them may run at once now.
-        self.muster();
-        let Some((client, cause)) = read.asked else { return };
-        if self.session.model.0.is_empty() {
-            let model = self.services.default_model();
-            if !model.0.is_empty() {
-                self.set_model(client, cause, model);
-            }
-        }
-        self.done(client, cause, "Settings reloaded".into());
-    }
+/// Tells the client that asked that it is done.
+pub(crate) fn done(core: &Core, client: ClientId, cause: CommandId, said: String) {
+    core.bus.reply(client, &core.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+}
 
-    /// Tells the client that asked that it is done.
-    pub(crate) fn done(&self, client: ClientId, cause: CommandId, said: String) {
-        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
-    }
-
-    /// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
-    pub(crate) fn accept_local(&mut self, model: &ModelRef) {
-        let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
-        let Some(local) = local.filter(|_| self.provider(model).is_err()) else { return };
-        self.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
-        let Some(settings) = self.services.settings.clone() else { return };
-        let (bus, place) = (Arc::clone(&self.bus), self.place());
-        self.spawn(async move {
-            let title = local.title;
-            let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
-            let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
-            let notice = Notice::new(
-                NoticeKind::Config,
-                format!(
-                    "the approval of {title} could not be saved; it applies until this session \
-                    ends: {why}"
-                ),
-            )
-            .hint("later sessions will ask again");
-            let event = tiller_protocol::event::StateEvent::Notice { notice };
-            bus.publish(&place, tiller_protocol::EventBody::State(event));
-        });
-    }
+/// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
+pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
+    let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
+    let Some(local) = local.filter(|_| money::provider(core, model).is_err()) else { return };
+    core.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
+    let Some(settings) = core.services.settings.clone() else { return };
+    let (bus, place) = (Arc::clone(&core.bus), core.place());
+    core.spawn(async move {
+        let title = local.title;
+        let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
+        let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
+        let notice = Notice::new(
+            NoticeKind::Config,
+            format!(
+                "the approval of {title} could not be saved; it applies until this session \
+                ends: {why}"
+            ),
+        )
+        .hint("later sessions will ask again");
+        let event = tiller_protocol::event::StateEvent::Notice { notice };
+        bus.publish(&place, tiller_protocol::EventBody::State(event));
+    });
 }
 
 /// The sections that differ, but for the screen's, which tells its own.

@@ -1,5 +1,9 @@
 //! What a child does beyond a main agent: it tells the main one how it stands, and asks it for the person's answers.
 
+use crate::context::compaction;
+use crate::money;
+use crate::turn::driver;
+use crate::turn::prepare;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentView, AskBody, AskReply, Notice, Usage};
 use tokio::sync::oneshot;
@@ -60,14 +64,14 @@ impl Core {
             let _ = main.send(Msg::Crew(CrewMsg::Ended)).await;
             let _ = tx.send(Msg::Question(QuestionMsg::Over)).await;
         });
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     pub(crate) fn ask_over(&mut self) {
         if let Some(child) = &mut self.identity.child {
             child.waiting = child.waiting.saturating_sub(1);
         }
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// Reserves what the next request may use at most, within the agent's own limits. `beside`: it is for a
@@ -94,14 +98,14 @@ impl Core {
 
     /// Reserves what the next call may use at most.
     pub(super) fn reserve(&mut self) -> Answer {
-        let request = self.next_request();
+        let request = compaction::next_request(self);
         let input = request.context();
-        let info = self.model_info(&self.session.model);
+        let info = money::model_info(self, &self.session.model);
         let output = info.max_output.unwrap_or(REPLY).min(REPLY);
         let guess = Usage { input, output, ..Usage::default() };
         let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
         // What a program of another vendor costs counts for no tier of ours.
-        let tier = if self.outside().is_some() { "external" } else { self.tier() };
+        let tier = if self.outside().is_some() { "external" } else { prepare::tier(self) };
         let input_cost = tiller_provider::models::cost(&request, &info).unwrap_or_default().0;
         let want = Want {
             tokens: input.saturating_add(output),
@@ -109,21 +113,21 @@ impl Core {
             input_tokens: input,
             input_cost,
             tier,
-            tier_limit: self.tier_limit(tier),
+            tier_limit: money::tier_limit(self, tier),
         };
-        self.reservations().reserve(&self.identity.id, want)
+        money::reservations(self).reserve(&self.identity.id, want)
     }
 
     /// The next request waits until another reservation is settled.
     pub(crate) fn wait_for_purse(&mut self, may_compact: bool) {
-        self.with_live(|l| l.held = Some(may_compact));
+        driver::with_live(self, |l| l.held = Some(may_compact));
         self.ask_purse_again();
     }
 
     /// Checks the budget again when a reservation is settled.
     pub(super) fn ask_purse_again(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let (reservations, tx) = (std::sync::Arc::clone(self.reservations()), self.tx.clone());
+        let (reservations, tx) = (std::sync::Arc::clone(money::reservations(self)), self.tx.clone());
         self.spawn(async move {
             // Bounded, because a change between the answer and here would be missed.
             let _ = tokio::time::timeout(AGAIN, reservations.changed()).await;
@@ -137,8 +141,8 @@ impl Core {
             return;
         }
         if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
-            self.prepare(may_compact);
-            self.pump();
+            prepare::prepare(self, may_compact);
+            driver::pump(self);
         } else {
             self.wake();
         }
@@ -209,7 +213,7 @@ impl Core {
         let held = child.outside.as_ref().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
         if left.is_zero() && !held {
             let notice = limit(format!("it reached its limit of {most} seconds"));
-            return self.halt(TurnStatus::Limit, notice);
+            return driver::halt(self, TurnStatus::Limit, notice);
         }
         self.spawn(async move {
             tokio::time::sleep(left.max(std::time::Duration::from_secs(1))).await;
@@ -276,8 +280,8 @@ impl Core {
             child.limits = limits;
         }
         if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
-            self.prepare(may_compact);
-            self.pump();
+            prepare::prepare(self, may_compact);
+            driver::pump(self);
         }
     }
 
@@ -292,7 +296,7 @@ impl Core {
     /// Stops the turn as the person's stop does.
     pub(crate) fn stop_turn(&mut self, hard: bool) {
         if self.turn.live.is_some() {
-            self.feed(Input::Interrupt { hard });
+            driver::feed(self, Input::Interrupt { hard });
         } else {
             self.stop_job();
         }

@@ -1,5 +1,7 @@
 //! Agents that wait for a place are started.
 
+use crate::prompts::compose;
+use crate::session::open;
 use std::collections::{BTreeSet, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -122,8 +124,8 @@ impl Core {
         core.session.id = member.session;
         core.session.title.clone_from(&member.order.label);
         core.session.titled = true;
-        core.enter_fresh();
-        core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
+        open::enter_fresh(&mut core);
+        compose::compose(&mut core, Goal::Prompt { client: None }, vec![(None, message)]);
         self.set_running(id, core, inbox, true);
         self.early(id);
     }

@@ -1,5 +1,9 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
+use crate::core::calls;
+use crate::money;
+use crate::questions::asking;
+use crate::turn::driver;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,7 +103,7 @@ impl Core {
             let text = format!("an external program may run commands, and the profile is {profile}");
             let notice =
                 Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
-            return self.finish(TurnStatus::Failed, String::new(), Some(notice));
+            return driver::finish(self, TurnStatus::Failed, String::new(), Some(notice));
         }
         let denied =
             self.services.permit.denied_reads(&self.identity.id).into_iter().flat_map(|d| d.globs).collect();
@@ -146,7 +150,7 @@ impl Core {
             Err(e) => {
                 let notice = Notice::new(NoticeKind::Config, e.to_string());
                 self.keep_work();
-                return self.finish(TurnStatus::Failed, String::new(), Some(notice));
+                return driver::finish(self, TurnStatus::Failed, String::new(), Some(notice));
             }
         };
         outside.control = Some(control);
@@ -159,9 +163,9 @@ impl Core {
             }
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(forward));
-        self.with_live(|l| l.stream = Some(handle));
+        driver::with_live(self, |l| l.stream = Some(handle));
         self.hand_over();
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// Files of the folder can make the program run commands, and the person has not agreed to them: the turn waits for
@@ -173,7 +177,13 @@ impl Core {
         let refused = not_trusted(title, &offer);
         let TrustOffer { folder, items, changed, decide, never: _ } = offer;
         let (reply, answer) = oneshot::channel();
-        self.ask(self.identity.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        asking::ask(
+            self,
+            self.identity.id.clone(),
+            None,
+            AskBody::Trust { folder, brings: items, changed },
+            reply,
+        );
         let tx = self.tx.clone();
         self.spawn(async move {
             let yes = match answer.await {
@@ -230,7 +240,7 @@ impl Core {
         if self.services.human == Human::Absent && notice.kind == NoticeKind::Denied {
             self.child_refused();
         }
-        self.finish(TurnStatus::Failed, String::new(), Some(notice));
+        driver::finish(self, TurnStatus::Failed, String::new(), Some(notice));
     }
 
     /// The program said something.
@@ -240,7 +250,7 @@ impl Core {
         }
         let works = matches!(said, Said::Text(_) | Said::Thinking(_) | Said::Tool(_) | Said::Ask(_));
         if works && let Some(why) = self.outside_overspent() {
-            return self.halt(TurnStatus::Limit, crate::crew::state::limit(why));
+            return driver::halt(self, TurnStatus::Limit, crate::crew::state::limit(why));
         }
         let said = match said {
             Said::Ended(_) => match self.hold_end(turn, said) {
@@ -274,14 +284,14 @@ impl Core {
                     o.said.push_str(&text);
                     o.spoke |= !text.trim().is_empty();
                 }
-                self.delta(0, &text);
+                driver::delta(self, 0, &text);
                 self.outside_talks(text.len());
             }
             Said::Thinking(text) => {
                 if let Some(o) = self.outside() {
                     o.thinking.push_str(&text);
                 }
-                self.delta(1, &text);
+                driver::delta(self, 1, &text);
                 self.outside_talks(text.len());
             }
             Said::Break => {
@@ -327,7 +337,7 @@ impl Core {
         }
         if flood {
             let text = format!("it wrote more than {} MB without calling a tool", WORDS >> 20);
-            self.halt(TurnStatus::Failed, Notice::new(NoticeKind::User, text));
+            driver::halt(self, TurnStatus::Failed, Notice::new(NoticeKind::User, text));
         }
     }
 
@@ -344,7 +354,7 @@ impl Core {
         }
         let id = self.identity.id.clone();
         self.tell_main(CrewMsg::Theirs { id, session, transport: None, booked: Some(booked) });
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// What it said so far stands in the talk from here on; with the call that it makes, if it makes one.
@@ -362,7 +372,7 @@ impl Core {
         if blocks.is_empty() {
             return;
         }
-        self.flush_deltas();
+        driver::flush_deltas(self);
         let body = EntryBody::Assistant {
             blocks,
             stop,
@@ -381,7 +391,7 @@ impl Core {
     fn outside_plan(&mut self, mut todos: Vec<TodoItem>) {
         todos.iter_mut().for_each(|t| t.content = self.redact(&t.content));
         lock(&self.context.todo).replace(todos.clone());
-        self.todos_saved(todos, false);
+        calls::todos_saved(self, todos, false);
     }
 
     /// What it says that it used. A cost that it does not tell stays unknown.
@@ -392,7 +402,7 @@ impl Core {
             self.money.spent.session = self.money.spent.session.plus(cost);
         }
         self.child_spent(usage, cost);
-        self.reservations().release(&self.identity.id);
+        money::reservations(self).release(&self.identity.id);
         if let Some(o) = self.outside() {
             o.paid = true;
             o.booked.0 = o.booked.0.plus(cost.unwrap_or_default());
@@ -411,7 +421,7 @@ impl Core {
         };
         let ticket = self.services.store.record_call(self.session.id, call);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// It goes on after it has told of what it used: whether a limit was passed by that, and which. (What it tells
@@ -431,7 +441,7 @@ impl Core {
             let text =
                 format!("it was started without approval prompts, and the profile is now {}", profile.name());
             let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");
-            self.halt(TurnStatus::Interrupted, notice);
+            driver::halt(self, TurnStatus::Interrupted, notice);
         }
     }
 
@@ -471,7 +481,7 @@ impl Core {
             if ending.status == Status::Done { StopReason::EndTurn } else { StopReason::Cut(why.clone()) };
         self.outside_close(stop);
         let notice = (ending.status != Status::Done).then(|| Notice::new(NoticeKind::User, why));
-        self.finish(status, text, notice);
+        driver::finish(self, status, text, notice);
     }
 }
 

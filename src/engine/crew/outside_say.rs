@@ -2,6 +2,8 @@
 //! terminal when it stands idle), and the receipt tells what became of each. Until then they stand in the queue, where
 //! the person may change them or take them back.
 
+use crate::prompts::queue;
+use crate::turn::driver;
 use tiller_external::Receipt as Held;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
@@ -77,7 +79,7 @@ impl Core {
         append.queue = Some(self.prompts.queue.clone());
         append.prompt = Some(text);
         self.save(append, events, Then::Nothing);
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// The program has not got it. One that was half typed is never typed again by itself.
@@ -97,6 +99,6 @@ impl Core {
             }
             None => self.notice(Notice::new(NoticeKind::User, format!("a message was not read: {why}"))),
         }
-        self.queue_changed(None);
+        queue::queue_changed(self, None);
     }
 }

@@ -1,5 +1,7 @@
 //! Rest: at once while an agent waits for a model, else at its next safe point.
 
+use crate::turn::driver;
+use crate::turn::prepare;
 use tiller_protocol::event::TurnStatus;
 
 use super::reservations::Answer;
@@ -26,15 +28,15 @@ impl Core {
                 child.reservations.release(&self.identity.id);
                 // This ends a program of another vendor, too: what it said stands in the talk, and it goes on from
                 // there.
-                self.feed(Input::Rest);
+                driver::feed(self, Input::Rest);
             }
             self.tell_work();
-            return self.agent_changed();
+            return driver::agent_changed(self);
         }
         child.working = self.turn.live.is_some().then_some(mono);
         self.tell_work();
         self.wake();
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// Resumes a paused agent once its budget reservation is available again.
@@ -42,12 +44,12 @@ impl Core {
         let Some(child) = self.identity.child.as_mut().filter(|c| !c.paused) else { return };
         let Some(resting) = child.resting.take() else { return };
         if let Resting::Prepare { may_compact } = resting {
-            self.prepare(may_compact);
-            return self.pump();
+            prepare::prepare(self, may_compact);
+            return driver::pump(self);
         }
         match self.reserve() {
             Answer::Go => {}
-            Answer::Over(why) => return self.halt(TurnStatus::Limit, limit(why)),
+            Answer::Over(why) => return driver::halt(self, TurnStatus::Limit, limit(why)),
             Answer::Wait => {
                 if let Some(child) = &mut self.identity.child {
                     child.resting = Some(resting);
@@ -56,7 +58,7 @@ impl Core {
             }
         }
         match resting {
-            Resting::Request => self.feed(Input::Resume),
+            Resting::Request => driver::feed(self, Input::Resume),
             Resting::Try { turn, n } => self.wait_over(turn, n),
             Resting::Prepare { .. } => {}
         }
@@ -76,7 +78,7 @@ impl Core {
 
     pub(crate) fn wait_over(&mut self, turn: u64, n: u32) {
         if self.is_live(turn) && !self.rests(Resting::Try { turn, n }) {
-            self.feed(Input::WaitOver { n });
+            driver::feed(self, Input::WaitOver { n });
         }
     }
 
@@ -89,7 +91,7 @@ impl Core {
         {
             return;
         }
-        self.feed(Input::SkipWait);
+        driver::feed(self, Input::SkipWait);
     }
 
     /// Ends this child's turn, as the main agent asked. A paused child is resumed first: its end must not wait.

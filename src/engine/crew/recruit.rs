@@ -1,5 +1,6 @@
 //! An agent is taken on: limits, role, model.
 
+use crate::money;
 use std::sync::Arc;
 
 use tiller_config::agents::{Definition, Pick, Tier};
@@ -197,7 +198,7 @@ impl Core {
             (None, _) => None,
         };
         let Some(model) = model else { return Ok(parents) };
-        match self.provider(&model) {
+        match money::provider(self, &model) {
             Ok(_) => Ok(model),
             Err(e) => {
                 let e = e.to_string();

@@ -1,5 +1,8 @@
 //! Commands to one agent.
 
+use crate::prompts::compose;
+use crate::prompts::queue;
+use crate::session::open;
 use tiller_protocol::command::{GoalCommand, Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
@@ -162,7 +165,7 @@ impl Core {
         };
         let (mut core, inbox) = self.new_child(id, w);
         let profile = core.session.profile;
-        core.enter(loaded);
+        open::enter(&mut core, loaded);
         core.session.profile = profile;
         if work && core.session.read_only {
             let why = "its session is open in another Tiller process: end that process first";
@@ -174,7 +177,7 @@ impl Core {
             all.retain(|e| !goes_on(&e.command.body));
             let task = self.crew.members.get(id).map(|m| core.task(&m.order.brief));
             let message = Message::text(task.unwrap_or_default());
-            core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
+            compose::compose(&mut core, Goal::Prompt { client: None }, vec![(None, message)]);
         }
         self.set_running(id, core, inbox, work);
         let hands = self.crew.members.get(id).and_then(|m| m.hands.as_ref());
@@ -222,7 +225,7 @@ impl Core {
         for cause in missed.into_values() {
             self.state(Some(cause), StateEvent::Receipt { receipt: Receipt::Missed { why: why.to_owned() } });
         }
-        self.queue_changed(None);
+        queue::queue_changed(self, None);
     }
 }
 

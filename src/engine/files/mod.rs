@@ -26,8 +26,8 @@ pub(crate) mod msg;
 mod others;
 pub(crate) mod outside;
 pub(crate) mod record;
-mod restore;
-mod undo;
+pub(crate) mod restore;
+pub(crate) mod undo;
 
 pub use keeper::{Keeper, Snapshots};
 pub(crate) use msg::{Gone, NotKept, Took, Waiting, Way};

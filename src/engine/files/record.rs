@@ -1,6 +1,7 @@
 //! Points and steps of the session, as they come in from the keeper's thread. They come after the entry or the call
 //! that they belong to, so nothing waits for them.
 
+use crate::session::manage;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -131,216 +132,214 @@ async fn put(
     Ok(())
 }
 
-impl Core {
-    /// Entries that are a checkpoint: what the person said, and moments with a name.
-    pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
-        let spoke = |e: &&Entry| {
-            matches!(
-                &e.body,
-                EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
-            )
-        };
-        entries.iter().filter(spoke).map(|e| e.id).collect()
-    }
+/// Entries that are a checkpoint: what the person said, and moments with a name.
+pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
+    let spoke = |e: &&Entry| {
+        matches!(
+            &e.body,
+            EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
+        )
+    };
+    entries.iter().filter(spoke).map(|e| e.id).collect()
+}
 
-    /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
-    pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
-        let Some(keeper) = self.services.files.clone() else { return };
-        for entry in entries {
-            if let Some(at) = self.files.named.iter().position(|n| n.entry == entry) {
-                // The agent named it: it was kept then.
-                self.files.named.remove(at);
-                continue;
-            }
-            // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
-            // so that the two do not wait for the same disk.
-            let (open, gate) = std::sync::mpsc::channel::<()>();
-            let saved = self.saves.barrier();
-            self.spawn(async move {
-                saved.await;
-                drop(open);
-            });
-            let watched = self.watched();
-            let kept = keeper.submit(move |s| {
-                // Closed, never sent to.
-                let _ = gate.recv();
-                let after = s.snapshot()?;
-                let others = watched.others(s, &after, StepOf::OthersBefore(entry));
-                Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
-            });
-            self.record(StepOf::Point(entry), async { kept.await.ok() });
+/// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
+pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
+    let Some(keeper) = core.services.files.clone() else { return };
+    for entry in entries {
+        if let Some(at) = core.files.named.iter().position(|n| n.entry == entry) {
+            // The agent named it: it was kept then.
+            core.files.named.remove(at);
+            continue;
         }
-    }
-
-    /// A call is over; what it did to the files comes later.
-    pub(crate) fn keep_step(&mut self, call_id: &str, waiting: Waiting) {
-        self.record(StepOf::Call(call_id.to_owned()), waiting.kept());
-    }
-
-    /// The open session, for telling its own changes from others'.
-    pub(crate) fn watched(&self) -> Watched {
-        Watched {
-            last: self.files.last_state.clone(),
-            store: self.services.store.clone(),
-            session: self.session.id,
-            background: lock(&self.services.tool_state).shells.living(),
-            words: self.services.files.as_ref().map(Keeper::said).unwrap_or_default(),
-        }
-    }
-
-    /// Writes down what comes, also when the engine is about to end: [`crate::core::quit`] waits for it. Rows come in the
-    /// order in which they were asked for: which changes came after a point is read from it.
-    pub(crate) fn record(
-        &mut self,
-        of: StepOf,
-        kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
-    ) {
-        let (tx, session, store) = (self.tx.clone(), self.session.id, self.services.store.clone());
-        let keeper = self.services.files.clone();
-        let (written, next) = oneshot::channel::<()>();
-        let before = self.files.recorded.replace(next);
-        self.files.keeping.spawn(async move {
-            // Closed when this row is written, or will never be.
-            let _written = written;
-            let kept = kept.await;
-            if let Some(before) = before {
-                let _ = before.await;
-            }
-            let Some(kept) = kept else { return };
-            match kept {
-                Ok(Kept { others, before, began, after, files, open }) => {
-                    // A call that changed nothing is no step.
-                    let own = (before != Some(after.id)).then(|| StepRow {
-                        id: 0,
-                        of,
-                        before: before.map(|b| b.to_string()),
-                        after: after.id.to_string(),
-                        files,
-                        time: after.time,
-                        began,
-                    });
-                    // What a command changed counts as the agent's work.
-                    let touched = own.as_ref().map(|own| {
-                        Msg::Files(FilesMsg::Touched(own.files.iter().map(|f| f.path.clone()).collect()))
-                    });
-                    let waits = touched.and_then(|message| send_now(&tx, message));
-                    let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
-                    let put = put(&store, session, keeper.as_ref(), rows).await;
-                    // A full inbox delays the message; the rows do not wait for it, since nobody empties it at the end.
-                    if let Some(message) = waits {
-                        let _ = tx.send(message).await;
-                    }
-                    match put {
-                        Ok(()) => open.into_iter().for_each(OpenCall::end),
-                        Err(error) => {
-                            drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await)
-                        }
-                    }
-                }
-                Err(error) => drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await),
-            }
-            if keeper.is_some_and(|k| k.has_words()) {
-                let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
-            }
+        // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
+        // so that the two do not wait for the same disk.
+        let (open, gate) = std::sync::mpsc::channel::<()>();
+        let saved = core.saves.barrier();
+        core.spawn(async move {
+            saved.await;
+            drop(open);
         });
+        let watched = watched(core);
+        let kept = keeper.submit(move |s| {
+            // Closed, never sent to.
+            let _ = gate.recv();
+            let after = s.snapshot()?;
+            let others = watched.others(s, &after, StepOf::OthersBefore(entry));
+            Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
+        });
+        record(core, StepOf::Point(entry), async { kept.await.ok() });
     }
+}
 
-    /// Says once that files are not kept, and why.
-    pub(crate) fn not_kept(&mut self, n: &NotKept) {
-        self.outside_not_kept();
-        if !std::mem::replace(&mut self.files.failed, true) {
-            let notice = n.0.notice();
-            let text = format!(
-                "The current file states were not kept, so changes from now on cannot be undone: {}",
-                notice.message
-            );
-            self.notice(Notice { message: text, ..notice });
+/// A call is over; what it did to the files comes later.
+pub(crate) fn keep_step(core: &mut Core, call_id: &str, waiting: Waiting) {
+    record(core, StepOf::Call(call_id.to_owned()), waiting.kept());
+}
+
+/// The open session, for telling its own changes from others'.
+pub(crate) fn watched(core: &Core) -> Watched {
+    Watched {
+        last: core.files.last_state.clone(),
+        store: core.services.store.clone(),
+        session: core.session.id,
+        background: lock(&core.services.tool_state).shells.living(),
+        words: core.services.files.as_ref().map(Keeper::said).unwrap_or_default(),
+    }
+}
+
+/// Writes down what comes, also when the engine is about to end: [`crate::core::quit`] waits for it. Rows come in the
+/// order in which they were asked for: which changes came after a point is read from it.
+pub(crate) fn record(
+    core: &mut Core,
+    of: StepOf,
+    kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
+) {
+    let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
+    let keeper = core.services.files.clone();
+    let (written, next) = oneshot::channel::<()>();
+    let before = core.files.recorded.replace(next);
+    core.files.keeping.spawn(async move {
+        // Closed when this row is written, or will never be.
+        let _written = written;
+        let kept = kept.await;
+        if let Some(before) = before {
+            let _ = before.await;
         }
-    }
-
-    /// The last states are written down. At most a second.
-    pub(crate) async fn end_keeping(&mut self) {
-        if tokio::time::timeout(LAST, self.files.keeping.wait()).await.is_err() {
-            tracing::warn!("the last states of the files were not recorded in time");
-        }
-    }
-
-    /// Tells what the snapshots have to say, once.
-    pub(crate) fn files_words(&mut self) {
-        let words = self.services.files.as_ref().map(Keeper::words).unwrap_or_default();
-        for word in words {
-            let (kind, text) = match word {
-                Word::Recovered { text, step } => {
-                    if let Some(step) = step {
-                        self.finished_restore(step);
+        let Some(kept) = kept else { return };
+        match kept {
+            Ok(Kept { others, before, began, after, files, open }) => {
+                // A call that changed nothing is no step.
+                let own = (before != Some(after.id)).then(|| StepRow {
+                    id: 0,
+                    of,
+                    before: before.map(|b| b.to_string()),
+                    after: after.id.to_string(),
+                    files,
+                    time: after.time,
+                    began,
+                });
+                // What a command changed counts as the agent's work.
+                let touched = own.as_ref().map(|own| {
+                    Msg::Files(FilesMsg::Touched(own.files.iter().map(|f| f.path.clone()).collect()))
+                });
+                let waits = touched.and_then(|message| send_now(&tx, message));
+                let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
+                let put = put(&store, session, keeper.as_ref(), rows).await;
+                // A full inbox delays the message; the rows do not wait for it, since nobody empties it at the end.
+                if let Some(message) = waits {
+                    let _ = tx.send(message).await;
+                }
+                match put {
+                    Ok(()) => open.into_iter().for_each(OpenCall::end),
+                    Err(error) => {
+                        drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await)
                     }
-                    (NoticeKind::Store, text)
                 }
-                Word::Partly(text) => (NoticeKind::Info, text),
-                Word::Cut(credited) => {
-                    if credited.session == self.session.id {
-                        self.touched(credited.files.iter().map(|f| f.path.clone()));
-                    }
-                    (NoticeKind::Store, credited.sentence())
-                }
-            };
-            self.notice(Notice::new(kind, text));
+            }
+            Err(error) => drop(tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await),
         }
-    }
-
-    /// A restore that a kill had interrupted is one like any other: it can be undone.
-    fn finished_restore(&mut self, done: Finished) {
-        if self.session.read_only {
-            return;
-        }
-        let now = self.services.clock.now();
-        let id = OpId::fresh(&*self.services.ids, now);
-        let states = tiller_snapshot::Step { before: done.before, after: done.after };
-        let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
-        let op = self.op(self.session.id, None, "restore files, completed at startup", change);
-        let op = tiller_protocol::Op { id, ..op };
-        let ticket = self.services.store.add_step(self.session.id, row);
-        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        let mut append = self.append();
-        append.op = Some(op);
-        self.save(append, Vec::new(), Then::Nothing);
-    }
-
-    /// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
-    pub(crate) fn finish_restore(&mut self) {
-        let Some(keeper) = self.services.files.clone().filter(Keeper::interrupted) else { return };
-        let (tx, watched) = (self.tx.clone(), self.watched());
-        self.spawn(async move {
-            let credit = keeper.run(move |s| {
-                if !s.cut_calls().is_empty() {
-                    let now = s.snapshot()?;
-                    watched.words.credited(super::cut::credit(s, &watched.store, &now));
-                }
-                Ok(())
-            });
-            // One that failed is tried again with the next state.
-            let _ = credit.await;
+        if keeper.is_some_and(|k| k.has_words()) {
             let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
-        });
-    }
+        }
+    });
+}
 
-    /// Lets the disk have everything, once nobody waits for anything.
-    pub(crate) fn settle_files(&self) {
-        let Some(keeper) = &self.services.files else { return };
-        let (store, quota, mine) = (self.services.store.clone(), keeper.quota(), keeper.clone());
-        let project = tiller_protocol::names::written(&self.services.workspace.root);
-        drop(keeper.submit(move |s| {
-            s.settle()?;
-            if mine.collect_now() {
-                // When the sessions cannot be read, nothing is taken for unneeded.
-                let Ok(used) = store.snapshots_in_use(&project) else { return Ok(()) };
-                let keep: Vec<Id> = used.iter().filter_map(|id| id.parse().ok()).collect();
-                let done = s.collect(&keep, UNNEEDED, quota)?;
-                tracing::info!(?done, "collected snapshots");
+/// Says once that files are not kept, and why.
+pub(crate) fn not_kept(core: &mut Core, n: &NotKept) {
+    core.outside_not_kept();
+    if !std::mem::replace(&mut core.files.failed, true) {
+        let notice = n.0.notice();
+        let text = format!(
+            "The current file states were not kept, so changes from now on cannot be undone: {}",
+            notice.message
+        );
+        core.notice(Notice { message: text, ..notice });
+    }
+}
+
+/// The last states are written down. At most a second.
+pub(crate) async fn end_keeping(core: &mut Core) {
+    if tokio::time::timeout(LAST, core.files.keeping.wait()).await.is_err() {
+        tracing::warn!("the last states of the files were not recorded in time");
+    }
+}
+
+/// Tells what the snapshots have to say, once.
+pub(crate) fn files_words(core: &mut Core) {
+    let words = core.services.files.as_ref().map(Keeper::words).unwrap_or_default();
+    for word in words {
+        let (kind, text) = match word {
+            Word::Recovered { text, step } => {
+                if let Some(step) = step {
+                    finished_restore(core, step);
+                }
+                (NoticeKind::Store, text)
+            }
+            Word::Partly(text) => (NoticeKind::Info, text),
+            Word::Cut(credited) => {
+                if credited.session == core.session.id {
+                    core.touched(credited.files.iter().map(|f| f.path.clone()));
+                }
+                (NoticeKind::Store, credited.sentence())
+            }
+        };
+        core.notice(Notice::new(kind, text));
+    }
+}
+
+/// A restore that a kill had interrupted is one like any other: it can be undone.
+fn finished_restore(core: &mut Core, done: Finished) {
+    if core.session.read_only {
+        return;
+    }
+    let now = core.services.clock.now();
+    let id = OpId::fresh(&*core.services.ids, now);
+    let states = tiller_snapshot::Step { before: done.before, after: done.after };
+    let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
+    let op = manage::op(core, core.session.id, None, "restore files, completed at startup", change);
+    let op = tiller_protocol::Op { id, ..op };
+    let ticket = core.services.store.add_step(core.session.id, row);
+    core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+    let mut append = core.append();
+    append.op = Some(op);
+    core.save(append, Vec::new(), Then::Nothing);
+}
+
+/// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
+pub(crate) fn finish_restore(core: &mut Core) {
+    let Some(keeper) = core.services.files.clone().filter(Keeper::interrupted) else { return };
+    let (tx, watched) = (core.tx.clone(), watched(core));
+    core.spawn(async move {
+        let credit = keeper.run(move |s| {
+            if !s.cut_calls().is_empty() {
+                let now = s.snapshot()?;
+                watched.words.credited(super::cut::credit(s, &watched.store, &now));
             }
             Ok(())
-        }));
-    }
+        });
+        // One that failed is tried again with the next state.
+        let _ = credit.await;
+        let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
+    });
+}
+
+/// Lets the disk have everything, once nobody waits for anything.
+pub(crate) fn settle_files(core: &Core) {
+    let Some(keeper) = &core.services.files else { return };
+    let (store, quota, mine) = (core.services.store.clone(), keeper.quota(), keeper.clone());
+    let project = tiller_protocol::names::written(&core.services.workspace.root);
+    drop(keeper.submit(move |s| {
+        s.settle()?;
+        if mine.collect_now() {
+            // When the sessions cannot be read, nothing is taken for unneeded.
+            let Ok(used) = store.snapshots_in_use(&project) else { return Ok(()) };
+            let keep: Vec<Id> = used.iter().filter_map(|id| id.parse().ok()).collect();
+            let done = s.collect(&keep, UNNEEDED, quota)?;
+            tracing::info!(?done, "collected snapshots");
+        }
+        Ok(())
+    }));
 }
 
 /// Sends without waiting; gives back the message where the inbox is full, to be sent later. A closed inbox needs none.

@@ -1,5 +1,9 @@
 //! The commands: what going back would do, going back, undoing that, and naming a moment.
 
+use crate::files::record;
+use crate::prompts::queue;
+use crate::session::fork;
+use crate::undo::undoing;
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -93,304 +97,299 @@ pub(super) async fn attempt(
         .await
 }
 
-impl Core {
-    pub(crate) fn cannot_restore(&self) -> Option<Notice> {
-        let why = if self.session.read_only {
-            "this session is open read-only"
-        } else if self.occupied() {
-            "a turn is running: stop it first"
-        } else {
-            return None;
-        };
-        Some(Notice::new(NoticeKind::User, why))
-    }
+pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
+    let why = if core.session.read_only {
+        "this session is open read-only"
+    } else if core.occupied() {
+        "a turn is running: stop it first"
+    } else {
+        return None;
+    };
+    Some(Notice::new(NoticeKind::User, why))
+}
 
-    /// Resolves when everything that led up to now is on disk: states of the files, and the log.
-    pub(crate) fn written(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (keeping, saves) = (self.files.keeping.clone(), self.saves.barrier());
-        async move {
-            keeping.wait().await;
-            saves.await;
-        }
+/// Resolves when everything that led up to now is on disk: states of the files, and the log.
+pub(crate) fn written(core: &Core) -> impl Future<Output = ()> + Send + use<> {
+    let (keeping, saves) = (core.files.keeping.clone(), core.saves.barrier());
+    async move {
+        keeping.wait().await;
+        saves.await;
     }
+}
 
-    pub(crate) fn restore_preview(&mut self, client: ClientId, cause: CommandId, entry: EntryId) {
-        let (bus, place, store, session) =
-            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone(), self.session.id);
-        let (keeper, written) = (self.services.files.clone(), self.written());
-        self.spawn(async move {
-            written.await;
-            let made = async {
-                let title_of = store.clone();
-                let found = off_thread(move || goal(&store, session, entry)).await;
-                let (goal, title, time) = match (found, &keeper) {
-                    (Ok(found), Some(_)) => found,
-                    // The conversation can go back all the same.
-                    (Err(why), _) => {
-                        let title = blocking(move || title(&title_of, entry)).await.unwrap_or_default();
-                        let notes = vec![why.message];
-                        return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
-                    }
-                    (Ok((_, title, _)), None) => {
-                        let notes = vec![off().message];
-                        return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
-                    }
-                };
-                let Some(keeper) = keeper else { return Err(off()) };
-                let made = keeper.run(move |s| {
-                    let plan = s.plan(&goal)?;
-                    Ok(back::preview(s, &plan, title, time, back::LISTED))
-                });
-                made.await.map_err(|e| e.notice())
-            };
-            let reply = match made.await {
-                Ok(preview) => ReplyEvent::RestorePreviewReply { entry, preview },
-                Err(notice) => ReplyEvent::ErrorReply { notice },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
-
-    pub(crate) fn restore(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        entry: EntryId,
-        what: RestoreWhat,
-        wishes: Wishes,
-    ) {
-        if let Some(why) = self.cannot_restore() {
-            return self.refuse(client, cause, why);
-        }
-        if !what.files() {
-            return self.fork(client, cause, entry, None);
-        }
-        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, store, session) = (self.next_job(), self.services.store.clone(), self.session.id);
-        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
-        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
-        let done = async move {
-            written.await;
-            let mut title = String::new();
-            let result = async {
-                let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
-                title = format!("restore files: {name}");
-                go(&keeper, goal, wishes, watched, op).await
-            };
-            let result = result.await;
-            let talk = what.talk().then_some(entry);
-            let restored = Restored {
-                no,
-                client,
-                cause,
-                session,
-                op,
-                title,
-                of: None,
-                talk,
-                entry: Some(entry),
-                rest: None,
-                closes: None,
-                result,
-            };
-            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
-        };
-        self.restoring(no, client, cause, done);
-    }
-
-    /// Takes these files alone back to what they were at `entry`, as operation `op`.
-    pub(crate) fn restore_only(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        entry: EntryId,
-        paths: Vec<String>,
-        op: OpId,
-    ) {
-        if let Some(why) = self.cannot_restore() {
-            return self.refuse(client, cause, why);
-        }
-        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
-        let (store, session, watched) = (self.services.store.clone(), self.session.id, self.watched());
-        let work = async move {
-            let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
-            goal.select = Some(paths.iter().map(|p| tiller_protocol::names::path(p)).collect());
-            let gone = go(&keeper, goal, Wishes::default(), watched, op).await?;
-            Ok((Gone { way: Way::Rejected, ..gone }, format!("reject files of: {name}")))
-        };
-        self.change_files(client, cause, work, op);
-    }
-
-    /// Changes files by `work`, which gives the title for the log as well.
-    pub(crate) fn change_files(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
-        op: OpId,
-    ) {
-        let (no, session) = (self.next_job(), self.session.id);
-        let (tx, written) = (self.tx.clone(), self.written());
-        let done = async move {
-            written.await;
-            let (result, title) = match work.await {
-                Ok((gone, title)) => (Ok(gone), title),
-                Err(notice) => (Err(notice), String::new()),
-            };
-            let (of, talk, entry, rest, closes) = (None, None, None, None, None);
-            let restored =
-                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
-        };
-        self.restoring(no, client, cause, done);
-    }
-
-    /// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
-    pub(super) fn restoring(
-        &mut self,
-        no: u64,
-        client: ClientId,
-        cause: CommandId,
-        work: impl Future<Output = ()> + Send + 'static,
-    ) {
-        self.spawn(work);
-        let wait = tokio::spawn(std::future::pending());
-        self.busy_with(no, Doing::Other { client, cause }, wait);
-    }
-
-    pub(crate) fn files_restored(&mut self, r: Restored) {
-        self.files_words();
-        let waited = self.job_done(r.no);
-        let Gone { done, files, others, way } = match r.result {
-            Ok(gone) => gone,
-            Err(notice) => {
-                if let Some(change) = r.closes {
-                    self.close_op(r.session, r.cause, r.op, &r.title, r.of, change);
-                    let on = "The next undo continues with the step before it.";
-                    self.refuse(r.client, r.cause, notice.hint(on));
-                } else {
-                    self.refuse(r.client, r.cause, notice);
+pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
+    let (bus, place, store, session) =
+        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone(), core.session.id);
+    let (keeper, written) = (core.services.files.clone(), written(core));
+    core.spawn(async move {
+        written.await;
+        let made = async {
+            let title_of = store.clone();
+            let found = off_thread(move || goal(&store, session, entry)).await;
+            let (goal, title, time) = match (found, &keeper) {
+                (Ok(found), Some(_)) => found,
+                // The conversation can go back all the same.
+                (Err(why), _) => {
+                    let title = blocking(move || title(&title_of, entry)).await.unwrap_or_default();
+                    let notes = vec![why.message];
+                    return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
                 }
-                return self.send_behind_job();
-            }
-        };
-        let place = self.place_of(Some(r.cause));
-        let mut said = back::sentence(&done, &files);
-        if r.of.is_some() {
-            said = back::undone(&r.title, &done, &files);
-        }
-        let (client, cause) = (r.client, r.cause);
-        let tell = |way: Way| {
-            let reply = match way {
-                Way::Took(took) => crate::compare::take::reply(&done, took),
-                Way::Back => ReplyEvent::DoneReply { said },
-                Way::Rejected => crate::undo::review::whole_reply(&done),
+                (Ok((_, title, _)), None) => {
+                    let notes = vec![off().message];
+                    return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
+                }
             };
-            Then::Tell { client, cause, reply: Box::new(reply) }
+            let Some(keeper) = keeper else { return Err(off()) };
+            let made = keeper.run(move |s| {
+                let plan = s.plan(&goal)?;
+                Ok(back::preview(s, &plan, title, time, back::LISTED))
+            });
+            made.await.map_err(|e| e.notice())
         };
-        let mut with = None;
-        let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
-        if let Some(row) = others {
-            let step = self.services.store.add_step(r.session, row);
-            self.saves.push(step, nothing());
-        }
-        if done.before.id != done.after.id {
-            let (change, row) =
-                back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
-            let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
-            with = Some(op.id);
-            let step = self.services.store.add_step(r.session, row);
-            self.saves.push(step, nothing());
-            // Another session may be open by now, when the person did not wait.
-            if r.session != self.session.id {
-                return;
-            }
-            let mut append = self.append();
-            append.op = Some(op);
-            let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
-            let events = r.entry.or(self.session.head).map(event).into_iter().collect();
-            self.tell_of_files(&files, r.talk.is_some(), &way);
-            // Told when it is in the log, so that who hears of it can undo it.
-            self.save(append, events, tell(way));
-        } else {
-            if let Some(root) = r.of {
-                // It is behind us: the next undo goes on with the one before it.
-                let nothing = back::nothing(done.after.id.to_string(), root);
-                self.close_op(r.session, r.cause, r.op, &r.title, r.of, nothing);
-            }
-            self.saves.push_after(crate::core::saves::After { events: Vec::new(), then: tell(way) });
-        }
-        if let Some(entry) = r.talk.filter(|_| waited) {
-            self.fork(r.client, r.cause, entry, with);
-        } else if let Some(rest) = r.rest.filter(|_| waited) {
-            self.undo_rest(r.client, r.cause, rest);
-        } else if waited {
-            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
-        }
-    }
-
-    /// A row for an undo that changed nothing.
-    fn close_op(
-        &mut self,
-        session: SessionId,
-        cause: CommandId,
-        id: OpId,
-        title: &str,
-        of: Option<OpId>,
-        change: OpChange,
-    ) {
-        if session != self.session.id {
-            return;
-        }
-        let op = tiller_protocol::Op { id, of, ..self.op(session, cause, title, change) };
-        let mut append = self.append();
-        append.op = Some(op);
-        self.save(append, Vec::new(), Then::Nothing);
-    }
-
-    /// The model knows the files as it left them.
-    fn tell_of_files(&mut self, files: &[StepFile], back: bool, way: &Way) {
-        if back || files.is_empty() {
-            return;
-        }
-        let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
-        let more = if files.len() > TOLD { ", ..." } else { "" };
-        let did = match way {
-            Way::Took(took) => format!("took the version on the branch {} of", took.from),
-            Way::Back => "restored earlier states of".to_owned(),
-            Way::Rejected => "reverted your change of".to_owned(),
+        let reply = match made.await {
+            Ok(preview) => ReplyEvent::RestorePreviewReply { entry, preview },
+            Err(notice) => ReplyEvent::ErrorReply { notice },
         };
-        self.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
-    }
+        bus.reply(client, &place, reply);
+    });
+}
 
-    /// Names this moment.
-    pub(crate) fn checkpoint(&mut self, client: ClientId, cause: CommandId, name: &str) {
-        let name = self.redact(name.trim());
-        let why = if name.is_empty() {
-            Some(Notice::new(NoticeKind::User, "a checkpoint needs a name"))
-        } else {
-            self.cannot_restore()
+pub(crate) fn restore(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    entry: EntryId,
+    what: RestoreWhat,
+    wishes: Wishes,
+) {
+    if let Some(why) = cannot_restore(core) {
+        return core.refuse(client, cause, why);
+    }
+    if !what.files() {
+        return fork::fork(core, client, cause, entry, None);
+    }
+    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
+    let (tx, written, watched) = (core.tx.clone(), written(core), record::watched(core));
+    let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+    let done = async move {
+        written.await;
+        let mut title = String::new();
+        let result = async {
+            let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
+            title = format!("restore files: {name}");
+            go(&keeper, goal, wishes, watched, op).await
         };
-        if let Some(why) = why {
-            return self.refuse(client, cause, why);
-        }
-        let entry = self.session.grow(&self.services, EntryBody::Checkpoint { name: name.clone() });
-        let place = self.place_of(Some(cause));
-        let id = entry.id;
-        let events = vec![
-            (place.clone(), Self::entry_event(&entry)),
-            (
-                place.clone(),
-                EventBody::State(StateEvent::CheckpointCreated { entry: id, name: name.clone() }),
-            ),
-        ];
-        let append = self.append().entries(vec![entry]);
-        self.save(append, events, Then::Nothing);
-        self.keep_points(vec![id]);
-        self.bus.reply(
+        let result = result.await;
+        let talk = what.talk().then_some(entry);
+        let restored = Restored {
+            no,
             client,
-            &place,
-            ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" created.") },
-        );
+            cause,
+            session,
+            op,
+            title,
+            of: None,
+            talk,
+            entry: Some(entry),
+            rest: None,
+            closes: None,
+            result,
+        };
+        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+    };
+    restoring(core, no, client, cause, done);
+}
+
+/// Takes these files alone back to what they were at `entry`, as operation `op`.
+pub(crate) fn restore_only(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    entry: EntryId,
+    paths: Vec<String>,
+    op: OpId,
+) {
+    if let Some(why) = cannot_restore(core) {
+        return core.refuse(client, cause, why);
     }
+    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let (store, session, watched) = (core.services.store.clone(), core.session.id, record::watched(core));
+    let work = async move {
+        let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
+        goal.select = Some(paths.iter().map(|p| tiller_protocol::names::path(p)).collect());
+        let gone = go(&keeper, goal, Wishes::default(), watched, op).await?;
+        Ok((Gone { way: Way::Rejected, ..gone }, format!("reject files of: {name}")))
+    };
+    change_files(core, client, cause, work, op);
+}
+
+/// Changes files by `work`, which gives the title for the log as well.
+pub(crate) fn change_files(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
+    op: OpId,
+) {
+    let (no, session) = (core.next_job(), core.session.id);
+    let (tx, written) = (core.tx.clone(), written(core));
+    let done = async move {
+        written.await;
+        let (result, title) = match work.await {
+            Ok((gone, title)) => (Ok(gone), title),
+            Err(notice) => (Err(notice), String::new()),
+        };
+        let (of, talk, entry, rest, closes) = (None, None, None, None, None);
+        let restored =
+            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+    };
+    restoring(core, no, client, cause, done);
+}
+
+/// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
+pub(super) fn restoring(
+    core: &mut Core,
+    no: u64,
+    client: ClientId,
+    cause: CommandId,
+    work: impl Future<Output = ()> + Send + 'static,
+) {
+    core.spawn(work);
+    let wait = tokio::spawn(std::future::pending());
+    core.busy_with(no, Doing::Other { client, cause }, wait);
+}
+
+pub(crate) fn files_restored(core: &mut Core, r: Restored) {
+    record::files_words(core);
+    let waited = core.job_done(r.no);
+    let Gone { done, files, others, way } = match r.result {
+        Ok(gone) => gone,
+        Err(notice) => {
+            if let Some(change) = r.closes {
+                close_op(core, r.session, r.cause, r.op, &r.title, r.of, change);
+                let on = "The next undo continues with the step before it.";
+                core.refuse(r.client, r.cause, notice.hint(on));
+            } else {
+                core.refuse(r.client, r.cause, notice);
+            }
+            return queue::send_behind_job(core);
+        }
+    };
+    let place = core.place_of(Some(r.cause));
+    let mut said = back::sentence(&done, &files);
+    if r.of.is_some() {
+        said = back::undone(&r.title, &done, &files);
+    }
+    let (client, cause) = (r.client, r.cause);
+    let tell = |way: Way| {
+        let reply = match way {
+            Way::Took(took) => crate::compare::take::reply(&done, took),
+            Way::Back => ReplyEvent::DoneReply { said },
+            Way::Rejected => crate::undo::review::whole_reply(&done),
+        };
+        Then::Tell { client, cause, reply: Box::new(reply) }
+    };
+    let mut with = None;
+    let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
+    if let Some(row) = others {
+        let step = core.services.store.add_step(r.session, row);
+        core.saves.push(step, nothing());
+    }
+    if done.before.id != done.after.id {
+        let (change, row) =
+            back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
+        let op = tiller_protocol::Op {
+            id: r.op,
+            ..crate::session::manage::op(core, r.session, r.cause, &r.title, change)
+        };
+        with = Some(op.id);
+        let step = core.services.store.add_step(r.session, row);
+        core.saves.push(step, nothing());
+        // Another session may be open by now, when the person did not wait.
+        if r.session != core.session.id {
+            return;
+        }
+        let mut append = core.append();
+        append.op = Some(op);
+        let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
+        let events = r.entry.or(core.session.head).map(event).into_iter().collect();
+        tell_of_files(core, &files, r.talk.is_some(), &way);
+        // Told when it is in the log, so that who hears of it can undo it.
+        core.save(append, events, tell(way));
+    } else {
+        if let Some(root) = r.of {
+            // It is behind us: the next undo goes on with the one before it.
+            let nothing = back::nothing(done.after.id.to_string(), root);
+            close_op(core, r.session, r.cause, r.op, &r.title, r.of, nothing);
+        }
+        core.saves.push_after(crate::core::saves::After { events: Vec::new(), then: tell(way) });
+    }
+    if let Some(entry) = r.talk.filter(|_| waited) {
+        fork::fork(core, r.client, r.cause, entry, with);
+    } else if let Some(rest) = r.rest.filter(|_| waited) {
+        undoing::undo_rest(core, r.client, r.cause, rest);
+    } else if waited {
+        queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+    }
+}
+
+/// A row for an undo that changed nothing.
+fn close_op(
+    core: &mut Core,
+    session: SessionId,
+    cause: CommandId,
+    id: OpId,
+    title: &str,
+    of: Option<OpId>,
+    change: OpChange,
+) {
+    if session != core.session.id {
+        return;
+    }
+    let op =
+        tiller_protocol::Op { id, of, ..crate::session::manage::op(core, session, cause, title, change) };
+    let mut append = core.append();
+    append.op = Some(op);
+    core.save(append, Vec::new(), Then::Nothing);
+}
+
+/// The model knows the files as it left them.
+fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &Way) {
+    if back || files.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
+    let more = if files.len() > TOLD { ", ..." } else { "" };
+    let did = match way {
+        Way::Took(took) => format!("took the version on the branch {} of", took.from),
+        Way::Back => "restored earlier states of".to_owned(),
+        Way::Rejected => "reverted your change of".to_owned(),
+    };
+    core.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
+}
+
+/// Names this moment.
+pub(crate) fn checkpoint(core: &mut Core, client: ClientId, cause: CommandId, name: &str) {
+    let name = core.redact(name.trim());
+    let why = if name.is_empty() {
+        Some(Notice::new(NoticeKind::User, "a checkpoint needs a name"))
+    } else {
+        cannot_restore(core)
+    };
+    if let Some(why) = why {
+        return core.refuse(client, cause, why);
+    }
+    let entry = core.session.grow(&core.services, EntryBody::Checkpoint { name: name.clone() });
+    let place = core.place_of(Some(cause));
+    let id = entry.id;
+    let events = vec![
+        (place.clone(), Core::entry_event(&entry)),
+        (place.clone(), EventBody::State(StateEvent::CheckpointCreated { entry: id, name: name.clone() })),
+    ];
+    let append = core.append().entries(vec![entry]);
+    core.save(append, events, Then::Nothing);
+    record::keep_points(core, vec![id]);
+    core.bus.reply(client, &place, ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" created.") });
 }

@@ -1,5 +1,7 @@
 //! Taking a restore back, and doing it again.
 
+use crate::files::record;
+use crate::files::restore;
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Goal, SnapshotError};
 
@@ -13,100 +15,97 @@ use crate::files::msg::FilesMsg;
 use crate::files::msg::Rest;
 use crate::undo::Next;
 
-impl Core {
-    pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {
-        if let Some(why) = self.cannot_restore() {
-            return self.refuse(client, cause, why);
+pub(crate) fn undo_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: bool) {
+    if let Some(why) = restore::cannot_restore(core) {
+        return core.refuse(client, cause, why);
+    }
+    undo_last_restore(core, client, cause, redo, None);
+}
+
+/// As [`undo_restore`], when the last one is this.
+pub(crate) fn undo_restore_of(core: &mut Core, client: ClientId, cause: CommandId, op: OpId) {
+    if let Some(why) = restore::cannot_restore(core) {
+        return core.refuse(client, cause, why);
+    }
+    undo_last_restore(core, client, cause, false, Some(op));
+}
+
+fn undo_last_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
+    let store = core.services.store.clone();
+    let session = core.session.id;
+    let found = move || {
+        let ops = store.ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
+        let none = if redo { "no restore has been undone" } else { "there is no restore of files to undo" };
+        let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+        if only.is_some_and(|op| op != found.root) {
+            return Err(Notice::new(
+                NoticeKind::User,
+                "files were restored since then, so this is not the last operation",
+            )
+            .hint("/undo reverts one operation at a time; /ops lists them"));
         }
-        self.undo_last_restore(client, cause, redo, None);
-    }
+        let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+        Ok((found.goal, found.root, title))
+    };
+    undoing_files(core, client, cause, found, None);
+}
 
-    /// As [`Self::undo_restore`], when the last one is this.
-    pub(crate) fn undo_restore_of(&mut self, client: ClientId, cause: CommandId, op: OpId) {
-        if let Some(why) = self.cannot_restore() {
-            return self.refuse(client, cause, why);
-        }
-        self.undo_last_restore(client, cause, false, Some(op));
-    }
-
-    fn undo_last_restore(&mut self, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
-        let store = self.services.store.clone();
-        let session = self.session.id;
-        let found = move || {
-            let ops = store.ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
-            let none =
-                if redo { "no restore has been undone" } else { "there is no restore of files to undo" };
-            let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
-            if only.is_some_and(|op| op != found.root) {
-                return Err(Notice::new(
-                    NoticeKind::User,
-                    "files were restored since then, so this is not the last operation",
-                )
-                .hint("/undo reverts one operation at a time; /ops lists them"));
-            }
-            let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
-            Ok((found.goal, found.root, title))
-        };
-        self.undoing_files(client, cause, found, None);
-    }
-
-    /// Takes a restore back (or does it again) that the log says is next.
-    pub(crate) fn undo_files(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        next: &Next,
-        title: String,
-        rest: Option<Rest>,
-    ) {
-        let Some(goal) = back::reverse(&next.row) else {
-            // It will never be known: the next undo goes on with the one before it.
-            let result = Err(unknown());
-            let closes = Some(back::nothing(String::new(), next.root));
-            let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
-            let (no, session, of) = (self.next_job(), self.session.id, Some(next.root));
-            let tx = self.tx.clone();
-            let (talk, entry) = (None, None);
-            let restored =
-                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-            return self.restoring(no, client, cause, async move {
-                let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
-            });
-        };
-        let root = next.root;
-        self.undoing_files(client, cause, move || Ok((goal, root, title)), rest);
-    }
-
-    fn undoing_files(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
-        rest: Option<Rest>,
-    ) {
-        let Some(keeper) = self.services.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, session) = (self.next_job(), self.session.id);
-        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
-        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
-        let done = async move {
-            written.await;
-            let (mut title, mut of, mut closes) = (String::new(), None, None);
-            let result = async {
-                let (goal, root, name) = off_thread(found).await?;
-                (title, of) = (name, Some(root));
-                let state = goal.to.to_string();
-                let gone = attempt(&keeper, goal, Wishes::default(), watched, op).await;
-                if let Err(SnapshotError::Missing(_)) = &gone {
-                    closes = Some(back::nothing(state, root));
-                }
-                gone.map_err(|e| e.notice())
-            };
-            let result = result.await;
-            let (talk, entry) = (None, None);
-            let restored =
-                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+/// Takes a restore back (or does it again) that the log says is next.
+pub(crate) fn undo_files(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    next: &Next,
+    title: String,
+    rest: Option<Rest>,
+) {
+    let Some(goal) = back::reverse(&next.row) else {
+        // It will never be known: the next undo goes on with the one before it.
+        let result = Err(unknown());
+        let closes = Some(back::nothing(String::new(), next.root));
+        let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+        let (no, session, of) = (core.next_job(), core.session.id, Some(next.root));
+        let tx = core.tx.clone();
+        let (talk, entry) = (None, None);
+        let restored =
+            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+        return restore::restoring(core, no, client, cause, async move {
             let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+        });
+    };
+    let root = next.root;
+    undoing_files(core, client, cause, move || Ok((goal, root, title)), rest);
+}
+
+fn undoing_files(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+    rest: Option<Rest>,
+) {
+    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let (no, session) = (core.next_job(), core.session.id);
+    let (tx, written, watched) = (core.tx.clone(), restore::written(core), record::watched(core));
+    let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+    let done = async move {
+        written.await;
+        let (mut title, mut of, mut closes) = (String::new(), None, None);
+        let result = async {
+            let (goal, root, name) = off_thread(found).await?;
+            (title, of) = (name, Some(root));
+            let state = goal.to.to_string();
+            let gone = attempt(&keeper, goal, Wishes::default(), watched, op).await;
+            if let Err(SnapshotError::Missing(_)) = &gone {
+                closes = Some(back::nothing(state, root));
+            }
+            gone.map_err(|e| e.notice())
         };
-        self.restoring(no, client, cause, done);
-    }
+        let result = result.await;
+        let (talk, entry) = (None, None);
+        let restored =
+            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+    };
+    restore::restoring(core, no, client, cause, done);
 }

@@ -1,5 +1,9 @@
 //! Whether a goal is reached: a command says so, or another model.
 
+use crate::context::side_call;
+use crate::core::calls;
+use crate::goal;
+use crate::money;
 use std::sync::Arc;
 
 use tiller_protocol::tool::Display;
@@ -20,94 +24,91 @@ const READ: usize = 60_000;
 /// Tokens of its answer.
 const ANSWER: u64 = 1_000;
 
-impl Core {
-    /// Who judges, where no command does.
-    pub(super) fn judge(&self) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
-        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
-        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.session.model.clone());
-        if self.is_demo(&model) {
-            let notice =
-                Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
-            return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));
-        }
-        self.may_ask(&model)?;
-        let provider = self.provider(&model).map_err(|e| crate::bus::notices::provider(&e))?;
-        Ok((model, provider))
+/// Who judges, where no command does.
+pub(super) fn judge(core: &Core) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
+    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
+    let model =
+        fast.filter(|f| money::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    if money::is_demo(core, &model) {
+        let notice = Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
+        return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));
     }
+    money::may_ask(core, &model)?;
+    let provider = money::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e))?;
+    Ok((model, provider))
+}
 
-    pub(super) fn check_goal(&mut self) {
-        let Some(p) = &mut self.session.goal else { return };
-        p.view.state = GoalState::Checking;
-        let goal = p.view.goal.clone();
-        self.goal_changed();
-        let no = self.next_job();
-        let cancel = match goal.check {
-            GoalCheck::Command { line } => self.run_check(no, line),
-            GoalCheck::Judge => match self.judge() {
-                Ok(judge) => self.ask_judge(no, &goal.text, judge),
-                Err(notice) => return self.goal_failed(&notice.message),
-            },
+pub(super) fn check_goal(core: &mut Core) {
+    let Some(p) = &mut core.session.goal else { return };
+    p.view.state = GoalState::Checking;
+    let goal = p.view.goal.clone();
+    goal::goal_changed(core);
+    let no = core.next_job();
+    let cancel = match goal.check {
+        GoalCheck::Command { line } => run_check(core, no, line),
+        GoalCheck::Judge => match judge(core) {
+            Ok(judge) => ask_judge(core, no, &goal.text, judge),
+            Err(notice) => return goal::goal_failed(core, &notice.message),
+        },
+    };
+    // What runs ends by its token, and reports under a number that nobody waits for any more.
+    core.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
+}
+
+fn run_check(core: &mut Core, no: u64, line: String) -> CancellationToken {
+    let (cx, mut live) = calls::tool_cx(core, "goal", None);
+    let (cancel, tx) = (cx.cancel.clone(), core.tx.clone());
+    core.spawn(async move {
+        let typed = line.clone();
+        let run = tiller_tool::shell::run_line(&cx, &typed);
+        tokio::pin!(run);
+        let result = loop {
+            tokio::select! {
+                result = &mut run => break result,
+                // Its words are reported when it has ended.
+                Some(_) = live.recv() => {}
+            }
         };
-        // What runs ends by its token, and reports under a number that nobody waits for any more.
-        self.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
-    }
+        let (said, exit) = match result {
+            Ok(out) => {
+                let exit = if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+                (text_of(&out.content), exit)
+            }
+            Err(e) => (e.to_string(), None),
+        };
+        let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
+        let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
+    });
+    cancel
+}
 
-    fn run_check(&mut self, no: u64, line: String) -> CancellationToken {
-        let (cx, mut live) = self.tool_cx("goal", None);
-        let (cancel, tx) = (cx.cancel.clone(), self.tx.clone());
-        self.spawn(async move {
-            let typed = line.clone();
-            let run = tiller_tool::shell::run_line(&cx, &typed);
-            tokio::pin!(run);
-            let result = loop {
-                tokio::select! {
-                    result = &mut run => break result,
-                    // Its words are reported when it has ended.
-                    Some(_) = live.recv() => {}
-                }
-            };
-            let (said, exit) = match result {
-                Ok(out) => {
-                    let exit =
-                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
-                    (text_of(&out.content), exit)
-                }
-                Err(e) => (e.to_string(), None),
-            };
-            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
-            let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
-        });
-        cancel
-    }
-
-    fn ask_judge(
-        &mut self,
-        no: u64,
-        goal: &str,
-        (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
-    ) -> CancellationToken {
-        let cancel = CancellationToken::new();
-        let (stopped, tx, side) = (cancel.clone(), self.tx.clone(), self.side_call(provider, &model));
-        let said = compact::transcript(&self.session.path.clone(), None, READ);
-        let text = format!("{said}\n\n[the goal]\n{goal}");
-        self.spawn(async move {
-            let got = tokio::select! {
-                got = side.ask(PROMPT, text, Some(ANSWER)) => Some(got),
-                () = stopped.cancelled() => None,
-            };
-            let (holds, said) = match got {
-                Some(Ok(answer)) if answer.cut && answer.text.trim().is_empty() => {
-                    (false, "the judging model reached its output limit before it answered".into())
-                }
-                Some(Ok(answer)) => verdict(&answer.text),
-                Some(Err(e)) => (false, format!("the judging model failed: {e}")),
-                None => (false, String::new()),
-            };
-            let checked = Checked { no, holds, said, ran: None };
-            let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
-        });
-        cancel
-    }
+fn ask_judge(
+    core: &mut Core,
+    no: u64,
+    goal: &str,
+    (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
+) -> CancellationToken {
+    let cancel = CancellationToken::new();
+    let (stopped, tx, side) = (cancel.clone(), core.tx.clone(), side_call::side_call(core, provider, &model));
+    let said = compact::transcript(&core.session.path.clone(), None, READ);
+    let text = format!("{said}\n\n[the goal]\n{goal}");
+    core.spawn(async move {
+        let got = tokio::select! {
+            got = side.ask(PROMPT, text, Some(ANSWER)) => Some(got),
+            () = stopped.cancelled() => None,
+        };
+        let (holds, said) = match got {
+            Some(Ok(answer)) if answer.cut && answer.text.trim().is_empty() => {
+                (false, "the judging model reached its output limit before it answered".into())
+            }
+            Some(Ok(answer)) => verdict(&answer.text),
+            Some(Err(e)) => (false, format!("the judging model failed: {e}")),
+            None => (false, String::new()),
+        };
+        let checked = Checked { no, holds, said, ran: None };
+        let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
+    });
+    cancel
 }
 
 /// Yes or no, by the first word; the rest is why.

@@ -1,5 +1,10 @@
 //! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
 
+use crate::bus::dispatch;
+use crate::core::settings;
+use crate::money;
+use crate::prompts::queue;
+use crate::turn::driver;
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{
@@ -11,7 +16,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::goal::pursuit::{Pursuit, key};
 
-mod check;
+pub(crate) mod check;
 pub(crate) mod pursuit;
 
 pub(crate) use crate::goal::pursuit::Checked;
@@ -22,245 +27,246 @@ const TURNS: u32 = 1_000;
 const TEXT: usize = 8_000;
 const SAID: usize = 4_000;
 
-impl Core {
-    pub(crate) fn goal_command(&mut self, client: ClientId, cause: CommandId, command: GoalCommand) {
-        let result = match command {
-            GoalCommand::Set { goal } => self.set_goal(goal),
-            GoalCommand::Stop => match self.session.goal.as_ref().map(|p| p.view.state) {
-                None => Err(Notice::new(NoticeKind::User, "no goal is set")),
-                Some(state) if state.active() => {
-                    self.stop_goal("stopped by you");
-                    self.interrupt(false);
-                    Ok("goal stopped; /goal go resumes it".into())
-                }
-                Some(_) => {
-                    self.session.goal = None;
-                    self.goal_changed();
-                    Ok("goal removed".into())
-                }
-            },
-            GoalCommand::Go => self.take_up(),
-        };
-        match result {
-            Ok(said) => self.done(client, cause, said),
-            Err(notice) => self.refuse(client, cause, notice),
-        }
-    }
-
-    fn set_goal(&mut self, mut goal: Goal) -> Result<String, Notice> {
-        let wrong = |what: &str| Err(Notice::new(NoticeKind::User, what));
-        if self.session.read_only {
-            return wrong("this session is open read-only");
-        }
-        goal.text = self.redact(goal.text.trim());
-        if goal.text.is_empty() || goal.text.chars().count() > TEXT {
-            return wrong("a goal must have 1 to 8,000 characters");
-        }
-        if !(1..=TURNS).contains(&goal.turns) {
-            return wrong("a goal can take 1 to 1,000 turns");
-        }
-        if goal.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
-            return wrong("the cost limit of a goal is an amount in dollars above 0");
-        }
-        match &goal.check {
-            GoalCheck::Command { line } if line.trim().is_empty() => {
-                return wrong("the check command is empty");
+pub(crate) fn goal_command(core: &mut Core, client: ClientId, cause: CommandId, command: GoalCommand) {
+    let result = match command {
+        GoalCommand::Set { goal } => set_goal(core, goal),
+        GoalCommand::Stop => match core.session.goal.as_ref().map(|p| p.view.state) {
+            None => Err(Notice::new(NoticeKind::User, "no goal is set")),
+            Some(state) if state.active() => {
+                stop_goal(core, "stopped by you");
+                dispatch::interrupt(core, false);
+                Ok("goal stopped; /goal go resumes it".into())
             }
-            GoalCheck::Command { .. } if self.services.tool("terminal").is_none() => {
-                return wrong("commands are turned off, so no command can check the goal");
+            Some(_) => {
+                core.session.goal = None;
+                goal_changed(core);
+                Ok("goal removed".into())
             }
-            GoalCheck::Command { .. } => {}
-            GoalCheck::Judge => drop(self.judge()?),
-        }
-        self.drop_waiting();
-        self.drop_check();
-        let view =
-            GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
-        let text = first(&view.goal);
-        self.session.goal =
-            Some(Pursuit { view, from: self.cost_of_all().unwrap_or_default(), queued: None });
-        self.next_turn(text);
-        Ok("the agent works on it on its own; Esc stops it".into())
+        },
+        GoalCommand::Go => take_up(core),
+    };
+    match result {
+        Ok(said) => settings::done(core, client, cause, said),
+        Err(notice) => core.refuse(client, cause, notice),
     }
+}
 
-    /// The person takes up a goal that stopped.
-    fn take_up(&mut self) -> Result<String, Notice> {
-        let Some(p) = &mut self.session.goal else {
-            return Err(Notice::new(NoticeKind::User, "no goal is set"));
-        };
-        if p.view.state.active() {
-            return Err(Notice::new(NoticeKind::User, "the agent is already working on it"));
+fn set_goal(core: &mut Core, mut goal: Goal) -> Result<String, Notice> {
+    let wrong = |what: &str| Err(Notice::new(NoticeKind::User, what));
+    if core.session.read_only {
+        return wrong("this session is open read-only");
+    }
+    goal.text = core.redact(goal.text.trim());
+    if goal.text.is_empty() || goal.text.chars().count() > TEXT {
+        return wrong("a goal must have 1 to 8,000 characters");
+    }
+    if !(1..=TURNS).contains(&goal.turns) {
+        return wrong("a goal can take 1 to 1,000 turns");
+    }
+    if goal.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
+        return wrong("the cost limit of a goal is an amount in dollars above 0");
+    }
+    match &goal.check {
+        GoalCheck::Command { line } if line.trim().is_empty() => {
+            return wrong("the check command is empty");
         }
-        if p.view.done >= p.view.goal.turns {
-            let text = format!("its {} turns are used up", p.view.goal.turns);
-            return Err(Notice::new(NoticeKind::Budget, text)
-                .hint("set it again with more turns: /goal --turns N ..."));
+        GoalCheck::Command { .. } if core.services.tool("terminal").is_none() => {
+            return wrong("commands are turned off, so no command can check the goal");
         }
+        GoalCheck::Command { .. } => {}
+        GoalCheck::Judge => drop(crate::goal::check::judge(core)?),
+    }
+    drop_waiting(core);
+    core.drop_check();
+    let view =
+        GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
+    let text = first(&view.goal);
+    core.session.goal = Some(Pursuit { view, from: cost_of_all(core).unwrap_or_default(), queued: None });
+    next_turn(core, text);
+    Ok("the agent works on it on its own; Esc stops it".into())
+}
+
+/// The person takes up a goal that stopped.
+fn take_up(core: &mut Core) -> Result<String, Notice> {
+    let Some(p) = &mut core.session.goal else {
+        return Err(Notice::new(NoticeKind::User, "no goal is set"));
+    };
+    if p.view.state.active() {
+        return Err(Notice::new(NoticeKind::User, "the agent is already working on it"));
+    }
+    if p.view.done >= p.view.goal.turns {
+        let text = format!("its {} turns are used up", p.view.goal.turns);
+        return Err(
+            Notice::new(NoticeKind::Budget, text).hint("set it again with more turns: /goal --turns N ...")
+        );
+    }
+    p.view.state = GoalState::Working;
+    p.view.last = String::new();
+    let text = format!("Continue with the goal: {}", p.view.goal.text);
+    next_turn(core, text);
+    Ok("the agent continues with the goal".into())
+}
+
+/// What the session has cost, its agents included; `None`: not known.
+fn cost_of_all(core: &Core) -> Option<Cost> {
+    let reservations = money::reservations(core);
+    match core.identity.child {
+        None => core.session.cost.map(|c| c.plus(reservations.spent().session)),
+        // What it used itself is in there.
+        Some(_) => core.session.cost.map(|_| reservations.branch(&core.identity.id)),
+    }
+}
+
+/// Its check runs.
+pub(crate) fn checks_goal(core: &Core) -> bool {
+    core.session.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
+}
+
+/// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
+fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
+    if core.identity.child.is_some() && !core.occupied() {
+        let text = core.session.last_words();
+        core.child_over(status, text, why);
+    }
+}
+
+/// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
+fn next_turn(core: &mut Core, text: String) {
+    let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
+    let message = Message::text(text);
+    core.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+    if let Some(p) = &mut core.session.goal {
+        p.queued = Some(id);
         p.view.state = GoalState::Working;
-        p.view.last = String::new();
-        let text = format!("Continue with the goal: {}", p.view.goal.text);
-        self.next_turn(text);
-        Ok("the agent continues with the goal".into())
     }
-
-    /// What the session has cost, its agents included; `None`: not known.
-    fn cost_of_all(&self) -> Option<Cost> {
-        let reservations = self.reservations();
-        match self.identity.child {
-            None => self.session.cost.map(|c| c.plus(reservations.spent().session)),
-            // What it used itself is in there.
-            Some(_) => self.session.cost.map(|_| reservations.branch(&self.identity.id)),
-        }
+    goal_changed(core);
+    queue::queue_changed(core, None);
+    if !core.occupied() {
+        queue::next_queued(core, TurnStatus::Done);
     }
+}
 
-    /// Its check runs.
-    pub(crate) fn checks_goal(&self) -> bool {
-        self.session.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
+/// A turn is over, and what waited was sent.
+pub(crate) fn goal_after(core: &mut Core, status: TurnStatus) {
+    let waits = core.session.goal.as_ref().is_some_and(|p| core.prompts.queue.iter().any(|q| p.owns(q)));
+    let cost = cost_of_all(core);
+    let Some(p) = core.session.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else {
+        return;
+    };
+    let why = match status {
+        TurnStatus::Done | TurnStatus::Refused => None,
+        TurnStatus::Interrupted => Some("stopped by you"),
+        TurnStatus::Failed => Some("the model failed"),
+        TurnStatus::Limit => Some("a limit was reached"),
+        TurnStatus::Store => Some("nothing can be saved"),
+    };
+    if let Some(why) = why {
+        return stop_goal(core, why);
     }
-
-    /// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
-    fn goal_over(&mut self, status: TurnStatus, why: Option<Notice>) {
-        if self.identity.child.is_some() && !self.occupied() {
-            let text = self.session.last_words();
-            self.child_over(status, text, why);
-        }
+    if waits {
+        // That was another turn: its own is still to come.
+        return;
     }
-
-    /// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
-    fn next_turn(&mut self, text: String) {
-        let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
-        let message = Message::text(text);
-        self.prompts.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
-        if let Some(p) = &mut self.session.goal {
-            p.queued = Some(id);
-            p.view.state = GoalState::Working;
-        }
-        self.goal_changed();
-        self.queue_changed(None);
-        if !self.occupied() {
-            self.next_queued(TurnStatus::Done);
-        }
+    p.view.done += 1;
+    p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
+    if core.occupied() {
+        // What the person said goes first; it is looked at after that.
+        return goal_changed(core);
     }
+    crate::goal::check::check_goal(core);
+}
 
-    /// A turn is over, and what waited was sent.
-    pub(crate) fn goal_after(&mut self, status: TurnStatus) {
-        let waits = self.session.goal.as_ref().is_some_and(|p| self.prompts.queue.iter().any(|q| p.owns(q)));
-        let cost = self.cost_of_all();
-        let Some(p) = self.session.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else {
-            return;
-        };
-        let why = match status {
-            TurnStatus::Done | TurnStatus::Refused => None,
-            TurnStatus::Interrupted => Some("stopped by you"),
-            TurnStatus::Failed => Some("the model failed"),
-            TurnStatus::Limit => Some("a limit was reached"),
-            TurnStatus::Store => Some("nothing can be saved"),
-        };
-        if let Some(why) = why {
-            return self.stop_goal(why);
-        }
-        if waits {
-            // That was another turn: its own is still to come.
-            return;
-        }
-        p.view.done += 1;
-        p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
-        if self.occupied() {
-            // What the person said goes first; it is looked at after that.
-            return self.goal_changed();
-        }
-        self.check_goal();
+pub(crate) fn goal_checked(core: &mut Core, checked: Checked) {
+    let Checked { no, holds, said, ran } = checked;
+    if !core.job_done(no) {
+        return;
     }
-
-    pub(crate) fn goal_checked(&mut self, checked: Checked) {
-        let Checked { no, holds, said, ran } = checked;
-        if !self.job_done(no) {
-            return;
-        }
-        let said = self.redact(&said);
-        if let Some((line, exit)) = ran {
-            let (line, output) = (self.redact(&line), said.clone());
-            let event = ToolEvent::ShellLine { line, output, exit, shared: false, call_id: String::new() };
-            self.bus.publish(&self.place_of(None), EventBody::Tool(event));
-        }
-        let cost = self.cost_of_all();
-        let Some(p) = &mut self.session.goal else { return };
-        p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
-        p.view.last = last_line(&said);
-        let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
-            Some(spent) if spent.usd() < usd => None,
-            Some(spent) => Some(format!("{spent} of {} is spent", Cost::from_usd(usd))),
-            None => Some("its cost is not known, so its budget cannot be enforced".to_owned()),
-        });
-        let (done, turns) = (p.view.done, p.view.goal.turns);
-        if holds {
-            p.view.state = GoalState::Reached;
-            let whose = self.whose_goal();
-            let text = format!("{whose} is reached, after {done} turn{}", if done == 1 { "" } else { "s" });
-            self.goal_changed();
-            self.notice(Notice::new(NoticeKind::Info, text));
-        } else if done >= turns {
-            return self.goal_failed(&format!("not reached in {turns} turns"));
-        } else if let Some(why) = over {
-            return self.goal_failed(&why);
-        } else {
-            let tail: String = tail(&said, SAID);
-            self.next_turn(format!(
+    let said = core.redact(&said);
+    if let Some((line, exit)) = ran {
+        let (line, output) = (core.redact(&line), said.clone());
+        let event = ToolEvent::ShellLine { line, output, exit, shared: false, call_id: String::new() };
+        core.bus.publish(&core.place_of(None), EventBody::Tool(event));
+    }
+    let cost = cost_of_all(core);
+    let Some(p) = &mut core.session.goal else { return };
+    p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
+    p.view.last = last_line(&said);
+    let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
+        Some(spent) if spent.usd() < usd => None,
+        Some(spent) => Some(format!("{spent} of {} is spent", Cost::from_usd(usd))),
+        None => Some("its cost is not known, so its budget cannot be enforced".to_owned()),
+    });
+    let (done, turns) = (p.view.done, p.view.goal.turns);
+    if holds {
+        p.view.state = GoalState::Reached;
+        let whose = whose_goal(core);
+        let text = format!("{whose} is reached, after {done} turn{}", if done == 1 { "" } else { "s" });
+        goal_changed(core);
+        core.notice(Notice::new(NoticeKind::Info, text));
+    } else if done >= turns {
+        return goal_failed(core, &format!("not reached in {turns} turns"));
+    } else if let Some(why) = over {
+        return goal_failed(core, &why);
+    } else {
+        let tail: String = tail(&said, SAID);
+        next_turn(
+            core,
+            format!(
                 "The goal is not reached yet (turn {done} of {turns}). The check says:\n{tail}\n\nContinue."
-            ));
-            return;
-        }
-        self.next_queued(TurnStatus::Done);
-        self.goal_over(TurnStatus::Done, None);
+            ),
+        );
+        return;
     }
+    queue::next_queued(core, TurnStatus::Done);
+    goal_over(core, TurnStatus::Done, None);
+}
 
-    /// It was checked, and goes no further.
-    fn goal_failed(&mut self, why: &str) {
-        self.stop_goal(why);
-        let why = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
-        self.goal_over(TurnStatus::Limit, Some(why));
+/// It was checked, and goes no further.
+fn goal_failed(core: &mut Core, why: &str) {
+    stop_goal(core, why);
+    let why = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
+    goal_over(core, TurnStatus::Limit, Some(why));
+}
+
+fn whose_goal(core: &Core) -> String {
+    match core.identity.child {
+        None => "the goal".to_owned(),
+        Some(_) => format!("the goal of {}", core.identity.id.name()),
     }
+}
 
-    fn whose_goal(&self) -> String {
-        match self.identity.child {
-            None => "the goal".to_owned(),
-            Some(_) => format!("the goal of {}", self.identity.id.name()),
-        }
+/// It waits for the person from here on.
+pub(crate) fn stop_goal(core: &mut Core, why: &str) {
+    drop_waiting(core);
+    let Some(p) = &mut core.session.goal else { return };
+    if !p.view.state.active() {
+        return;
     }
+    p.view.state = GoalState::Stopped;
+    why.clone_into(&mut p.view.last);
+    goal_changed(core);
+    let notice = Notice::new(NoticeKind::Budget, format!("{} stopped: {why}", whose_goal(core)));
+    core.notice(notice.hint("/goal shows its state; /goal go resumes it"));
+}
 
-    /// It waits for the person from here on.
-    pub(crate) fn stop_goal(&mut self, why: &str) {
-        self.drop_waiting();
-        let Some(p) = &mut self.session.goal else { return };
-        if !p.view.state.active() {
-            return;
-        }
-        p.view.state = GoalState::Stopped;
-        why.clone_into(&mut p.view.last);
-        self.goal_changed();
-        let notice = Notice::new(NoticeKind::Budget, format!("{} stopped: {why}", self.whose_goal()));
-        self.notice(notice.hint("/goal shows its state; /goal go resumes it"));
+/// Its message is not sent any more.
+fn drop_waiting(core: &mut Core) {
+    let Some(id) = core.session.goal.as_mut().and_then(|p| p.queued.take()) else { return };
+    let before = core.prompts.queue.len();
+    core.prompts.queue.retain(|q| q.id != id);
+    if core.prompts.queue.len() != before {
+        queue::queue_changed(core, None);
     }
+}
 
-    /// Its message is not sent any more.
-    fn drop_waiting(&mut self) {
-        let Some(id) = self.session.goal.as_mut().and_then(|p| p.queued.take()) else { return };
-        let before = self.prompts.queue.len();
-        self.prompts.queue.retain(|q| q.id != id);
-        if self.prompts.queue.len() != before {
-            self.queue_changed(None);
-        }
-    }
-
-    /// Told and kept.
-    fn goal_changed(&mut self) {
-        let kept = self.session.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
-        drop(self.services.store.set_meta(&key(self.session.id), kept));
-        let goal = self.session.goal.as_ref().map(|p| p.view.clone());
-        self.state(None, StateEvent::GoalChanged { goal });
-        if self.identity.child.is_some() {
-            self.agent_changed();
-        }
+/// Told and kept.
+fn goal_changed(core: &mut Core) {
+    let kept = core.session.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
+    drop(core.services.store.set_meta(&key(core.session.id), kept));
+    let goal = core.session.goal.as_ref().map(|p| p.view.clone());
+    core.state(None, StateEvent::GoalChanged { goal });
+    if core.identity.child.is_some() {
+        driver::agent_changed(core);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Prices and books: what each call cost, and the budget line in the prompt.
 
+use crate::context::compaction;
 use std::sync::Arc;
 
 use tiller_config::schema::ModelInfo;
@@ -76,184 +77,177 @@ impl Left {
     }
 }
 
-impl Core {
-    pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
-        self.services
-            .providers
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .get(model.provider())
-    }
+pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
+    core.services.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+}
 
-    /// What the configuration and the built-in list state of a model.
-    pub(crate) fn stated_info(&self, model: &ModelRef) -> ModelInfo {
-        models::lookup(model.provider(), model.model(), &self.services.config())
-    }
+/// What the configuration and the built-in list state of a model.
+pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
+    models::lookup(model.provider(), model.model(), &core.services.config())
+}
 
-    /// The same, with what its server has said.
-    pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
-        let mut info = self.stated_info(model);
-        info.window = self.services.windows.narrowed(model, info.window, self.services.clock.now());
-        info
-    }
+/// The same, with what its server has said.
+pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
+    let mut info = stated_info(core, model);
+    info.window = core.services.windows.narrowed(model, info.window, core.services.clock.now());
+    info
+}
 
-    /// Whether it is the built-in model that understands nothing.
-    pub(crate) fn is_demo(&self, model: &ModelRef) -> bool {
-        use tiller_config::schema::ProviderKind;
-        match self.services.config().providers.get(model.provider()) {
-            Some(p) => p.kind == ProviderKind::Demo,
-            None => model.provider() == "demo",
+/// Whether it is the built-in model that understands nothing.
+pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
+    use tiller_config::schema::ProviderKind;
+    match core.services.config().providers.get(model.provider()) {
+        Some(p) => p.kind == ProviderKind::Demo,
+        None => model.provider() == "demo",
+    }
+}
+
+/// The hard limit that the tier has for today, when it is used up.
+pub(crate) fn tier_over(core: &Core, tier: &str) -> Option<Cost> {
+    let limit = tier_limit(core, tier)?;
+    (reservations(core).tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+}
+
+/// What a tier may cost in a day.
+pub(crate) fn tier_limit(core: &Core, tier: &str) -> Option<Cost> {
+    core.services.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
+}
+
+/// The reservations of the whole tree.
+pub(crate) fn reservations(core: &Core) -> &Arc<Reservations> {
+    core.identity.child.as_ref().map_or(&core.crew.reservations, |c| &c.reservations)
+}
+
+/// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
+/// machine charge nothing.
+pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpriced> {
+    let config = core.services.config();
+    let limit = core.money.limits.first_hard().or_else(|| {
+        let usd = config.budget.tiers.get(tier)?;
+        Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
+    });
+    let (of, limit) = limit?;
+    let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
+    let one = Usage { input: 1, output: 1, ..Usage::default() };
+    let known = models::cost(&one, &model_info(core, model)).is_some();
+    (!local && !known && !is_demo(core, model)).then(|| {
+        let listed = config.providers.contains_key(model.provider());
+        let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
+        Unpriced { model: model.clone(), of, limit, kind }
+    })
+}
+
+/// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
+/// limit, and nobody is asked. Whether its input fits is looked at when it goes out: [`left_beside`].
+pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
+    if is_demo(core, model) {
+        return Ok(());
+    }
+    let tier = compaction::tier_of(core, model);
+    if let Some(why) = reservations(core).over(&core.identity.id) {
+        return Err(crate::crew::limit(why));
+    }
+    if let Some(over) = core.money.limits.over(core.spent_by_all()) {
+        return Err(over.notice());
+    }
+    if let Some(limit) = tier_over(core, tier) {
+        let why = format!("today's budget for the tier {tier} is used up: {limit}");
+        return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
+    }
+    if let Some(unpriced) =
+        unpriced(core, model, tier).filter(|u| !core.session.unpriced_allowed.contains(&u.model))
+    {
+        return Err(unpriced.notice());
+    }
+    if tier == "deep" && !core.services.config().tiers.deep_allowed && !core.session.deep_allowed {
+        let why = "the expensive model is not yet approved in this session";
+        return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
+    }
+    Ok(())
+}
+
+/// What is left for a request beside the conversation that counts for `tier`.
+pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
+    let spent = reservations(core).tiers().spent.get(tier).copied().unwrap_or_default();
+    let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
+    let left = Left { tokens: None, cost: core.money.limits.left(core.spent_by_all()) };
+    left.and(Left { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
+}
+
+/// Counts a call of a model against session, day and tier.
+pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+    let call = book_elsewhere(core, model, tier, usage);
+    core.session.usage.add(&usage);
+    if let Some(cost) = call.cost {
+        core.session.cost = Some(core.session.cost.unwrap_or_default().plus(cost));
+        core.money.spent.session = core.money.spent.session.plus(cost);
+    }
+    core.child_spent(usage, call.cost);
+    core.tell_money();
+    call
+}
+
+/// As [`book`], for a session that is not open any more.
+pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+    let cost = (usage != Usage::default()).then(|| models::cost(&usage, &model_info(core, model))).flatten();
+    roll_day(core);
+    if let Some(cost) = cost {
+        core.money.spent.day = core.money.spent.day.plus(cost);
+        reservations(core).paid(tier, cost);
+    }
+    Call {
+        agent: core.identity.id.clone(),
+        model: model.clone(),
+        tier: tier.into(),
+        time: core.services.clock.now(),
+        usage,
+        cost,
+    }
+}
+
+/// Whether anything of the day is limited.
+pub(crate) fn day_matters(core: &Core) -> bool {
+    let config = core.services.config();
+    let b = &config.budget;
+    b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
+}
+
+/// At local midnight the day's books begin anew.
+pub(crate) fn roll_day(core: &mut Core) {
+    if !day_matters(core) {
+        return;
+    }
+    let today = core.services.store.day(core.services.clock.now());
+    if today != core.money.day {
+        reservations(core).new_day(&today);
+        core.money.day = today;
+        core.money.spent.day = Cost(0);
+        core.money.limits.new_day(&core.services.config().budget);
+    }
+}
+
+/// What the store knows of a day, other processes included. What we booked may still be on its way there, so
+/// the larger number holds.
+pub(crate) fn day_read(core: &mut Core, read: Today) {
+    roll_day(core);
+    if read.tiers.day != core.money.day {
+        return;
+    }
+    // What our agents used is in there, and is counted with theirs.
+    let others = Cost(read.all.0.saturating_sub(core.crew.reservations.spent().day.0));
+    core.money.spent.day = core.money.spent.day.max(others);
+    reservations(core).learn(read.tiers);
+}
+
+/// The model hears of its budget when it has changed by a fifth since it last heard.
+pub(crate) fn tell_budget(core: &mut Core) {
+    let Some(left) = core.money.limits.left(core.spent_so_far()) else { return };
+    let told = core.money.announced_left.unwrap_or(Cost(u64::MAX));
+    if left.0 < told.0 / 5 * 4 {
+        // The first time is only noted: the prefix said it.
+        if core.money.announced_left.is_some() {
+            core.context.news.set("budget", format!("budget left: {left}"));
         }
-    }
-
-    /// The hard limit that the tier has for today, when it is used up.
-    pub(crate) fn tier_over(&self, tier: &str) -> Option<Cost> {
-        let limit = self.tier_limit(tier)?;
-        (self.reservations().tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
-    }
-
-    /// What a tier may cost in a day.
-    pub(crate) fn tier_limit(&self, tier: &str) -> Option<Cost> {
-        self.services.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
-    }
-
-    /// The reservations of the whole tree.
-    pub(crate) fn reservations(&self) -> &Arc<Reservations> {
-        self.identity.child.as_ref().map_or(&self.crew.reservations, |c| &c.reservations)
-    }
-
-    /// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
-    /// machine charge nothing.
-    pub(crate) fn unpriced(&self, model: &ModelRef, tier: &str) -> Option<Unpriced> {
-        let config = self.services.config();
-        let limit = self.money.limits.first_hard().or_else(|| {
-            let usd = config.budget.tiers.get(tier)?;
-            Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
-        });
-        let (of, limit) = limit?;
-        let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
-        let one = Usage { input: 1, output: 1, ..Usage::default() };
-        let known = models::cost(&one, &self.model_info(model)).is_some();
-        (!local && !known && !self.is_demo(model)).then(|| {
-            let listed = config.providers.contains_key(model.provider());
-            let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
-            Unpriced { model: model.clone(), of, limit, kind }
-        })
-    }
-
-    /// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
-    /// limit, and nobody is asked. Whether its input fits is looked at when it goes out: [`Self::left_beside`].
-    pub(crate) fn may_ask(&self, model: &ModelRef) -> Result<(), Notice> {
-        if self.is_demo(model) {
-            return Ok(());
-        }
-        let tier = self.tier_of(model);
-        if let Some(why) = self.reservations().over(&self.identity.id) {
-            return Err(crate::crew::limit(why));
-        }
-        if let Some(over) = self.money.limits.over(self.spent_by_all()) {
-            return Err(over.notice());
-        }
-        if let Some(limit) = self.tier_over(tier) {
-            let why = format!("today's budget for the tier {tier} is used up: {limit}");
-            return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
-        }
-        if let Some(unpriced) =
-            self.unpriced(model, tier).filter(|u| !self.session.unpriced_allowed.contains(&u.model))
-        {
-            return Err(unpriced.notice());
-        }
-        if tier == "deep" && !self.services.config().tiers.deep_allowed && !self.session.deep_allowed {
-            let why = "the expensive model is not yet approved in this session";
-            return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
-        }
-        Ok(())
-    }
-
-    /// What is left for a request beside the conversation that counts for `tier`.
-    pub(crate) fn left_beside(&self, tier: &str) -> Left {
-        let spent = self.reservations().tiers().spent.get(tier).copied().unwrap_or_default();
-        let of_tier = self.tier_limit(tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
-        let left = Left { tokens: None, cost: self.money.limits.left(self.spent_by_all()) };
-        left.and(Left { tokens: None, cost: of_tier }).and(self.reservations().left_for(&self.identity.id))
-    }
-
-    /// Counts a call of a model against session, day and tier.
-    pub(crate) fn book(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
-        let call = self.book_elsewhere(model, tier, usage);
-        self.session.usage.add(&usage);
-        if let Some(cost) = call.cost {
-            self.session.cost = Some(self.session.cost.unwrap_or_default().plus(cost));
-            self.money.spent.session = self.money.spent.session.plus(cost);
-        }
-        self.child_spent(usage, call.cost);
-        self.tell_money();
-        call
-    }
-
-    /// As [`Self::book`], for a session that is not open any more.
-    pub(crate) fn book_elsewhere(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
-        let cost =
-            (usage != Usage::default()).then(|| models::cost(&usage, &self.model_info(model))).flatten();
-        self.roll_day();
-        if let Some(cost) = cost {
-            self.money.spent.day = self.money.spent.day.plus(cost);
-            self.reservations().paid(tier, cost);
-        }
-        Call {
-            agent: self.identity.id.clone(),
-            model: model.clone(),
-            tier: tier.into(),
-            time: self.services.clock.now(),
-            usage,
-            cost,
-        }
-    }
-
-    /// Whether anything of the day is limited.
-    pub(crate) fn day_matters(&self) -> bool {
-        let config = self.services.config();
-        let b = &config.budget;
-        b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
-    }
-
-    /// At local midnight the day's books begin anew.
-    pub(crate) fn roll_day(&mut self) {
-        if !self.day_matters() {
-            return;
-        }
-        let today = self.services.store.day(self.services.clock.now());
-        if today != self.money.day {
-            self.reservations().new_day(&today);
-            self.money.day = today;
-            self.money.spent.day = Cost(0);
-            self.money.limits.new_day(&self.services.config().budget);
-        }
-    }
-
-    /// What the store knows of a day, other processes included. What we booked may still be on its way there, so
-    /// the larger number holds.
-    pub(crate) fn day_read(&mut self, read: Today) {
-        self.roll_day();
-        if read.tiers.day != self.money.day {
-            return;
-        }
-        // What our agents used is in there, and is counted with theirs.
-        let others = Cost(read.all.0.saturating_sub(self.crew.reservations.spent().day.0));
-        self.money.spent.day = self.money.spent.day.max(others);
-        self.reservations().learn(read.tiers);
-    }
-
-    /// The model hears of its budget when it has changed by a fifth since it last heard.
-    pub(crate) fn tell_budget(&mut self) {
-        let Some(left) = self.money.limits.left(self.spent_so_far()) else { return };
-        let told = self.money.announced_left.unwrap_or(Cost(u64::MAX));
-        if left.0 < told.0 / 5 * 4 {
-            // The first time is only noted: the prefix said it.
-            if self.money.announced_left.is_some() {
-                self.context.news.set("budget", format!("budget left: {left}"));
-            }
-            self.money.announced_left = Some(left);
-        }
+        core.money.announced_left = Some(left);
     }
 }

@@ -1,6 +1,7 @@
 //! A line comment that ends in `tiller!`, in a file that the person changed, asks for a turn: where that is
 //! switched on (`watch.comments`). Each comment asks once for as long as it stands there.
 
+use crate::prompts::queue;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,52 +45,49 @@ fn look(root: &Path, path: String) -> Option<Found> {
     Some(Found { path, comments: comments(&text) })
 }
 
-impl Core {
-    /// Looks through files that the person changed.
-    pub(crate) fn look_for_comments(&mut self, changes: &[FileChange]) {
-        if !self.services.config().watch.comments
-            || self.session.read_only
-            || self.services.human == Human::Absent
-        {
-            return;
-        }
-        let theirs = |c: &&FileChange| {
-            c.who == Who::You
-                && matches!(c.kind, ChangeKind::Added | ChangeKind::Modified | ChangeKind::Renamed)
-        };
-        let paths: Vec<String> = changes.iter().filter(theirs).take(FILES).map(|c| c.path.clone()).collect();
-        if paths.is_empty() {
-            return;
-        }
-        let (workspace, tx) = (Arc::clone(&self.services.workspace), self.tx.clone());
-        self.spawn(async move {
-            let look = move || {
-                let root = &workspace.root;
-                let free = |p: &String| workspace.unreadable(&root.join(p)).is_none();
-                paths.into_iter().filter(free).filter_map(|p| look(root, p)).collect::<Vec<_>>()
-            };
-            let found = tokio::task::spawn_blocking(look).await.unwrap_or_default();
-            // The engine may have ended.
-            let _ = tx.send(Msg::Prompt(PromptMsg::Comments(found))).await;
-        });
+/// Looks through files that the person changed.
+pub(crate) fn look_for_comments(core: &mut Core, changes: &[FileChange]) {
+    if !core.services.config().watch.comments
+        || core.session.read_only
+        || core.services.human == Human::Absent
+    {
+        return;
     }
+    let theirs = |c: &&FileChange| {
+        c.who == Who::You && matches!(c.kind, ChangeKind::Added | ChangeKind::Modified | ChangeKind::Renamed)
+    };
+    let paths: Vec<String> = changes.iter().filter(theirs).take(FILES).map(|c| c.path.clone()).collect();
+    if paths.is_empty() {
+        return;
+    }
+    let (workspace, tx) = (Arc::clone(&core.services.workspace), core.tx.clone());
+    core.spawn(async move {
+        let look = move || {
+            let root = &workspace.root;
+            let free = |p: &String| workspace.unreadable(&root.join(p)).is_none();
+            paths.into_iter().filter(free).filter_map(|p| look(root, p)).collect::<Vec<_>>()
+        };
+        let found = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+        // The engine may have ended.
+        let _ = tx.send(Msg::Prompt(PromptMsg::Comments(found))).await;
+    });
+}
 
-    /// What they ask goes out as the person's message: at once, or after the turn that runs.
-    pub(crate) fn comments_found(&mut self, all: Vec<Found>) {
-        for found in all {
-            let new = self.prompts.asked.news(&found);
-            if new.is_empty() {
-                continue;
-            }
-            let mut text = format!("I wrote in @{}, in comments that end in `{MARK}`:\n", found.path);
-            for (line, words) in &new {
-                text.push_str(&format!("- line {line}: {words}\n"));
-            }
-            text.push_str("Do what they say, and remove these comments when done.");
-            let said = format!("a comment in {} started a turn", found.path);
-            self.notice(Notice::new(NoticeKind::Info, said));
-            self.submit(NOBODY, CommandId(0), Message::text(text), SendMode::Queue);
+/// What they ask goes out as the person's message: at once, or after the turn that runs.
+pub(crate) fn comments_found(core: &mut Core, all: Vec<Found>) {
+    for found in all {
+        let new = core.prompts.asked.news(&found);
+        if new.is_empty() {
+            continue;
         }
+        let mut text = format!("I wrote in @{}, in comments that end in `{MARK}`:\n", found.path);
+        for (line, words) in &new {
+            text.push_str(&format!("- line {line}: {words}\n"));
+        }
+        text.push_str("Do what they say, and remove these comments when done.");
+        let said = format!("a comment in {} started a turn", found.path);
+        core.notice(Notice::new(NoticeKind::Info, said));
+        queue::submit(core, NOBODY, CommandId(0), Message::text(text), SendMode::Queue);
     }
 }
 

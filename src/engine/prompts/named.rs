@@ -1,6 +1,7 @@
 //! What `@` names besides files and definitions: `@diff`, what the last turn changed, and `@session/ID`, what was
 //! said in another session of this project. A file of that name comes first.
 
+use crate::undo::review;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -124,49 +125,47 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
     Ok(())
 }
 
-impl Core {
-    fn last_diff(&self) -> Option<String> {
-        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries, &self.services.workspace))
-    }
+fn last_diff(core: &Core) -> Option<String> {
+    review::turn_entries(core, None).map(|(_, _, entries)| diff_of(&entries, &core.services.workspace))
+}
 
-    /// Reads what it can of it now; the rest is read away from the engine's task.
-    pub(crate) fn texts(&self, named: Vec<Named>) -> Texts {
-        named.into_iter().map(|n| if n == Named::Diff { (n, self.last_diff()) } else { (n, None) }).collect()
-    }
+/// Reads what it can of it now; the rest is read away from the engine's task.
+pub(crate) fn texts(core: &Core, named: Vec<Named>) -> Texts {
+    named.into_iter().map(|n| if n == Named::Diff { (n, last_diff(core)) } else { (n, None) }).collect()
+}
 
-    /// What the list offers for these letters; `None`: nothing.
-    pub(crate) fn offers(&self, text: &str) -> Option<Look> {
-        let text = text.to_lowercase();
-        if !text.is_empty() && DIFF.starts_with(&text) {
-            let diff = self.last_diff()?;
-            let mention = Mention {
-                kind: "what the last turn changed".into(),
-                name: DIFF.into(),
-                size: Some(diff.len() as u64),
-                tokens: tokens(diff.len()),
-                preview: cut(diff, PREVIEW),
-            };
-            return Some(Box::new(move || vec![mention]));
-        }
-        let begun = text.len() >= LETTERS && SESSION.starts_with(&text);
-        let rest = text.strip_prefix(SESSION);
-        if !begun && rest.is_none() {
-            return None;
-        }
-        let (store, words, own) =
-            (self.services.store.clone(), rest.unwrap_or_default().to_owned(), self.session.id);
-        let project = tiller_protocol::names::written(&self.services.workspace.root);
-        Some(Box::new(move || {
-            let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
-            let rows = store.sessions(&filter).unwrap_or_default();
-            let row = |s: tiller_protocol::SessionSummary| Mention {
-                kind: format!("session \"{}\"", s.title),
-                name: format!("{SESSION}{}", s.id.to_string().chars().take(ID).collect::<String>()),
-                size: None,
-                tokens: None,
-                preview: s.preview,
-            };
-            rows.into_iter().filter(|s| s.id != own).map(row).collect()
-        }))
+/// What the list offers for these letters; `None`: nothing.
+pub(crate) fn offers(core: &Core, text: &str) -> Option<Look> {
+    let text = text.to_lowercase();
+    if !text.is_empty() && DIFF.starts_with(&text) {
+        let diff = last_diff(core)?;
+        let mention = Mention {
+            kind: "what the last turn changed".into(),
+            name: DIFF.into(),
+            size: Some(diff.len() as u64),
+            tokens: tokens(diff.len()),
+            preview: cut(diff, PREVIEW),
+        };
+        return Some(Box::new(move || vec![mention]));
     }
+    let begun = text.len() >= LETTERS && SESSION.starts_with(&text);
+    let rest = text.strip_prefix(SESSION);
+    if !begun && rest.is_none() {
+        return None;
+    }
+    let (store, words, own) =
+        (core.services.store.clone(), rest.unwrap_or_default().to_owned(), core.session.id);
+    let project = tiller_protocol::names::written(&core.services.workspace.root);
+    Some(Box::new(move || {
+        let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
+        let rows = store.sessions(&filter).unwrap_or_default();
+        let row = |s: tiller_protocol::SessionSummary| Mention {
+            kind: format!("session \"{}\"", s.title),
+            name: format!("{SESSION}{}", s.id.to_string().chars().take(ID).collect::<String>()),
+            size: None,
+            tokens: None,
+            preview: s.preview,
+        };
+        rows.into_iter().filter(|s| s.id != own).map(row).collect()
+    }))
 }

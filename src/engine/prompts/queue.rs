@@ -1,5 +1,7 @@
 //! What the person says, and what of it waits: sent at once, or queued, edited, moved and taken back.
 
+use crate::prompts::compose;
+use crate::turn::driver;
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
@@ -15,191 +17,187 @@ use crate::turn::Input;
 /// Messages that may wait.
 const QUEUE: usize = 100;
 
-impl Core {
-    pub(crate) fn submit(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        mut message: Message,
-        mode: SendMode,
-    ) {
-        clean::message(&self.services.redact, &mut message);
-        if let Some(why) = self.cannot_send(&message) {
-            self.refuse(client, cause, why.clone());
-            if !self.occupied() {
-                // A child counts as running from the moment of its command.
-                self.child_over(TurnStatus::Failed, String::new(), Some(why));
+pub(crate) fn submit(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    mut message: Message,
+    mode: SendMode,
+) {
+    clean::message(&core.services.redact, &mut message);
+    if let Some(why) = cannot_send(core, &message) {
+        core.refuse(client, cause, why.clone());
+        if !core.occupied() {
+            // A child counts as running from the moment of its command.
+            core.child_over(TurnStatus::Failed, String::new(), Some(why));
+        }
+        return;
+    }
+    adopt(core);
+    if !core.occupied() {
+        return compose::compose(core, Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);
+    }
+    if core.prompts.queue.len() >= QUEUE {
+        let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
+        return core.refuse(client, cause, notice);
+    }
+    let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
+    let queued = Queued { id, message, mode, state: QueuedState::Queued };
+    if core.turn.live.is_none() && !core.turn_begins() {
+        core.prompts.behind_job.push(id);
+    }
+    if let Some(child) = &mut core.identity.child {
+        child.receipts.insert(id, cause);
+    }
+    if mode == SendMode::Now {
+        core.prompts.queue.insert(0, queued)
+    } else {
+        core.prompts.queue.push(queued)
+    }
+    queue_changed(core, Some(cause));
+    core.hand_over();
+    send_by_mode(core, mode);
+}
+
+/// A session of a run without a screen becomes the person's own with their first message in it.
+fn adopt(core: &mut Core) {
+    if core.session.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
+        core.session.exec = false;
+        // What cannot be written is reported by the writes of the turn.
+        drop(core.services.store.adopt(core.session.id));
+    }
+}
+
+fn cannot_send(core: &Core, message: &Message) -> Option<Notice> {
+    if core.session.read_only {
+        return Some(
+            Notice::new(NoticeKind::User, "this session is open read-only")
+                .hint("fork it, or start a new one"),
+        );
+    }
+    if message.text.trim().is_empty() && message.attachments.is_empty() {
+        return Some(Notice::new(NoticeKind::User, "there is nothing to send"));
+    }
+    if core.session.model.0.is_empty() {
+        return Some(
+            Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent")
+                .hint("choose one with /model, or set one up with /setup"),
+        );
+    }
+    None
+}
+
+fn send_by_mode(core: &mut Core, mode: SendMode) {
+    match mode {
+        SendMode::Now if core.turn.live.is_some() => driver::feed(core, Input::Interrupt { hard: false }),
+        SendMode::Steer if core.turn.live.is_some() => driver::feed(core, Input::Steer(true)),
+        _ => {}
+    }
+}
+
+/// Shows the queue and saves it; what was `queued` is `accepted` once it is on disk.
+pub(crate) fn queue_changed(core: &mut Core, cause: Option<CommandId>) {
+    core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
+    let mut append = core.append();
+    append.queue = Some(core.prompts.queue.clone());
+    let ids = core.queued_ids();
+    core.save(append, Vec::new(), Then::Accepted(ids));
+}
+
+pub(crate) fn accepted(core: &mut Core, ids: &[QueueId]) {
+    let mut changed = false;
+    for q in core.prompts.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued) {
+        q.state = QueuedState::Accepted;
+        changed = true;
+    }
+    if changed {
+        core.state(None, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
+    }
+}
+
+pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId, command: QueueCommand) {
+    let id = match &command {
+        QueueCommand::Edit { id, .. }
+        | QueueCommand::Remove { id }
+        | QueueCommand::Move { id, .. }
+        | QueueCommand::Mode { id, .. } => *id,
+    };
+    let Some(at) = core.prompts.queue.iter().position(|q| q.id == id) else {
+        return core.refuse(
+            client,
+            cause,
+            Notice::new(NoticeKind::User, "this message is no longer waiting"),
+        );
+    };
+    let mut mode = None;
+    match command {
+        QueueCommand::Edit { mut message, .. } => {
+            clean::message(&core.services.redact, &mut message);
+            if let Some(why) = cannot_send(core, &message) {
+                return core.refuse(client, cause, why);
             }
-            return;
+            core.prompts.queue[at].message = message;
+            core.prompts.queue[at].state = QueuedState::Queued;
+            mode = (!core.occupied()).then_some(core.prompts.queue[at].mode);
         }
-        self.adopt();
-        if !self.occupied() {
-            return self.compose(Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);
+        QueueCommand::Remove { .. } => {
+            core.prompts.queue.remove(at);
         }
-        if self.prompts.queue.len() >= QUEUE {
-            let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
-            return self.refuse(client, cause, notice);
+        QueueCommand::Move { to, .. } => {
+            let q = core.prompts.queue.remove(at);
+            let to = to.min(core.prompts.queue.len());
+            core.prompts.queue.insert(to, q);
         }
-        let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
-        let queued = Queued { id, message, mode, state: QueuedState::Queued };
-        if self.turn.live.is_none() && !self.turn_begins() {
-            self.prompts.behind_job.push(id);
-        }
-        if let Some(child) = &mut self.identity.child {
-            child.receipts.insert(id, cause);
-        }
-        if mode == SendMode::Now {
-            self.prompts.queue.insert(0, queued)
-        } else {
-            self.prompts.queue.push(queued)
-        }
-        self.queue_changed(Some(cause));
-        self.hand_over();
-        self.send_by_mode(mode);
-    }
-
-    /// A session of a run without a screen becomes the person's own with their first message in it.
-    fn adopt(&mut self) {
-        if self.session.exec && self.services.made_by == MadeBy::Person && self.identity.child.is_none() {
-            self.session.exec = false;
-            // What cannot be written is reported by the writes of the turn.
-            drop(self.services.store.adopt(self.session.id));
-        }
-    }
-
-    fn cannot_send(&self, message: &Message) -> Option<Notice> {
-        if self.session.read_only {
-            return Some(
-                Notice::new(NoticeKind::User, "this session is open read-only")
-                    .hint("fork it, or start a new one"),
-            );
-        }
-        if message.text.trim().is_empty() && message.attachments.is_empty() {
-            return Some(Notice::new(NoticeKind::User, "there is nothing to send"));
-        }
-        if self.session.model.0.is_empty() {
-            return Some(
-                Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent")
-                    .hint("choose one with /model, or set one up with /setup"),
-            );
-        }
-        None
-    }
-
-    fn send_by_mode(&mut self, mode: SendMode) {
-        match mode {
-            SendMode::Now if self.turn.live.is_some() => self.feed(Input::Interrupt { hard: false }),
-            SendMode::Steer if self.turn.live.is_some() => self.feed(Input::Steer(true)),
-            _ => {}
-        }
-    }
-
-    /// Shows the queue and saves it; what was `queued` is `accepted` once it is on disk.
-    pub(crate) fn queue_changed(&mut self, cause: Option<CommandId>) {
-        self.state(cause, StateEvent::QueueChanged { queue: self.prompts.queue.clone() });
-        let mut append = self.append();
-        append.queue = Some(self.prompts.queue.clone());
-        let ids = self.queued_ids();
-        self.save(append, Vec::new(), Then::Accepted(ids));
-    }
-
-    pub(crate) fn accepted(&mut self, ids: &[QueueId]) {
-        let mut changed = false;
-        for q in
-            self.prompts.queue.iter_mut().filter(|q| ids.contains(&q.id) && q.state == QueuedState::Queued)
-        {
-            q.state = QueuedState::Accepted;
-            changed = true;
-        }
-        if changed {
-            self.state(None, StateEvent::QueueChanged { queue: self.prompts.queue.clone() });
-        }
-    }
-
-    pub(crate) fn queue_command(&mut self, client: ClientId, cause: CommandId, command: QueueCommand) {
-        let id = match &command {
-            QueueCommand::Edit { id, .. }
-            | QueueCommand::Remove { id }
-            | QueueCommand::Move { id, .. }
-            | QueueCommand::Mode { id, .. } => *id,
-        };
-        let Some(at) = self.prompts.queue.iter().position(|q| q.id == id) else {
-            return self.refuse(
-                client,
-                cause,
-                Notice::new(NoticeKind::User, "this message is no longer waiting"),
-            );
-        };
-        let mut mode = None;
-        match command {
-            QueueCommand::Edit { mut message, .. } => {
-                clean::message(&self.services.redact, &mut message);
-                if let Some(why) = self.cannot_send(&message) {
-                    return self.refuse(client, cause, why);
-                }
-                self.prompts.queue[at].message = message;
-                self.prompts.queue[at].state = QueuedState::Queued;
-                mode = (!self.occupied()).then_some(self.prompts.queue[at].mode);
+        QueueCommand::Mode { mode: m, .. } => {
+            core.prompts.queue[at].mode = m;
+            if m == SendMode::Now {
+                let q = core.prompts.queue.remove(at);
+                core.prompts.queue.insert(0, q);
             }
-            QueueCommand::Remove { .. } => {
-                self.prompts.queue.remove(at);
-            }
-            QueueCommand::Move { to, .. } => {
-                let q = self.prompts.queue.remove(at);
-                let to = to.min(self.prompts.queue.len());
-                self.prompts.queue.insert(to, q);
-            }
-            QueueCommand::Mode { mode: m, .. } => {
-                self.prompts.queue[at].mode = m;
-                if m == SendMode::Now {
-                    let q = self.prompts.queue.remove(at);
-                    self.prompts.queue.insert(0, q);
-                }
-                mode = Some(m);
-            }
-        }
-        self.queue_changed(Some(cause));
-        self.hand_over();
-        match mode {
-            Some(m) if self.occupied() => self.send_by_mode(m),
-            Some(SendMode::Steer | SendMode::Now) => self.send_queued(id),
-            _ => {}
-        }
-        let steering = self.steering();
-        if self.turn.live.is_some() {
-            self.feed(Input::Steer(steering));
+            mode = Some(m);
         }
     }
-
-    pub(crate) fn steering(&self) -> bool {
-        !self.prompts.pending.is_empty() || self.prompts.queue.iter().any(|q| q.mode == SendMode::Steer)
+    queue_changed(core, Some(cause));
+    core.hand_over();
+    match mode {
+        Some(m) if core.occupied() => send_by_mode(core, m),
+        Some(SendMode::Steer | SendMode::Now) => send_queued(core, id),
+        _ => {}
     }
-
-    /// After a turn: the next waiting message, if it is to go out by itself.
-    pub(crate) fn next_queued(&mut self, status: TurnStatus) {
-        let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
-        let next = self.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
-        if let Some(id) = next {
-            self.send_queued(id);
-        }
+    let steering = steering(core);
+    if core.turn.live.is_some() {
+        driver::feed(core, Input::Steer(steering));
     }
+}
 
-    /// After a job that moved nothing and began no turn: the first message that was sent while it was under way. What
-    /// waited before the job waits on. Does nothing while another job or a turn is under way.
-    pub(crate) fn send_behind_job(&mut self) {
-        let behind = std::mem::take(&mut self.prompts.behind_job);
-        if let Some(id) = behind.into_iter().find(|id| self.prompts.queue.iter().any(|q| q.id == *id)) {
-            self.send_queued(id);
-        }
+pub(crate) fn steering(core: &Core) -> bool {
+    !core.prompts.pending.is_empty() || core.prompts.queue.iter().any(|q| q.mode == SendMode::Steer)
+}
+
+/// After a turn: the next waiting message, if it is to go out by itself.
+pub(crate) fn next_queued(core: &mut Core, status: TurnStatus) {
+    let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
+    let next = core.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
+    if let Some(id) = next {
+        send_queued(core, id);
     }
+}
 
-    fn send_queued(&mut self, id: QueueId) {
-        if self.occupied() || self.lifecycle.quitting.is_some() || self.session.read_only {
-            return;
-        }
-        if let Some(q) = self.prompts.queue.iter().find(|q| q.id == id) {
-            let message = q.message.clone();
-            self.compose(Goal::Prompt { client: None }, vec![(Some(id), message)]);
-        }
+/// After a job that moved nothing and began no turn: the first message that was sent while it was under way. What
+/// waited before the job waits on. Does nothing while another job or a turn is under way.
+pub(crate) fn send_behind_job(core: &mut Core) {
+    let behind = std::mem::take(&mut core.prompts.behind_job);
+    if let Some(id) = behind.into_iter().find(|id| core.prompts.queue.iter().any(|q| q.id == *id)) {
+        send_queued(core, id);
+    }
+}
+
+fn send_queued(core: &mut Core, id: QueueId) {
+    if core.occupied() || core.lifecycle.quitting.is_some() || core.session.read_only {
+        return;
+    }
+    if let Some(q) = core.prompts.queue.iter().find(|q| q.id == id) {
+        let message = q.message.clone();
+        compose::compose(core, Goal::Prompt { client: None }, vec![(Some(id), message)]);
     }
 }

@@ -1,6 +1,8 @@
 //! A title after the first turn: by the fast tier, never in the way. Made from the prompt where no model
 //! should be asked.
 
+use crate::context::side_call;
+use crate::money;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
 
@@ -15,62 +17,67 @@ const LONGEST: usize = 60;
 /// Characters of the prompt that the model sees.
 const SEEN: usize = 2_000;
 
-impl Core {
-    pub(crate) fn title_after(&mut self, prompt: &str) {
-        if !self.session.title.is_empty() || prompt.trim().is_empty() || self.session.read_only {
-            return;
+pub(crate) fn title_after(core: &mut Core, prompt: &str) {
+    if !core.session.title.is_empty() || prompt.trim().is_empty() || core.session.read_only {
+        return;
+    }
+    let made = from_prompt(prompt);
+    // Not the session's model when only the fast one's budget is used up: a title is not worth that.
+    let fast = core.services.config().tiers.fast.clone().map(ModelRef);
+    let model =
+        fast.filter(|f| money::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    let provider = match money::provider(core, &model) {
+        Ok(p)
+            if core.services.titles
+                && !money::is_demo(core, &model)
+                && money::may_ask(core, &model).is_ok() =>
+        {
+            p
         }
-        let made = from_prompt(prompt);
-        // Not the session's model when only the fast one's budget is used up: a title is not worth that.
-        let fast = self.services.config().tiers.fast.clone().map(ModelRef);
-        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.session.model.clone());
-        let provider = match self.provider(&model) {
-            Ok(p) if self.services.titles && !self.is_demo(&model) && self.may_ask(&model).is_ok() => p,
-            _ => return self.title_found(self.session.id, &made),
-        };
-        let (tx, session) = (self.tx.clone(), self.session.id);
-        let side = self.side_call(provider, &model);
-        let text: String = prompt.chars().take(SEEN).collect();
-        self.context.titling.insert(session, made.clone());
-        self.spawn(async move {
-            // No limit of output: a model that thinks first would have nothing left for the title.
-            let got = side.ask(PROMPT, text, None).await;
-            let title = got.ok().map(|a| clean(&a.text)).filter(|t| !t.is_empty()).unwrap_or(made);
-            let _ = tx.send(Msg::Context(ContextMsg::TitleFound { session, title })).await;
+        _ => return title_found(core, core.session.id, &made),
+    };
+    let (tx, session) = (core.tx.clone(), core.session.id);
+    let side = side_call::side_call(core, provider, &model);
+    let text: String = prompt.chars().take(SEEN).collect();
+    core.context.titling.insert(session, made.clone());
+    core.spawn(async move {
+        // No limit of output: a model that thinks first would have nothing left for the title.
+        let got = side.ask(PROMPT, text, None).await;
+        let title = got.ok().map(|a| clean(&a.text)).filter(|t| !t.is_empty()).unwrap_or(made);
+        let _ = tx.send(Msg::Context(ContextMsg::TitleFound { session, title })).await;
+    });
+}
+
+pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
+    let ours = session == core.session.id;
+    core.context.titling.remove(&session);
+    if ours && core.session.titled {
+        return;
+    }
+    let title = core.redact(title);
+    let ticket = core.services.store.set_title_if_none(session, &title);
+    let mut events = Vec::new();
+    if ours {
+        core.session.title.clone_from(&title);
+        events.push((core.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
+    }
+    core.saves.push(ticket, After { events, then: Then::Nothing });
+}
+
+/// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
+pub(crate) fn titles_at_the_end(core: &mut Core) {
+    if core.session.title.is_empty() && !core.session.titled && !core.session.read_only {
+        let said = core.session.path.iter().find_map(|e| match &e.body {
+            EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
+            _ => None,
         });
+        if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
+            core.context.titling.entry(core.session.id).or_insert(made);
+        }
     }
-
-    pub(crate) fn title_found(&mut self, session: SessionId, title: &str) {
-        let ours = session == self.session.id;
-        self.context.titling.remove(&session);
-        if ours && self.session.titled {
-            return;
-        }
-        let title = self.redact(title);
-        let ticket = self.services.store.set_title_if_none(session, &title);
-        let mut events = Vec::new();
-        if ours {
-            self.session.title.clone_from(&title);
-            events.push((self.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
-        }
-        self.saves.push(ticket, After { events, then: Then::Nothing });
-    }
-
-    /// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
-    pub(crate) fn titles_at_the_end(&mut self) {
-        if self.session.title.is_empty() && !self.session.titled && !self.session.read_only {
-            let said = self.session.path.iter().find_map(|e| match &e.body {
-                EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
-                _ => None,
-            });
-            if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
-                self.context.titling.entry(self.session.id).or_insert(made);
-            }
-        }
-        for (session, made) in std::mem::take(&mut self.context.titling) {
-            let ticket = self.services.store.set_title_if_none(session, &self.redact(&made));
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        }
+    for (session, made) in std::mem::take(&mut core.context.titling) {
+        let ticket = core.services.store.set_title_if_none(session, &core.redact(&made));
+        core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }
 

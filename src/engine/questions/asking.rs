@@ -1,5 +1,6 @@
 //! Questions to the person: put, kept over a restart, closed when nobody waits any more.
 
+use crate::turn::driver;
 use tiller_protocol::event::AskEvent;
 use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply, EventBody};
 use tokio::sync::oneshot;
@@ -12,74 +13,72 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::questions::msg::QuestionMsg;
 
-impl Core {
-    /// A tool's question: shown, or refused where nobody can answer.
-    pub(crate) fn ask(
-        &mut self,
-        agent: AgentId,
-        call: Option<String>,
-        body: AskBody,
-        reply: oneshot::Sender<Result<AskReply, String>>,
-    ) {
-        if self.identity.child.is_some() {
-            return self.ask_main(call, body, reply);
-        }
-        if self.services.human == Human::Absent {
-            let _ = reply.send(Err("no one is available to answer".into()));
-            return;
-        }
-        let id = AskId::fresh(&*self.services.ids, self.services.clock.now());
-        let Some(ask) = self.asks.open(id, agent, call, body, reply).cloned() else { return };
-        let event = if matches!(ask.body, AskBody::Permission(_)) {
-            AskEvent::PermissionAsked { ask }
-        } else {
-            AskEvent::QuestionAsked { ask }
-        };
-        self.show(self.place(), EventBody::Ask(event));
-        self.asks_changed();
+/// A tool's question: shown, or refused where nobody can answer.
+pub(crate) fn ask(
+    core: &mut Core,
+    agent: AgentId,
+    call: Option<String>,
+    body: AskBody,
+    reply: oneshot::Sender<Result<AskReply, String>>,
+) {
+    if core.identity.child.is_some() {
+        return core.ask_main(call, body, reply);
     }
+    if core.services.human == Human::Absent {
+        let _ = reply.send(Err("no one is available to answer".into()));
+        return;
+    }
+    let id = AskId::fresh(&*core.services.ids, core.services.clock.now());
+    let Some(ask) = core.asks.open(id, agent, call, body, reply).cloned() else { return };
+    let event = if matches!(ask.body, AskBody::Permission(_)) {
+        AskEvent::PermissionAsked { ask }
+    } else {
+        AskEvent::QuestionAsked { ask }
+    };
+    core.show(core.place(), EventBody::Ask(event));
+    asks_changed(core);
+}
 
-    /// A question of the engine's own; the answer comes back as a report.
-    pub(crate) fn ask_self(&mut self, about: About, body: AskBody) {
-        let (reply, answer) = oneshot::channel();
-        self.ask(self.identity.id.clone(), None, body, reply);
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
-            let _ = tx.send(Msg::Question(QuestionMsg::Answered { about, reply })).await;
-        });
-    }
+/// A question of the engine's own; the answer comes back as a report.
+pub(crate) fn ask_self(core: &mut Core, about: About, body: AskBody) {
+    let (reply, answer) = oneshot::channel();
+    ask(core, core.identity.id.clone(), None, body, reply);
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
+        let _ = tx.send(Msg::Question(QuestionMsg::Answered { about, reply })).await;
+    });
+}
 
-    /// Questions survive a restart.
-    pub(crate) fn asks_changed(&mut self) {
-        let mut append = self.append();
-        append.asks = Some(self.asks_to_keep());
-        self.save(append, Vec::new(), Then::Nothing);
-        self.agent_changed();
-    }
+/// Questions survive a restart.
+pub(crate) fn asks_changed(core: &mut Core) {
+    let mut append = core.append();
+    append.asks = Some(asks_to_keep(core));
+    core.save(append, Vec::new(), Then::Nothing);
+    driver::agent_changed(core);
+}
 
-    /// As they are stored: without secrets.
-    pub(crate) fn asks_to_keep(&self) -> Vec<Ask> {
-        // A child's call asks again by itself when the child goes on.
-        let mine = self.asks.list().into_iter().filter(|a| a.agent == self.identity.id);
-        mine.map(|a| clean::ask(&self.services.redact, a)).collect()
-    }
+/// As they are stored: without secrets.
+pub(crate) fn asks_to_keep(core: &Core) -> Vec<Ask> {
+    // A child's call asks again by itself when the child goes on.
+    let mine = core.asks.list().into_iter().filter(|a| a.agent == core.identity.id);
+    mine.map(|a| clean::ask(&core.services.redact, a)).collect()
+}
 
-    /// Closes the questions whose calls have ended.
-    pub(crate) fn prune_asks(&mut self) {
-        if self.asks.is_empty() {
-            return;
-        }
-        let gone = self.asks.prune();
-        if gone.is_empty() {
-            return;
-        }
-        let place = self.place();
-        for ask in gone {
-            self.bus.publish(&place, EventBody::Ask(closed(&ask, "the call has ended")));
-        }
-        self.asks_changed();
+/// Closes the questions whose calls have ended.
+pub(crate) fn prune_asks(core: &mut Core) {
+    if core.asks.is_empty() {
+        return;
     }
+    let gone = core.asks.prune();
+    if gone.is_empty() {
+        return;
+    }
+    let place = core.place();
+    for ask in gone {
+        core.bus.publish(&place, EventBody::Ask(closed(&ask, "the call has ended")));
+    }
+    asks_changed(core);
 }
 
 /// For a question that nobody will answer any more.

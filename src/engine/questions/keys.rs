@@ -1,6 +1,9 @@
 //! Keys that the person enters. They go into the key file and nowhere else: no event, no entry and no log
 //! holds one.
 
+use crate::core::settings;
+use crate::money;
+use crate::session::manage;
 use std::sync::PoisonError;
 
 use tiller_protocol::command::KeyText;
@@ -18,94 +21,98 @@ use crate::questions::msg::QuestionMsg;
 /// Longest key, in bytes.
 const LONGEST: usize = 16 << 10;
 
-impl Core {
-    pub(crate) fn store_key(&mut self, client: ClientId, cause: CommandId, provider: String, key: &KeyText) {
-        let key = Secret::new(&key.0);
-        let why = if self.services.keys.is_none() {
-            "keys cannot be stored here"
-        } else if !name_ok(&provider) {
-            "a provider's name has letters, digits, - and _ only"
-        } else if !key_ok(key.reveal()) {
-            "this is not a key: it is empty, too long or contains spaces"
-        } else {
-            ""
-        };
-        let keys = match &self.services.keys {
-            Some(keys) if why.is_empty() => keys.clone(),
-            _ => return self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
-        };
-        let over = match (keys.entered)(&provider) {
-            Entered::Used => None,
-            Entered::Over(variable) => Some(variable),
-            Entered::Unused(why) => {
-                let notice = Notice::new(
-                    NoticeKind::Config,
-                    format!("this key would not be used, so it was not stored: {why}"),
-                );
-                return self.refuse(client, cause, notice);
-            }
-        };
-        (keys.learn)(key.reveal());
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let file = keys.file.clone();
-            let (providers, result) = keep(keys, &provider, key).await;
-            let tried = Tried { client, cause, provider, file, providers, over, result };
-            // The engine may have ended; the key is kept or not all the same.
-            let _ = tx.send(Msg::Question(QuestionMsg::KeyTried(Box::new(tried)))).await;
-        });
-    }
-
-    pub(crate) fn key_tried(&mut self, tried: Tried) {
-        let Tried { client, cause, provider, file, providers, over, result } = tried;
-        let shown = file.display();
-        let over = over.map_or_else(String::new, |v| format!("; it is used instead of the one in {v}"));
-        let notice = match result {
-            Ok(()) => Notice::new(
-                NoticeKind::Info,
-                format!("the {provider} key works; it is stored in {shown} (only you can read it){over}"),
-            ),
-            Err(Failed::Untried(e)) => Notice::new(
-                NoticeKind::Network,
-                format!("the {provider} key is stored in {shown}, but could not be tested: {e}{over}"),
-            ),
-            Err(Failed::Refused(e)) => {
-                let notice = Notice::new(
-                    NoticeKind::User,
-                    format!("{provider} did not accept this key, so it was not stored: {e}"),
-                );
-                return self.refuse(
-                    client,
-                    cause,
-                    notice.hint("check that the key was copied completely, and enter it again"),
-                );
-            }
-            Err(Failed::Wrong(why)) => {
-                return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
-            }
-        };
-        if let Some(fresh) = providers {
-            self.take_over(&provider, &fresh);
+pub(crate) fn store_key(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    provider: String,
+    key: &KeyText,
+) {
+    let key = Secret::new(&key.0);
+    let why = if core.services.keys.is_none() {
+        "keys cannot be stored here"
+    } else if !name_ok(&provider) {
+        "a provider's name has letters, digits, - and _ only"
+    } else if !key_ok(key.reveal()) {
+        "this is not a key: it is empty, too long or contains spaces"
+    } else {
+        ""
+    };
+    let keys = match &core.services.keys {
+        Some(keys) if why.is_empty() => keys.clone(),
+        _ => return core.refuse(client, cause, Notice::new(NoticeKind::User, why)),
+    };
+    let over = match (keys.entered)(&provider) {
+        Entered::Used => None,
+        Entered::Over(variable) => Some(variable),
+        Entered::Unused(why) => {
+            let notice = Notice::new(
+                NoticeKind::Config,
+                format!("this key would not be used, so it was not stored: {why}"),
+            );
+            return core.refuse(client, cause, notice);
         }
-        let said = notice.message.clone();
-        self.notice(notice);
-        if (self.session.model.0.is_empty() || self.is_demo(&self.session.model))
-            && let Some(model) = models::default_of(&provider)
+    };
+    (keys.learn)(key.reveal());
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let file = keys.file.clone();
+        let (providers, result) = keep(keys, &provider, key).await;
+        let tried = Tried { client, cause, provider, file, providers, over, result };
+        // The engine may have ended; the key is kept or not all the same.
+        let _ = tx.send(Msg::Question(QuestionMsg::KeyTried(Box::new(tried)))).await;
+    });
+}
+
+pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
+    let Tried { client, cause, provider, file, providers, over, result } = tried;
+    let shown = file.display();
+    let over = over.map_or_else(String::new, |v| format!("; it is used instead of the one in {v}"));
+    let notice = match result {
+        Ok(()) => Notice::new(
+            NoticeKind::Info,
+            format!("the {provider} key works; it is stored in {shown} (only you can read it){over}"),
+        ),
+        Err(Failed::Untried(e)) => Notice::new(
+            NoticeKind::Network,
+            format!("the {provider} key is stored in {shown}, but could not be tested: {e}{over}"),
+        ),
+        Err(Failed::Refused(e)) => {
+            let notice = Notice::new(
+                NoticeKind::User,
+                format!("{provider} did not accept this key, so it was not stored: {e}"),
+            );
+            return core.refuse(
+                client,
+                cause,
+                notice.hint("check that the key was copied completely, and enter it again"),
+            );
+        }
+        Err(Failed::Wrong(why)) => {
+            return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+    };
+    if let Some(fresh) = providers {
+        take_over(core, &provider, &fresh);
+    }
+    let said = notice.message.clone();
+    core.notice(notice);
+    if (core.session.model.0.is_empty() || money::is_demo(core, &core.session.model))
+        && let Some(model) = models::default_of(&provider)
+    {
+        manage::set_model(core, client, cause, ModelRef(format!("{provider}/{model}")));
+    }
+    settings::done(core, client, cause, said);
+}
+
+/// The provider itself, and whatever else became ready by it (two names may share a key).
+fn take_over(core: &Core, provider: &str, fresh: &Providers) {
+    let mut all = core.services.providers.write().unwrap_or_else(PoisonError::into_inner);
+    for name in fresh.names() {
+        if let Ok(p) = fresh.get(name)
+            && (name == provider || all.get(name).is_err())
         {
-            self.set_model(client, cause, ModelRef(format!("{provider}/{model}")));
-        }
-        self.done(client, cause, said);
-    }
-
-    /// The provider itself, and whatever else became ready by it (two names may share a key).
-    fn take_over(&self, provider: &str, fresh: &Providers) {
-        let mut all = self.services.providers.write().unwrap_or_else(PoisonError::into_inner);
-        for name in fresh.names() {
-            if let Ok(p) = fresh.get(name)
-                && (name == provider || all.get(name).is_err())
-            {
-                all.insert(p);
-            }
+            all.insert(p);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The profile in which nothing but a plan is made: what was there before comes back when the person approves the
 //! plan, or drops it.
 
+use crate::session::manage;
 use std::path::PathBuf;
 
 use tiller_protocol::{CommandId, Profile};
@@ -18,31 +19,29 @@ pub(crate) fn news(profile: Profile) -> String {
     format!("the permission profile is now {}", profile.name())
 }
 
-impl Core {
-    /// Where the plans of this session are: the person's, outside of the workspace.
-    pub(crate) fn plans(&self) -> PathBuf {
-        self.services.places.state.join("plans").join(self.session.id.to_string())
-    }
+/// Where the plans of this session are: the person's, outside of the workspace.
+pub(crate) fn plans(core: &Core) -> PathBuf {
+    core.services.places.state.join("plans").join(core.session.id.to_string())
+}
 
-    /// The profile is about to change: what is there is kept for the way back.
-    pub(crate) fn planning_begins(&mut self, to: Profile) {
-        let before = (to == Profile::Plan).then_some(self.session.profile);
-        if before != self.session.before_plan {
-            self.session.before_plan = before;
-            drop(self.services.store.set_meta(
-                &crate::session::kept::before_plan_key(self.session.id),
-                before.map(|p| p.name().to_owned()),
-            ));
-        }
+/// The profile is about to change: what is there is kept for the way back.
+pub(crate) fn planning_begins(core: &mut Core, to: Profile) {
+    let before = (to == Profile::Plan).then_some(core.session.profile);
+    if before != core.session.before_plan {
+        core.session.before_plan = before;
+        drop(core.services.store.set_meta(
+            &crate::session::kept::before_plan_key(core.session.id),
+            before.map(|p| p.name().to_owned()),
+        ));
     }
+}
 
-    /// The plan was approved or dropped.
-    pub(crate) fn stop_planning(&mut self, client: ClientId, cause: CommandId) {
-        if self.session.profile != Profile::Plan {
-            return;
-        }
-        let usual = Some(self.services.config().profile).filter(|p| *p != Profile::Plan);
-        let back = self.session.before_plan.or(usual).unwrap_or_default();
-        self.set_profile(client, cause, back);
+/// The plan was approved or dropped.
+pub(crate) fn stop_planning(core: &mut Core, client: ClientId, cause: CommandId) {
+    if core.session.profile != Profile::Plan {
+        return;
     }
+    let usual = Some(core.services.config().profile).filter(|p| *p != Profile::Plan);
+    let back = core.session.before_plan.or(usual).unwrap_or_default();
+    manage::set_profile(core, client, cause, back);
 }

@@ -1,5 +1,7 @@
 //! The question about what a folder brings. Until the person says yes, nothing of it is loaded.
 
+use crate::core::settings;
+use crate::questions::asking;
 use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
 use tokio::sync::oneshot;
 
@@ -8,60 +10,64 @@ use crate::core::given::{Agreed, TrustOffer};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 
-impl Core {
-    /// Asks. No answer and "not now" change nothing.
-    pub(crate) fn ask_trust(&mut self, offer: TrustOffer) {
-        let TrustOffer { folder, items, changed, decide, never: _ } = offer;
-        let (reply, answer) = oneshot::channel();
-        self.ask(self.identity.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let yes = match answer.await {
-                Ok(Ok(AskReply::Yes { .. })) => true,
-                Ok(Ok(AskReply::Never)) => false,
-                _ => return,
-            };
-            let result = tokio::task::spawn_blocking(move || decide(yes))
-                .await
-                .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
-            // The engine may have ended; the word itself is kept.
-            let _ = tx.send(Msg::Question(QuestionMsg::Trusted { yes, result })).await;
-        });
-    }
+/// Asks. No answer and "not now" change nothing.
+pub(crate) fn ask_trust(core: &mut Core, offer: TrustOffer) {
+    let TrustOffer { folder, items, changed, decide, never: _ } = offer;
+    let (reply, answer) = oneshot::channel();
+    asking::ask(
+        core,
+        core.identity.id.clone(),
+        None,
+        AskBody::Trust { folder, brings: items, changed },
+        reply,
+    );
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let yes = match answer.await {
+            Ok(Ok(AskReply::Yes { .. })) => true,
+            Ok(Ok(AskReply::Never)) => false,
+            _ => return,
+        };
+        let result = tokio::task::spawn_blocking(move || decide(yes))
+            .await
+            .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
+        // The engine may have ended; the word itself is kept.
+        let _ = tx.send(Msg::Question(QuestionMsg::Trusted { yes, result })).await;
+    });
+}
 
-    /// The word is kept: rules and settings apply from now on.
-    pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
-        match result {
-            Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
-                self.services.permit.add_project(&rules);
-                if let Some(roles) = roles {
-                    *self.services.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
-                }
-                let notice = if yes {
-                    let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
-                    let holds = holds(rules.len(), settings, &used);
-                    Notice::new(NoticeKind::Info, format!("folder trusted: {holds}"))
-                } else {
-                    let said = "this folder's own settings and rules are not loaded, and you will not be \
-                        asked again";
-                    Notice::new(NoticeKind::Info, said).hint("`tiller trust` changes that")
-                };
-                self.notice(notice);
-                for notice in wrong {
-                    self.notice(notice);
-                }
-                if settings {
-                    self.reload(None);
-                }
+/// The word is kept: rules and settings apply from now on.
+pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>) {
+    match result {
+        Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
+            core.services.permit.add_project(&rules);
+            if let Some(roles) = roles {
+                *core.services.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
             }
-            Err(why) => self.notice(
-                Notice::new(
-                    NoticeKind::Store,
-                    format!("your decision about this folder could not be saved: {why}"),
-                )
-                .hint("the folder's settings are not loaded; `tiller trust` asks again"),
-            ),
+            let notice = if yes {
+                let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
+                let holds = holds(rules.len(), settings, &used);
+                Notice::new(NoticeKind::Info, format!("folder trusted: {holds}"))
+            } else {
+                let said = "this folder's own settings and rules are not loaded, and you will not be \
+                    asked again";
+                Notice::new(NoticeKind::Info, said).hint("`tiller trust` changes that")
+            };
+            core.notice(notice);
+            for notice in wrong {
+                core.notice(notice);
+            }
+            if settings {
+                settings::reload(core, None);
+            }
         }
+        Err(why) => core.notice(
+            Notice::new(
+                NoticeKind::Store,
+                format!("your decision about this folder could not be saved: {why}"),
+            )
+            .hint("the folder's settings are not loaded; `tiller trust` asks again"),
+        ),
     }
 }
 

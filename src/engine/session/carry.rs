@@ -1,5 +1,9 @@
 //! What was done on another branch, carried over to the open one in few words.
 
+use crate::context::compaction;
+use crate::context::side_call;
+use crate::money;
+use crate::prompts::queue;
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
@@ -18,87 +22,85 @@ use crate::session::msg::{Carried, SessionMsg};
 /// The prompt of the summariser.
 const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
 
-impl Core {
-    pub(crate) fn carry_over(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        from: EntryId,
-        focus: Option<String>,
-    ) {
-        let model = self.summariser();
-        let demo = self.is_demo(&model);
-        let why = if self.session.read_only {
-            Some(Notice::new(NoticeKind::User, "this session is open read-only"))
-        } else if self.occupied() {
-            Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
-        } else {
-            self.may_ask(&model).err()
-        };
-        let provider = match (why, self.provider(&model)) {
-            (Some(why), _) => return self.refuse(client, cause, why),
-            (None, Err(e)) if !demo => return self.refuse(client, cause, crate::bus::notices::provider(&e)),
-            (None, provider) => provider,
-        };
-        let focus = focus.map(|f| self.redact(f.trim())).filter(|f| !f.is_empty());
-        let (no, store, session, head) =
-            (self.next_job(), self.services.store.clone(), self.session.id, self.session.head);
-        let tx = self.tx.clone();
-        let side = provider.map(|p| self.side_call(p, &model));
-        let task = tokio::spawn(async move {
-            let read = blocking(move || {
-                let tip = store.entry(from)?;
-                if tip.session != session {
-                    return Err(tiller_store::StoreError::NoEntry(from));
-                }
-                let own = match head {
-                    Some(head) => store.apart(from, head)?.left,
-                    None => u64::MAX,
-                };
-                let most = u32::try_from(own).unwrap_or(u32::MAX);
-                Ok(if own == 0 { Vec::new() } else { store.tail_at(from, most)?.entries })
-            });
-            let result = match read.await.map(said) {
-                Err(e) => Err(e.notice()),
-                Ok(entries) if entries.is_empty() => {
-                    Err(Notice::new(NoticeKind::User, "that branch has no messages that this branch lacks"))
-                }
-                Ok(entries) if demo => Ok(compact::extract(&entries)),
-                Ok(entries) => match side {
-                    Err(e) => Err(crate::bus::notices::provider(&e)),
-                    Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
-                },
-            };
-            let done = Carried { no, client, cause, from, focus, result };
-            let _ = tx.send(Msg::Session(SessionMsg::Carried(Box::new(done)))).await;
-        });
-        self.busy_with(no, Doing::Other { client, cause }, task);
-    }
-
-    pub(crate) fn carried(&mut self, c: Carried) {
-        let waited = self.job_done(c.no);
-        let summary = match c.result {
-            Ok(summary) if waited => summary,
-            Ok(_) => return,
-            Err(notice) => {
-                if waited {
-                    self.refuse(c.client, c.cause, notice);
-                    self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
-                }
-                return;
+pub(crate) fn carry_over(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    from: EntryId,
+    focus: Option<String>,
+) {
+    let model = compaction::summariser(core);
+    let demo = money::is_demo(core, &model);
+    let why = if core.session.read_only {
+        Some(Notice::new(NoticeKind::User, "this session is open read-only"))
+    } else if core.occupied() {
+        Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
+    } else {
+        money::may_ask(core, &model).err()
+    };
+    let provider = match (why, money::provider(core, &model)) {
+        (Some(why), _) => return core.refuse(client, cause, why),
+        (None, Err(e)) if !demo => return core.refuse(client, cause, crate::bus::notices::provider(&e)),
+        (None, provider) => provider,
+    };
+    let focus = focus.map(|f| core.redact(f.trim())).filter(|f| !f.is_empty());
+    let (no, store, session, head) =
+        (core.next_job(), core.services.store.clone(), core.session.id, core.session.head);
+    let tx = core.tx.clone();
+    let side = provider.map(|p| side_call::side_call(core, p, &model));
+    let task = tokio::spawn(async move {
+        let read = blocking(move || {
+            let tip = store.entry(from)?;
+            if tip.session != session {
+                return Err(tiller_store::StoreError::NoEntry(from));
             }
+            let own = match head {
+                Some(head) => store.apart(from, head)?.left,
+                None => u64::MAX,
+            };
+            let most = u32::try_from(own).unwrap_or(u32::MAX);
+            Ok(if own == 0 { Vec::new() } else { store.tail_at(from, most)?.entries })
+        });
+        let result = match read.await.map(said) {
+            Err(e) => Err(e.notice()),
+            Ok(entries) if entries.is_empty() => {
+                Err(Notice::new(NoticeKind::User, "that branch has no messages that this branch lacks"))
+            }
+            Ok(entries) if demo => Ok(compact::extract(&entries)),
+            Ok(entries) => match side {
+                Err(e) => Err(crate::bus::notices::provider(&e)),
+                Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
+            },
         };
-        let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
-        let node = self.session.grow(&self.services, body);
-        let place = self.place_of(Some(c.cause));
-        let events = vec![(place, Self::entry_event(&node))];
-        let append = self.append().entries(vec![node]);
-        // The client receives the reply when the entry is on disk: it may read the session at once.
-        let said = "The summary of that branch was added.".to_owned();
-        let reply = Box::new(ReplyEvent::DoneReply { said });
-        self.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
-        self.next_queued(tiller_protocol::event::TurnStatus::Done);
-    }
+        let done = Carried { no, client, cause, from, focus, result };
+        let _ = tx.send(Msg::Session(SessionMsg::Carried(Box::new(done)))).await;
+    });
+    core.busy_with(no, Doing::Other { client, cause }, task);
+}
+
+pub(crate) fn carried(core: &mut Core, c: Carried) {
+    let waited = core.job_done(c.no);
+    let summary = match c.result {
+        Ok(summary) if waited => summary,
+        Ok(_) => return,
+        Err(notice) => {
+            if waited {
+                core.refuse(c.client, c.cause, notice);
+                queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+            }
+            return;
+        }
+    };
+    let body = EntryBody::BranchSummary { summary, from: c.from, focus: c.focus };
+    let node = core.session.grow(&core.services, body);
+    let place = core.place_of(Some(c.cause));
+    let events = vec![(place, Core::entry_event(&node))];
+    let append = core.append().entries(vec![node]);
+    // The client receives the reply when the entry is on disk: it may read the session at once.
+    let said = "The summary of that branch was added.".to_owned();
+    let reply = Box::new(ReplyEvent::DoneReply { said });
+    core.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
+    queue::next_queued(core, tiller_protocol::event::TurnStatus::Done);
 }
 
 /// What a model would see of it.

@@ -1,5 +1,12 @@
 //! Going on from an earlier entry, on a branch of its own. The old path stays as it is.
 
+use crate::prompts::queue;
+use crate::questions::asking;
+use crate::session::branch;
+use crate::session::leaving;
+use crate::session::manage;
+use crate::session::open;
+use crate::undo::undoing;
 use std::sync::Arc;
 
 use tiller_protocol::event::StateEvent;
@@ -22,137 +29,134 @@ use crate::lock::lock;
 use crate::prompts::doing::Doing;
 use crate::session::msg::{Branch, Forked, How, SessionMsg};
 
-impl Core {
-    /// The text of a message of the person's comes back as the draft; its branch begins before it.
-    /// `with`: the operation that it belongs to.
-    pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
-        let why = if self.session.read_only {
-            Some("this session is open read-only")
-        } else if self.occupied() {
-            Some("a turn is running: stop it first")
-        } else {
-            None
+/// The text of a message of the person's comes back as the draft; its branch begins before it.
+/// `with`: the operation that it belongs to.
+pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
+    let why = if core.session.read_only {
+        Some("this session is open read-only")
+    } else if core.occupied() {
+        Some("a turn is running: stop it first")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
+    }
+    let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
+    let (store, session) = (core.services.store.clone(), core.session.id);
+    branch_off(core, client, cause, how, move || read(&store, session, entry));
+}
+
+/// A branch that is not there any more begins again where it stood.
+pub(super) fn begin_branch(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    going: Going,
+    at: Option<EntryId>,
+) {
+    let head = Some(going.head).filter(|h| !h.is_empty());
+    let store = core.services.store.clone();
+    let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
+    let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
+    branch_off(core, client, cause, how, work);
+}
+
+fn branch_off(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    how: How,
+    work: impl FnOnce() -> Result<Branch> + Send + 'static,
+) {
+    let (no, tx) = (core.next_job(), core.tx.clone());
+    let task = tokio::spawn(async move {
+        let result = blocking(work).await;
+        let _ = tx
+            .send(Msg::Session(SessionMsg::Forked(Box::new(Forked { no, client, cause, how, result }))))
+            .await;
+    });
+    core.busy_with(no, Doing::Other { client, cause }, task);
+}
+
+pub(crate) fn forked(core: &mut Core, f: Forked) {
+    if !core.job_done(f.no) {
+        return;
+    }
+    let branch = match f.result {
+        Ok(branch) => branch,
+        Err(error) => {
+            core.refuse(f.client, f.cause, error.notice());
+            return queue::send_behind_job(core);
+        }
+    };
+    // What waits goes along.
+    let waits = !(core.prompts.queue.is_empty() && core.asks.is_empty() && core.prompts.pending.is_empty());
+    if waits {
+        let mut left = core.append();
+        left.queue = Some(Vec::new());
+        left.asks = Some(Vec::new());
+        left.pending = Some(Vec::new());
+        core.save(left, Vec::new(), Then::Nothing);
+    }
+    let name = f.how.head.unwrap_or_else(|| open::branch_name(core));
+    let (from, before) = (Some(core.session.head_name.clone()), core.session.head);
+    let left = branch::branch(core);
+    let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
+    let mut op = manage::op(core, core.session.id, f.cause, &f.how.title, change);
+    (op.of, op.with) = (f.how.of, f.how.with);
+    core.session.path = branch.path;
+    core.session.earlier = branch.tail.earlier;
+    core.session.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
+    core.session.head = branch.head;
+    *lock(&core.context.todo) = Todo::new(branch.todos.clone());
+    let on = BranchName { head: name.clone(), label: String::new() };
+    let events = vec![
+        StateEvent::HeadMoved { head: branch.head, draft: branch.draft, branch: on },
+        StateEvent::TodoChanged { todos: branch.todos, by_person: true },
+    ];
+    open::go_to_branch(core, name, Some(f.cause), Some(op), events);
+    from.into_iter().for_each(|left| branch::left_behind(core, &left));
+    if waits {
+        let mut along = core.append();
+        along.queue = Some(core.prompts.queue.clone());
+        along.asks = Some(asking::asks_to_keep(core));
+        along.pending = Some(core.prompts.pending.clone());
+        core.save(along, Vec::new(), Then::Nothing);
+    }
+    close_calls(core);
+    if f.how.of.is_none() {
+        leaving::branch_left(core, f.cause, left, before);
+    }
+    if f.how.rest.is_none() {
+        queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+    }
+    if f.how.of.is_some() {
+        undoing::undone_move(core, f.client, f.cause, &f.how.title, f.how.rest);
+    }
+}
+
+/// A branch that begins between a call and its result gets a result, so that it is valid for the API.
+fn close_calls(core: &mut Core) {
+    let open = dangling(&core.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    if open.is_empty() {
+        return;
+    }
+    let mut entries = Vec::new();
+    for call in open {
+        let text = "Not run on this branch.".to_owned();
+        let body = EntryBody::ToolResult {
+            call_id: call.id,
+            name: call.name,
+            outcome: ToolOutcome::Interrupted,
+            content: vec![tiller_protocol::Part::Text { text }],
+            display: None,
+            seconds: 0.0,
         };
-        if let Some(why) = why {
-            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
-        }
-        let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
-        let (store, session) = (self.services.store.clone(), self.session.id);
-        self.branch_off(client, cause, how, move || read(&store, session, entry));
+        entries.push(core.session.grow(&core.services, body));
     }
-
-    /// A branch that is not there any more begins again where it stood.
-    pub(super) fn begin_branch(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        going: Going,
-        at: Option<EntryId>,
-    ) {
-        let head = Some(going.head).filter(|h| !h.is_empty());
-        let store = self.services.store.clone();
-        let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
-        let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
-        self.branch_off(client, cause, how, work);
-    }
-
-    fn branch_off(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        how: How,
-        work: impl FnOnce() -> Result<Branch> + Send + 'static,
-    ) {
-        let (no, tx) = (self.next_job(), self.tx.clone());
-        let task = tokio::spawn(async move {
-            let result = blocking(work).await;
-            let _ = tx
-                .send(Msg::Session(SessionMsg::Forked(Box::new(Forked { no, client, cause, how, result }))))
-                .await;
-        });
-        self.busy_with(no, Doing::Other { client, cause }, task);
-    }
-
-    pub(crate) fn forked(&mut self, f: Forked) {
-        if !self.job_done(f.no) {
-            return;
-        }
-        let branch = match f.result {
-            Ok(branch) => branch,
-            Err(error) => {
-                self.refuse(f.client, f.cause, error.notice());
-                return self.send_behind_job();
-            }
-        };
-        // What waits goes along.
-        let waits =
-            !(self.prompts.queue.is_empty() && self.asks.is_empty() && self.prompts.pending.is_empty());
-        if waits {
-            let mut left = self.append();
-            left.queue = Some(Vec::new());
-            left.asks = Some(Vec::new());
-            left.pending = Some(Vec::new());
-            self.save(left, Vec::new(), Then::Nothing);
-        }
-        let name = f.how.head.unwrap_or_else(|| self.branch_name());
-        let (from, before) = (Some(self.session.head_name.clone()), self.session.head);
-        let left = self.branch();
-        let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
-        let mut op = self.op(self.session.id, f.cause, &f.how.title, change);
-        (op.of, op.with) = (f.how.of, f.how.with);
-        self.session.path = branch.path;
-        self.session.earlier = branch.tail.earlier;
-        self.session.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
-        self.session.head = branch.head;
-        *lock(&self.context.todo) = Todo::new(branch.todos.clone());
-        let on = BranchName { head: name.clone(), label: String::new() };
-        let events = vec![
-            StateEvent::HeadMoved { head: branch.head, draft: branch.draft, branch: on },
-            StateEvent::TodoChanged { todos: branch.todos, by_person: true },
-        ];
-        self.go_to_branch(name, Some(f.cause), Some(op), events);
-        from.into_iter().for_each(|left| self.left_behind(&left));
-        if waits {
-            let mut along = self.append();
-            along.queue = Some(self.prompts.queue.clone());
-            along.asks = Some(self.asks_to_keep());
-            along.pending = Some(self.prompts.pending.clone());
-            self.save(along, Vec::new(), Then::Nothing);
-        }
-        self.close_calls();
-        if f.how.of.is_none() {
-            self.branch_left(f.cause, left, before);
-        }
-        if f.how.rest.is_none() {
-            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
-        }
-        if f.how.of.is_some() {
-            self.undone_move(f.client, f.cause, &f.how.title, f.how.rest);
-        }
-    }
-
-    /// A branch that begins between a call and its result gets a result, so that it is valid for the API.
-    fn close_calls(&mut self) {
-        let open = dangling(&self.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
-        if open.is_empty() {
-            return;
-        }
-        let mut entries = Vec::new();
-        for call in open {
-            let text = "Not run on this branch.".to_owned();
-            let body = EntryBody::ToolResult {
-                call_id: call.id,
-                name: call.name,
-                outcome: ToolOutcome::Interrupted,
-                content: vec![tiller_protocol::Part::Text { text }],
-                display: None,
-                seconds: 0.0,
-            };
-            entries.push(self.session.grow(&self.services, body));
-        }
-        let append = self.append().entries(entries);
-        self.save(append, Vec::new(), Then::Nothing);
-    }
+    let append = core.append().entries(entries);
+    core.save(append, Vec::new(), Then::Nothing);
 }
 
 /// What stands at `entry`, or before it when it is a message of the person's.

@@ -10,33 +10,32 @@ use crate::core::Core;
 /// Entries that are looked through for something that was said.
 const LOOK: u64 = 200;
 
-impl Core {
-    /// The person left `name` at its end `tip`. What was answered there and is not here is worth a summary.
-    pub(super) fn branch_left(&mut self, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
-        let (Some(from), false) = (tip, self.session.read_only) else { return };
-        let (store, bus, place) = (self.services.store.clone(), self.bus.clone(), self.place_of(Some(cause)));
-        let (here, saved) = (self.session.head, self.saves.barrier());
-        self.spawn(async move {
-            saved.await;
-            let own = blocking(move || {
-                let own = match here {
-                    Some(here) => store.apart(from, here)?.left,
-                    None => store.tail_at(from, 1)?.earlier + 1,
-                };
-                let look = u32::try_from(own.min(LOOK)).unwrap_or(0);
-                let said = look > 0
+/// The person left `name` at its end `tip`. What was answered there and is not here is worth a summary.
+pub(super) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
+    let (Some(from), false) = (tip, core.session.read_only) else { return };
+    let (store, bus, place) = (core.services.store.clone(), core.bus.clone(), core.place_of(Some(cause)));
+    let (here, saved) = (core.session.head, core.saves.barrier());
+    core.spawn(async move {
+        saved.await;
+        let own = blocking(move || {
+            let own = match here {
+                Some(here) => store.apart(from, here)?.left,
+                None => store.tail_at(from, 1)?.earlier + 1,
+            };
+            let look = u32::try_from(own.min(LOOK)).unwrap_or(0);
+            let said =
+                look > 0
                     && store.tail_at(from, look)?.entries.iter().any(|e| {
                         matches!(e.body, EntryBody::Assistant { .. } | EntryBody::BranchSummary { .. })
                     });
-                Ok(if said { own } else { 0 })
-            });
-            match own.await {
-                Ok(0) => {}
-                Ok(entries) => {
-                    bus.publish(&place, EventBody::State(StateEvent::BranchLeft { from, name, entries }));
-                }
-                Err(error) => tracing::warn!(%error, "the previous branch could not be read"),
-            }
+            Ok(if said { own } else { 0 })
         });
-    }
+        match own.await {
+            Ok(0) => {}
+            Ok(entries) => {
+                bus.publish(&place, EventBody::State(StateEvent::BranchLeft { from, name, entries }));
+            }
+            Err(error) => tracing::warn!(%error, "the previous branch could not be read"),
+        }
+    });
 }

@@ -5,11 +5,11 @@ pub(crate) mod carry;
 pub(crate) mod fork;
 pub(crate) mod kept;
 mod lease_guard;
-mod leaving;
+pub(crate) mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
 pub(crate) mod msg;
-mod names;
+pub(crate) mod names;
 pub(crate) mod open;
 pub(crate) mod recover;
 

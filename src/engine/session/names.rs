@@ -1,5 +1,6 @@
 //! The person's names for branches and entries, and branches that are put away.
 
+use crate::session::manage;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
@@ -83,103 +84,100 @@ fn words(store: &Store, tip: EntryId) -> Result<String> {
     Ok(said)
 }
 
-impl Core {
-    fn may_name(&self, session: SessionId) -> std::result::Result<(), Notice> {
-        self.cannot_change(session).map_or(Ok(()), Err)
-    }
+fn may_name(core: &Core, session: SessionId) -> std::result::Result<(), Notice> {
+    manage::cannot_change(core, session).map_or(Ok(()), Err)
+}
 
-    fn named(
-        &mut self,
-        ticket: Ticket<()>,
-        client: ClientId,
-        cause: CommandId,
-        session: SessionId,
-        event: StateEvent,
-    ) {
-        if session != self.session.id {
-            // Events are of the open session; who asked hears that it is done.
-            let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
-            return self.saves.push(ticket, After { events: Vec::new(), then });
-        }
-        let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
-        let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
-        self.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
+fn named(
+    core: &mut Core,
+    ticket: Ticket<()>,
+    client: ClientId,
+    cause: CommandId,
+    session: SessionId,
+    event: StateEvent,
+) {
+    if session != core.session.id {
+        // Events are of the open session; who asked hears that it is done.
+        let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
+        return core.saves.push(ticket, After { events: Vec::new(), then });
     }
+    let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
+    let events = vec![(core.place_of(Some(cause)), EventBody::State(event))];
+    core.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
+}
 
-    /// It is on disk.
-    pub(crate) fn named_now(&mut self, branch: Option<BranchName>) {
-        if let Some(branch) = branch.filter(|b| b.head == self.session.head_name) {
-            self.session.label = branch.label;
-        }
+/// It is on disk.
+pub(crate) fn named_now(core: &mut Core, branch: Option<BranchName>) {
+    if let Some(branch) = branch.filter(|b| b.head == core.session.head_name) {
+        core.session.label = branch.label;
     }
+}
 
-    pub(crate) fn label_branch(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        session: Option<SessionId>,
-        head: String,
-        label: &str,
-    ) {
-        let session = session.unwrap_or(self.session.id);
-        let label = match self.may_name(session).and_then(|()| name(&self.redact(label))) {
-            Ok(label) => label,
-            Err(why) => return self.refuse(client, cause, why),
-        };
-        // What it was called before, the store knows.
-        let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
-        let op = self.op(session, cause, &format!("name branch: {label}"), change);
-        let ticket = self.services.store.set_label(session, &head, &label, Some(op));
-        let branch = BranchName { head, label };
-        self.named(ticket, client, cause, session, StateEvent::BranchNamed { branch });
-    }
+pub(crate) fn label_branch(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    session: Option<SessionId>,
+    head: String,
+    label: &str,
+) {
+    let session = session.unwrap_or(core.session.id);
+    let label = match may_name(core, session).and_then(|()| name(&core.redact(label))) {
+        Ok(label) => label,
+        Err(why) => return core.refuse(client, cause, why),
+    };
+    // What it was called before, the store knows.
+    let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
+    let op = manage::op(core, session, cause, &format!("name branch: {label}"), change);
+    let ticket = core.services.store.set_label(session, &head, &label, Some(op));
+    let branch = BranchName { head, label };
+    named(core, ticket, client, cause, session, StateEvent::BranchNamed { branch });
+}
 
-    pub(crate) fn archive_branch(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        session: Option<SessionId>,
-        head: String,
-        archived: bool,
-    ) {
-        let session = session.unwrap_or(self.session.id);
-        let open = (archived && session == self.session.id && head == self.session.head_name).then(|| {
-            Notice::new(NoticeKind::User, "the open branch cannot be archived")
-                .hint("open another branch first")
-        });
-        if let Some(why) = open.or_else(|| self.may_name(session).err()) {
-            return self.refuse(client, cause, why);
-        }
-        let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
-        let title = if archived { "archive branch" } else { "unarchive branch" };
-        let op = self.op(session, cause, &format!("{title}: {head}"), change);
-        let ticket = self.services.store.set_branch_archived(session, &head, archived, Some(op));
-        self.named(ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
+pub(crate) fn archive_branch(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    session: Option<SessionId>,
+    head: String,
+    archived: bool,
+) {
+    let session = session.unwrap_or(core.session.id);
+    let open = (archived && session == core.session.id && head == core.session.head_name).then(|| {
+        Notice::new(NoticeKind::User, "the open branch cannot be archived").hint("open another branch first")
+    });
+    if let Some(why) = open.or_else(|| may_name(core, session).err()) {
+        return core.refuse(client, cause, why);
     }
+    let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
+    let title = if archived { "archive branch" } else { "unarchive branch" };
+    let op = manage::op(core, session, cause, &format!("{title}: {head}"), change);
+    let ticket = core.services.store.set_branch_archived(session, &head, archived, Some(op));
+    named(core, ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
+}
 
-    pub(crate) fn tag(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        session: Option<SessionId>,
-        text: &str,
-        entry: Option<EntryId>,
-    ) {
-        let session = session.unwrap_or(self.session.id);
-        let name = match self.may_name(session).and_then(|()| name(&self.redact(text))) {
-            Ok(name) => name,
-            Err(why) => return self.refuse(client, cause, why),
-        };
-        let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
-        let title = if entry.is_some() { "tag" } else { "remove tag" };
-        let op = self.op(session, cause, &format!("{title}: {name}"), change);
-        let store = &self.services.store;
-        let ticket = match entry {
-            Some(entry) => store.add_tag(session, &name, entry, Some(op)),
-            None => store.set_tag(session, &name, None, Some(op)),
-        };
-        self.named(ticket, client, cause, session, StateEvent::TagChanged { name, entry });
-    }
+pub(crate) fn tag(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    session: Option<SessionId>,
+    text: &str,
+    entry: Option<EntryId>,
+) {
+    let session = session.unwrap_or(core.session.id);
+    let name = match may_name(core, session).and_then(|()| name(&core.redact(text))) {
+        Ok(name) => name,
+        Err(why) => return core.refuse(client, cause, why),
+    };
+    let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
+    let title = if entry.is_some() { "tag" } else { "remove tag" };
+    let op = manage::op(core, session, cause, &format!("{title}: {name}"), change);
+    let store = &core.services.store;
+    let ticket = match entry {
+        Some(entry) => store.add_tag(session, &name, entry, Some(op)),
+        None => store.set_tag(session, &name, None, Some(op)),
+    };
+    named(core, ticket, client, cause, session, StateEvent::TagChanged { name, entry });
 }
 
 #[cfg(test)]

@@ -16,51 +16,49 @@ const ENDED: &str =
 /// What the conversation says at that place from then on.
 const CRASHED: &str = "Interrupted: Tiller ended before this turn finished.";
 
-impl Core {
-    /// Mends the open session after its last process ended.
-    pub(crate) fn recover(&mut self, running: Option<Running>, asks: &[Ask]) {
-        let dangling = dangling(&self.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
-        let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
-        if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
-            // A question was open: its call never ran. It asks again, and the turn goes on from there.
-            let calls = dangling
-                .into_iter()
-                .map(|c| {
-                    let again = asked.contains(c.id.as_str());
-                    (c, (!again).then(ended))
-                })
-                .collect();
-            let place = self.place_of(None);
-            self.begin(place, String::new(), Vec::new(), Vec::new(), false, None, calls);
-            return;
-        }
-        if dangling.is_empty() && running.is_none() {
-            return;
-        }
-        let mut entries: Vec<Entry> = Vec::new();
-        for call in dangling {
-            let r = ended();
-            let body = EntryBody::ToolResult {
-                call_id: call.id,
-                name: call.name,
-                outcome: r.outcome,
-                content: r.content,
-                display: None,
-                seconds: 0.0,
-            };
-            entries.push(self.session.grow(&self.services, body));
-        }
-        entries.push(self.session.grow(&self.services, EntryBody::Note { text: CRASHED.into() }));
-        let mut append = self.append().entries(entries);
-        append.running = Some(None);
-        append.asks = Some(Vec::new());
-        self.save(append, Vec::new(), Then::Nothing);
-        let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
-        self.session.interrupted = Some(what.clone());
-        let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
-            .hint("continue to resume where it stopped");
-        self.notice(notice);
+/// Mends the open session after its last process ended.
+pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
+    let dangling = dangling(&core.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
+    if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
+        // A question was open: its call never ran. It asks again, and the turn goes on from there.
+        let calls = dangling
+            .into_iter()
+            .map(|c| {
+                let again = asked.contains(c.id.as_str());
+                (c, (!again).then(ended))
+            })
+            .collect();
+        let place = core.place_of(None);
+        core.begin(place, String::new(), Vec::new(), Vec::new(), false, None, calls);
+        return;
     }
+    if dangling.is_empty() && running.is_none() {
+        return;
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for call in dangling {
+        let r = ended();
+        let body = EntryBody::ToolResult {
+            call_id: call.id,
+            name: call.name,
+            outcome: r.outcome,
+            content: r.content,
+            display: None,
+            seconds: 0.0,
+        };
+        entries.push(core.session.grow(&core.services, body));
+    }
+    entries.push(core.session.grow(&core.services, EntryBody::Note { text: CRASHED.into() }));
+    let mut append = core.append().entries(entries);
+    append.running = Some(None);
+    append.asks = Some(Vec::new());
+    core.save(append, Vec::new(), Then::Nothing);
+    let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
+    core.session.interrupted = Some(what.clone());
+    let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
+        .hint("continue to resume where it stopped");
+    core.notice(notice);
 }
 
 fn ended() -> CallResult {

@@ -1,5 +1,17 @@
 //! Does what a turn decides. Nothing here decides anything about the turn itself.
 
+use crate::bus::view;
+use crate::context::compaction;
+use crate::context::windows;
+use crate::core::calls;
+use crate::files::record;
+use crate::goal;
+use crate::money;
+use crate::prompts::compose;
+use crate::prompts::queue;
+use crate::prompts::titles;
+use crate::questions::asking;
+use crate::turn::prepare;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
@@ -22,376 +34,370 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::turn::msg::TurnMsg;
 
-impl Core {
-    /// Gives the turn an input and does what it says.
-    pub(crate) fn feed(&mut self, input: Input) {
-        self.turn.inputs.push_back(input);
-        self.pump();
-    }
+/// Gives the turn an input and does what it says.
+pub(crate) fn feed(core: &mut Core, input: Input) {
+    core.turn.inputs.push_back(input);
+    pump(core);
+}
 
-    pub(crate) fn pump(&mut self) {
-        while let Some(input) = self.turn.inputs.pop_front() {
-            let Some(live) = &mut self.turn.live else {
-                self.turn.inputs.clear();
-                return;
-            };
-            for effect in live.turn.step(input) {
-                self.perform(effect);
-            }
+pub(crate) fn pump(core: &mut Core) {
+    while let Some(input) = core.turn.inputs.pop_front() {
+        let Some(live) = &mut core.turn.live else {
+            core.turn.inputs.clear();
+            return;
+        };
+        for effect in live.turn.step(input) {
+            perform(core, effect);
         }
     }
+}
 
-    fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Prepare { may_compact } => self.prepare(may_compact),
-            Effect::Request { n } => self.request(n),
-            Effect::CancelStream => {
-                self.with_live(|l| l.stream = None);
-                self.outside_close(StopReason::Interrupted);
-            }
-            Effect::Delta(Delta::Text(text)) => self.delta(0, &text),
-            Effect::Delta(Delta::Thinking(text)) => self.delta(1, &text),
-            Effect::Delta(Delta::CallBegun(name)) => {
-                self.flush_deltas();
-                self.turn_event(TurnEvent::ToolCallBegun { name });
-            }
-            Effect::AppendReply { blocks, stop, used } => self.append_reply(blocks, stop, &used),
-            Effect::Spent { used } => self.spent_for_nothing(&used),
-            Effect::RunTool { call } => self.run_tool(call),
-            Effect::CancelTool { call_id, hard } => {
-                if let Some(call) = self.turn.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
-                    call.cancel.cancel();
-                    if hard {
-                        call.hard.cancel();
-                    }
-                }
-            }
-            Effect::AppendResult { call_id, name, result } => self.append_result(&call_id, name, result),
-            Effect::Backoff { n, attempt, of, error, discard } => {
-                self.back_off(n, attempt, of, &error, discard);
-            }
-            Effect::EndBackoff => {
-                self.with_live(|l| l.timer = None);
-                self.turn_event(TurnEvent::RetryEnded {});
-            }
-            Effect::Compact { overflow, round } => {
-                if let Some(said) =
-                    self.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
-                {
-                    let model = self.session.model.clone();
-                    self.learn_window(&model, &said, self.context_tokens().0);
-                }
-                let turn = self.turn.live.as_ref().map(|l| l.no);
-                self.compact(turn, overflow, round, None, None);
-            }
-            Effect::CancelCompact => self.with_live(|l| l.compaction = None),
-            Effect::DeliverSteer => {
-                if let Some(no) = self.turn.live.as_ref().map(|l| l.no) {
-                    self.deliver_steer(no);
-                }
-            }
-            Effect::Tell { text } => self.tell_model(&text),
-            Effect::AskRepeats { calls, rounds } => self.ask_repeats(calls, rounds),
-            Effect::Finish { status, text, notice } => self.finish(status, text, notice),
+fn perform(core: &mut Core, effect: Effect) {
+    match effect {
+        Effect::Prepare { may_compact } => prepare::prepare(core, may_compact),
+        Effect::Request { n } => request(core, n),
+        Effect::CancelStream => {
+            with_live(core, |l| l.stream = None);
+            core.outside_close(StopReason::Interrupted);
         }
-    }
-
-    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
-        if let Some(live) = &mut self.turn.live {
-            f(live);
+        Effect::Delta(Delta::Text(text)) => delta(core, 0, &text),
+        Effect::Delta(Delta::Thinking(text)) => delta(core, 1, &text),
+        Effect::Delta(Delta::CallBegun(name)) => {
+            flush_deltas(core);
+            turn_event(core, TurnEvent::ToolCallBegun { name });
         }
+        Effect::AppendReply { blocks, stop, used } => append_reply(core, blocks, stop, &used),
+        Effect::Spent { used } => spent_for_nothing(core, &used),
+        Effect::RunTool { call } => calls::run_tool(core, call),
+        Effect::CancelTool { call_id, hard } => {
+            if let Some(call) = core.turn.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
+                call.cancel.cancel();
+                if hard {
+                    call.hard.cancel();
+                }
+            }
+        }
+        Effect::AppendResult { call_id, name, result } => calls::append_result(core, &call_id, name, result),
+        Effect::Backoff { n, attempt, of, error, discard } => {
+            back_off(core, n, attempt, of, &error, discard);
+        }
+        Effect::EndBackoff => {
+            with_live(core, |l| l.timer = None);
+            turn_event(core, TurnEvent::RetryEnded {});
+        }
+        Effect::Compact { overflow, round } => {
+            if let Some(said) =
+                core.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
+            {
+                let model = core.session.model.clone();
+                windows::learn_window(core, &model, &said, compaction::context_tokens(core).0);
+            }
+            let turn = core.turn.live.as_ref().map(|l| l.no);
+            compaction::compact(core, turn, overflow, round, None, None);
+        }
+        Effect::CancelCompact => with_live(core, |l| l.compaction = None),
+        Effect::DeliverSteer => {
+            if let Some(no) = core.turn.live.as_ref().map(|l| l.no) {
+                compose::deliver_steer(core, no);
+            }
+        }
+        Effect::Tell { text } => compose::tell_model(core, &text),
+        Effect::AskRepeats { calls, rounds } => ask_repeats(core, calls, rounds),
+        Effect::Finish { status, text, notice } => finish(core, status, text, notice),
     }
+}
 
-    /// New words, without secrets. `which`: 0 text, 1 thinking.
-    pub(crate) fn delta(&mut self, which: usize, more: &str) {
-        let Some(live) = &mut self.turn.live else { return };
-        let rest = live.words[1 - which].finish();
-        let new = live.words[which].push(more);
-        self.show_delta(1 - which, rest);
-        self.show_delta(which, new);
+pub(crate) fn with_live(core: &mut Core, f: impl FnOnce(&mut crate::core::Live)) {
+    if let Some(live) = &mut core.turn.live {
+        f(live);
     }
+}
 
-    /// Nothing comes for a while: what is held back is shown, though it may go on.
-    pub(crate) fn quiet(&mut self) {
-        let Some(live) = &mut self.turn.live else { return };
-        let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::pause);
-        self.show_delta(1, thinking);
-        self.show_delta(0, text);
-    }
+/// New words, without secrets. `which`: 0 text, 1 thinking.
+pub(crate) fn delta(core: &mut Core, which: usize, more: &str) {
+    let Some(live) = &mut core.turn.live else { return };
+    let rest = live.words[1 - which].finish();
+    let new = live.words[which].push(more);
+    show_delta(core, 1 - which, rest);
+    show_delta(core, which, new);
+}
 
-    /// The words that were held back.
-    pub(crate) fn flush_deltas(&mut self) {
-        let Some(live) = &mut self.turn.live else { return };
-        let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::finish);
-        self.show_delta(1, thinking);
-        self.show_delta(0, text);
-    }
+/// Nothing comes for a while: what is held back is shown, though it may go on.
+pub(crate) fn quiet(core: &mut Core) {
+    let Some(live) = &mut core.turn.live else { return };
+    let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::pause);
+    show_delta(core, 1, thinking);
+    show_delta(core, 0, text);
+}
 
-    fn show_delta(&mut self, which: usize, text: String) {
-        if !text.is_empty() {
-            self.turn_event(match which {
+/// The words that were held back.
+pub(crate) fn flush_deltas(core: &mut Core) {
+    let Some(live) = &mut core.turn.live else { return };
+    let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::finish);
+    show_delta(core, 1, thinking);
+    show_delta(core, 0, text);
+}
+
+fn show_delta(core: &mut Core, which: usize, text: String) {
+    if !text.is_empty() {
+        turn_event(
+            core,
+            match which {
                 0 => TurnEvent::TextDelta { text },
                 _ => TurnEvent::ThinkingDelta { text },
-            });
-        }
+            },
+        );
     }
+}
 
-    fn turn_event(&mut self, event: TurnEvent) {
-        self.show(self.place(), EventBody::Turn(event));
+fn turn_event(core: &mut Core, event: TurnEvent) {
+    core.show(core.place(), EventBody::Turn(event));
+}
+
+pub(crate) fn request(core: &mut Core, n: u32) {
+    if core.outside().is_some() {
+        return core.run_program();
     }
-
-    pub(crate) fn request(&mut self, n: u32) {
-        if self.outside().is_some() {
-            return self.run_program();
-        }
-        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let provider = self.provider(&self.session.model);
-        let request = request::build(&self.session.path, &self.settings());
-        let tx = self.tx.clone();
-        let task = async move {
-            let result = match (provider, request) {
-                (Ok(p), Some(r)) => {
-                    let work = AssertUnwindSafe(stream(p, r, turn, n, &tx)).catch_unwind();
-                    work.await.unwrap_or_else(|_| {
-                        Err(ProviderError::Rejected(
-                            "internal error in the provider; this is a bug in Tiller".into(),
-                        ))
-                    })
-                }
-                (Err(e), _) => Err(e),
-                (_, None) => Err(ProviderError::Rejected("the session has no prefix".into())),
-            };
-            // The engine may have ended.
-            let _ = tx.send(Msg::Turn(TurnMsg::StreamEnded { turn, n, result })).await;
-        };
-        let handle = AbortOnDropHandle::new(tokio::spawn(task));
-        self.with_live(|l| l.stream = Some(handle));
-        self.agent_changed();
-    }
-
-    /// Books a request whose reply stands nowhere.
-    fn spent_for_nothing(&mut self, used: &Used) {
-        // A program of another vendor counts by itself.
-        if self.outside().is_some() {
-            return;
-        }
-        let call = self.spend(used);
-        let mut append = self.append();
-        append.calls.push(call);
-        self.save(append, vec![(self.place(), self.usage_event())], Then::Nothing);
-    }
-
-    fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, used: &Used) {
-        self.flush_deltas();
-        let call = self.spend(used);
-        let usage = call.usage;
-        let body =
-            EntryBody::Assistant { blocks, stop, model: self.session.model.clone(), usage, cost: call.cost };
-        let entry = self.session.grow(&self.services, body);
-        let blocks: &[Block] =
-            if let EntryBody::Assistant { blocks, .. } = &entry.body { blocks } else { &[] };
-        let texts: Vec<&str> = blocks
-            .iter()
-            .filter_map(|b| if let Block::Text { text } = b { Some(text.as_str()) } else { None })
-            .collect();
-        let text = texts.join("\n\n");
-        if let Some(live) = &mut self.turn.live {
-            live.args = blocks
-                .iter()
-                .filter_map(|b| {
-                    if let Block::ToolCall(c) = b { Some((c.id.clone(), c.arguments.clone())) } else { None }
+    let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
+    let provider = money::provider(core, &core.session.model);
+    let request = request::build(&core.session.path, &prepare::settings(core));
+    let tx = core.tx.clone();
+    let task = async move {
+        let result = match (provider, request) {
+            (Ok(p), Some(r)) => {
+                let work = AssertUnwindSafe(stream(p, r, turn, n, &tx)).catch_unwind();
+                work.await.unwrap_or_else(|_| {
+                    Err(ProviderError::Rejected(
+                        "internal error in the provider; this is a bug in Tiller".into(),
+                    ))
                 })
-                .collect();
-        }
-        let place = self.place();
-        let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
-        let events = vec![(place.clone(), EventBody::Turn(event)), (place, self.usage_event())];
-        let mut append = self.append().entries(vec![entry]);
-        append.calls.push(call);
-        self.save(append, events, Then::Nothing);
-    }
-
-    fn usage_event(&self) -> EventBody {
-        EventBody::Turn(TurnEvent::Usage {
-            usage: self.session.usage,
-            cost_usd: self.session.cost.map(Cost::usd),
-            context: self.context_tokens().0,
-            window: self.window(),
-        })
-    }
-
-    /// Books what a call of the session's model cost.
-    fn spend(&mut self, used: &Used) -> Call {
-        let model = self.session.model.clone();
-        let tier = self.tier();
-        let path = request::live(&self.session.path);
-        let output = tokens::Calibration::of(&path).written(used.arrived);
-        let request = tokens::next_request(&path);
-        let usage = tokens::completed(used.usage, used.whole, request, output);
-        if used.whole && !usage.estimated {
-            self.window_took(&model, usage.context());
-        }
-        let call = self.book(&model, tier, usage);
-        self.reservations().release(&self.identity.id);
-        if let Some(live) = &mut self.turn.live {
-            live.usage.add(&usage);
-            live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
-            live.unpriced |= call.cost.is_none();
-        }
-        self.tell_budget();
-        call
-    }
-
-    fn back_off(&mut self, n: u32, attempt: u32, of: u32, error: &ProviderError, discard: bool) {
-        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
-            .unwrap_or(retry::FIRST)
-            .mul_f64(self.services.retry);
-        self.flush_deltas();
-        self.turn_event(TurnEvent::Retrying {
-            attempt,
-            of,
-            seconds: wait.as_secs_f64(),
-            why: error.to_string(),
-            discard,
-        });
-        let tx = self.tx.clone();
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            let _ = tx.send(Msg::Turn(TurnMsg::WaitOver { turn, n })).await;
-        });
-        self.with_live(|l| {
-            l.stream = None;
-            l.timer = Some(AbortOnDropHandle::new(timer));
-        });
-        self.agent_changed();
-    }
-
-    /// Asks whether repeated calls continue. Where no one can answer, they stop.
-    fn ask_repeats(&mut self, calls: String, rounds: u32) {
-        if self.services.human == Human::Absent {
-            return self.turn.inputs.push_back(Input::Repeats { go_on: false });
-        }
-        let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        self.ask_self(About::Repeats { turn }, AskBody::Repeats { calls, rounds });
-    }
-
-    /// Ends the turn as something that neither the person nor the model wanted.
-    pub(crate) fn halt(&mut self, status: TurnStatus, notice: Notice) {
-        if let Some(live) = &mut self.turn.live {
-            live.ending.get_or_insert((status, notice));
-            self.feed(Input::Interrupt { hard: true });
-        }
-    }
-
-    pub(crate) fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
-        let Some(live) = &mut self.turn.live else { return };
-        let turn = live.no;
-        live.over = true;
-        live.stream = None;
-        live.timer = None;
-        live.compaction = None;
-        self.reservations().release(&self.identity.id);
-        let Some(live) = &mut self.turn.live else { return };
-        let (status, notice) = match live.ending.take() {
-            Some((status, notice)) => (status, Some(notice)),
-            None => (status, notice),
+            }
+            (Err(e), _) => Err(e),
+            (_, None) => Err(ProviderError::Rejected("the session has no prefix".into())),
         };
-        let place = live.place.clone();
-        let why = notice.clone();
-        live.text.clone_from(&text);
-        live.why = why;
-        if status == TurnStatus::Interrupted {
-            self.context.news.set("stopped", "the user stopped your last turn before it ended");
-        }
-        let text = self.redact(&text);
-        let mut events = Vec::new();
-        let note = self.ending_note(status, notice.as_ref());
-        let mut append = self.append();
-        if let Some(text) = note {
-            let entry = self.session.grow(&self.services, EntryBody::Note { text });
-            if notice.is_none() {
-                let node = Box::new(entry.clone());
-                events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
-            }
-            append = self.append().entries(vec![entry]);
-        }
-        append.running = Some(None);
-        events.push((place, self.finished_event(status, text, notice)));
-        self.save(append, events, Then::TurnOver { turn, status });
-    }
+        // The engine may have ended.
+        let _ = tx.send(Msg::Turn(TurnMsg::StreamEnded { turn, n, result })).await;
+    };
+    let handle = AbortOnDropHandle::new(tokio::spawn(task));
+    with_live(core, |l| l.stream = Some(handle));
+    agent_changed(core);
+}
 
-    /// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
-    /// there now is shown the notice itself.)
-    fn ending_note(&self, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
-        let told = match self.session.path.last().map(|e| &e.body) {
-            Some(EntryBody::Assistant { stop, .. }) => {
-                !matches!(stop, StopReason::EndTurn | StopReason::ToolUse)
-            }
-            // That says that it was stopped, and not why.
-            Some(EntryBody::ToolResult { outcome, .. }) => {
-                *outcome == ToolOutcome::Interrupted && notice.is_none()
-            }
-            _ => false,
-        };
-        match (status, notice) {
-            (TurnStatus::Done | TurnStatus::Refused, _) => None,
-            _ if told => None,
-            (TurnStatus::Interrupted, None) => Some("Stopped by you before the model answered.".into()),
-            (_, Some(notice)) => Some(format!("The turn ended early: {}", notice.message)),
-            (_, None) => None,
-        }
+/// Books a request whose reply stands nowhere.
+fn spent_for_nothing(core: &mut Core, used: &Used) {
+    // A program of another vendor counts by itself.
+    if core.outside().is_some() {
+        return;
     }
+    let call = spend(core, used);
+    let mut append = core.append();
+    append.calls.push(call);
+    core.save(append, vec![(core.place(), usage_event(core))], Then::Nothing);
+}
 
-    pub(crate) fn finished_event(
-        &self,
-        status: TurnStatus,
-        text: String,
-        error: Option<Notice>,
-    ) -> EventBody {
-        let (usage, cost) = match &self.turn.live {
-            Some(live) => {
-                // A sum that lacks a part would be a lie.
-                (live.usage, if live.unpriced { None } else { live.cost })
-            }
-            None => (Usage::default(), None),
-        };
-        EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })
+fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &Used) {
+    flush_deltas(core);
+    let call = spend(core, used);
+    let usage = call.usage;
+    let body =
+        EntryBody::Assistant { blocks, stop, model: core.session.model.clone(), usage, cost: call.cost };
+    let entry = core.session.grow(&core.services, body);
+    let blocks: &[Block] = if let EntryBody::Assistant { blocks, .. } = &entry.body { blocks } else { &[] };
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|b| if let Block::Text { text } = b { Some(text.as_str()) } else { None })
+        .collect();
+    let text = texts.join("\n\n");
+    if let Some(live) = &mut core.turn.live {
+        live.args = blocks
+            .iter()
+            .filter_map(|b| {
+                if let Block::ToolCall(c) = b { Some((c.id.clone(), c.arguments.clone())) } else { None }
+            })
+            .collect();
     }
+    let place = core.place();
+    let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
+    let events = vec![(place.clone(), EventBody::Turn(event)), (place, usage_event(core))];
+    let mut append = core.append().entries(vec![entry]);
+    append.calls.push(call);
+    core.save(append, events, Then::Nothing);
+}
 
-    /// The end is on disk and shown.
-    pub(crate) fn turn_over(&mut self, turn: u64, status: TurnStatus) {
-        if !self.is_live(turn) {
-            return;
-        }
-        let (prompt, text, why) =
-            self.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
-        self.turn.inputs.clear();
-        self.settle_files();
-        self.agent_changed();
-        if self.lifecycle.quitting.is_some() {
-            return self.quit_now();
-        }
-        if status == TurnStatus::Done {
-            self.title_after(&prompt);
-        }
-        self.next_queued(status);
-        self.goal_after(status);
-        if !self.occupied() {
-            self.child_ends(status, text, why);
-        }
-    }
+fn usage_event(core: &Core) -> EventBody {
+    EventBody::Turn(TurnEvent::Usage {
+        usage: core.session.usage,
+        cost_usd: core.session.cost.map(Cost::usd),
+        context: compaction::context_tokens(core).0,
+        window: prepare::window(core),
+    })
+}
 
-    /// A fact for the agents panel.
-    pub(crate) fn agent_changed(&mut self) {
-        let view = self.agent_view();
-        if self.identity.child.is_some() {
-            return self.tell_view(view);
-        }
-        self.bus.publish(&self.place(), EventBody::State(StateEvent::AgentChanged { view }));
+/// Books what a call of the session's model cost.
+fn spend(core: &mut Core, used: &Used) -> Call {
+    let model = core.session.model.clone();
+    let tier = prepare::tier(core);
+    let path = request::live(&core.session.path);
+    let output = tokens::Calibration::of(&path).written(used.arrived);
+    let request = tokens::next_request(&path);
+    let usage = tokens::completed(used.usage, used.whole, request, output);
+    if used.whole && !usage.estimated {
+        windows::window_took(core, &model, usage.context());
     }
+    let call = money::book(core, &model, tier, usage);
+    money::reservations(core).release(&core.identity.id);
+    if let Some(live) = &mut core.turn.live {
+        live.usage.add(&usage);
+        live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
+        live.unpriced |= call.cost.is_none();
+    }
+    money::tell_budget(core);
+    call
+}
 
-    pub(crate) fn agent_id(&self) -> AgentId {
-        self.identity.id.clone()
+fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderError, discard: bool) {
+    let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
+    let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
+        .unwrap_or(retry::FIRST)
+        .mul_f64(core.services.retry);
+    flush_deltas(core);
+    turn_event(
+        core,
+        TurnEvent::Retrying { attempt, of, seconds: wait.as_secs_f64(), why: error.to_string(), discard },
+    );
+    let tx = core.tx.clone();
+    let timer = tokio::spawn(async move {
+        tokio::time::sleep(wait).await;
+        let _ = tx.send(Msg::Turn(TurnMsg::WaitOver { turn, n })).await;
+    });
+    with_live(core, |l| {
+        l.stream = None;
+        l.timer = Some(AbortOnDropHandle::new(timer));
+    });
+    agent_changed(core);
+}
+
+/// Asks whether repeated calls continue. Where no one can answer, they stop.
+fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
+    if core.services.human == Human::Absent {
+        return core.turn.inputs.push_back(Input::Repeats { go_on: false });
     }
+    let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
+    asking::ask_self(core, About::Repeats { turn }, AskBody::Repeats { calls, rounds });
+}
+
+/// Ends the turn as something that neither the person nor the model wanted.
+pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
+    if let Some(live) = &mut core.turn.live {
+        live.ending.get_or_insert((status, notice));
+        feed(core, Input::Interrupt { hard: true });
+    }
+}
+
+pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: Option<Notice>) {
+    let Some(live) = &mut core.turn.live else { return };
+    let turn = live.no;
+    live.over = true;
+    live.stream = None;
+    live.timer = None;
+    live.compaction = None;
+    money::reservations(core).release(&core.identity.id);
+    let Some(live) = &mut core.turn.live else { return };
+    let (status, notice) = match live.ending.take() {
+        Some((status, notice)) => (status, Some(notice)),
+        None => (status, notice),
+    };
+    let place = live.place.clone();
+    let why = notice.clone();
+    live.text.clone_from(&text);
+    live.why = why;
+    if status == TurnStatus::Interrupted {
+        core.context.news.set("stopped", "the user stopped your last turn before it ended");
+    }
+    let text = core.redact(&text);
+    let mut events = Vec::new();
+    let note = ending_note(core, status, notice.as_ref());
+    let mut append = core.append();
+    if let Some(text) = note {
+        let entry = core.session.grow(&core.services, EntryBody::Note { text });
+        if notice.is_none() {
+            let node = Box::new(entry.clone());
+            events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
+        }
+        append = core.append().entries(vec![entry]);
+    }
+    append.running = Some(None);
+    events.push((place, finished_event(core, status, text, notice)));
+    core.save(append, events, Then::TurnOver { turn, status });
+}
+
+/// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
+/// there now is shown the notice itself.)
+fn ending_note(core: &Core, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
+    let told = match core.session.path.last().map(|e| &e.body) {
+        Some(EntryBody::Assistant { stop, .. }) => !matches!(stop, StopReason::EndTurn | StopReason::ToolUse),
+        // That says that it was stopped, and not why.
+        Some(EntryBody::ToolResult { outcome, .. }) => {
+            *outcome == ToolOutcome::Interrupted && notice.is_none()
+        }
+        _ => false,
+    };
+    match (status, notice) {
+        (TurnStatus::Done | TurnStatus::Refused, _) => None,
+        _ if told => None,
+        (TurnStatus::Interrupted, None) => Some("Stopped by you before the model answered.".into()),
+        (_, Some(notice)) => Some(format!("The turn ended early: {}", notice.message)),
+        (_, None) => None,
+    }
+}
+
+pub(crate) fn finished_event(
+    core: &Core,
+    status: TurnStatus,
+    text: String,
+    error: Option<Notice>,
+) -> EventBody {
+    let (usage, cost) = match &core.turn.live {
+        Some(live) => {
+            // A sum that lacks a part would be a lie.
+            (live.usage, if live.unpriced { None } else { live.cost })
+        }
+        None => (Usage::default(), None),
+    };
+    EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })
+}
+
+/// The end is on disk and shown.
+pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
+    if !core.is_live(turn) {
+        return;
+    }
+    let (prompt, text, why) = core.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
+    core.turn.inputs.clear();
+    record::settle_files(core);
+    agent_changed(core);
+    if core.lifecycle.quitting.is_some() {
+        return core.quit_now();
+    }
+    if status == TurnStatus::Done {
+        titles::title_after(core, &prompt);
+    }
+    queue::next_queued(core, status);
+    goal::goal_after(core, status);
+    if !core.occupied() {
+        core.child_ends(status, text, why);
+    }
+}
+
+/// A fact for the agents panel.
+pub(crate) fn agent_changed(core: &mut Core) {
+    let view = view::agent_view(core);
+    if core.identity.child.is_some() {
+        return core.tell_view(view);
+    }
+    core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));
+}
+
+pub(crate) fn agent_id(core: &Core) -> AgentId {
+    core.identity.id.clone()
 }

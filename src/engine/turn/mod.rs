@@ -3,11 +3,11 @@
 //! [`state`], [`step`], `slots`, [`reply`] and [`effect`] are a pure machine: inputs in, effects out as data. They
 //! wait for nothing, read no clock and touch no file. The rooms beside them do the effects.
 
-mod driver;
+pub(crate) mod driver;
 pub mod effect;
 mod meant;
 pub(crate) mod msg;
-mod prepare;
+pub(crate) mod prepare;
 pub mod repeats;
 pub mod reply;
 mod slots;

@@ -1,5 +1,6 @@
 //! A session written to a file that the person names. How it is written is given from outside.
 
+use crate::files::restore;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,33 +23,31 @@ fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice>
     })
 }
 
-impl Core {
-    pub(crate) fn export(&mut self, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
-        let Some(exporter) = self.services.exporter.clone() else {
-            let notice = Notice::new(NoticeKind::User, "sessions cannot be exported here");
-            return self.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
+pub(crate) fn export(core: &mut Core, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
+    let Some(exporter) = core.services.exporter.clone() else {
+        let notice = Notice::new(NoticeKind::User, "sessions cannot be exported here");
+        return core.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
+    };
+    let home = core.services.child_env.now();
+    let home = home.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
+    let path = match place(&core.services.workspace.root, home, file) {
+        Ok(path) => path,
+        Err(why) => return core.refuse(client, cause, why),
+    };
+    let (bus, place, store) =
+        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
+    let written = restore::written(core);
+    core.spawn(async move {
+        // All that was said is in it.
+        written.await;
+        let done = tokio::task::spawn_blocking(move || exporter(&store, id, &path)).await;
+        let reply = match done {
+            Ok(Ok(said)) => ReplyEvent::DoneReply { said },
+            Ok(Err(notice)) => ReplyEvent::ErrorReply { notice },
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "the session could not be exported"),
+            },
         };
-        let home = self.services.child_env.now();
-        let home = home.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
-        let path = match place(&self.services.workspace.root, home, file) {
-            Ok(path) => path,
-            Err(why) => return self.refuse(client, cause, why),
-        };
-        let (bus, place, store) =
-            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone());
-        let written = self.written();
-        self.spawn(async move {
-            // All that was said is in it.
-            written.await;
-            let done = tokio::task::spawn_blocking(move || exporter(&store, id, &path)).await;
-            let reply = match done {
-                Ok(Ok(said)) => ReplyEvent::DoneReply { said },
-                Ok(Err(notice)) => ReplyEvent::ErrorReply { notice },
-                Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the session could not be exported"),
-                },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
+        bus.reply(client, &place, reply);
+    });
 }

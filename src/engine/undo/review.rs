@@ -1,6 +1,9 @@
 //! The diff review of a turn: opened, and parts of it taken back by a reverse patch that must apply, or not at
 //! all. Files are read and compared away from the engine's task.
 
+use crate::core::calls;
+use crate::files::restore;
+use crate::files::undo;
 use std::sync::Arc;
 
 use tiller_protocol::command::ReviewCommand;
@@ -21,209 +24,207 @@ use crate::undo::changed::changed_paths;
 /// Files of one turn that a review shows.
 const SHOWN: usize = 500;
 
-impl Core {
-    pub(crate) fn review_command(&mut self, client: ClientId, cause: CommandId, command: ReviewCommand) {
-        match command {
-            ReviewCommand::Open { turn } => self.review(client, cause, turn),
-            ReviewCommand::Reject { turn, hunks } => {
-                let (whole, hunks): (Vec<Reject>, Vec<Reject>) =
-                    hunks.into_iter().partition(|r| r.hunk.is_empty());
-                match (whole.is_empty(), hunks.is_empty()) {
-                    (true, _) => self.reject(client, cause, turn, hunks),
-                    (false, true) => self.reject_whole(client, cause, turn, whole),
-                    (false, false) => {
-                        let why = "hunks and whole files are rejected one at a time";
-                        self.refuse(client, cause, Notice::new(NoticeKind::User, why));
-                    }
+pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId, command: ReviewCommand) {
+    match command {
+        ReviewCommand::Open { turn } => review(core, client, cause, turn),
+        ReviewCommand::Reject { turn, hunks } => {
+            let (whole, hunks): (Vec<Reject>, Vec<Reject>) =
+                hunks.into_iter().partition(|r| r.hunk.is_empty());
+            match (whole.is_empty(), hunks.is_empty()) {
+                (true, _) => reject(core, client, cause, turn, hunks),
+                (false, true) => reject_whole(core, client, cause, turn, whole),
+                (false, false) => {
+                    let why = "hunks and whole files are rejected one at a time";
+                    core.refuse(client, cause, Notice::new(NoticeKind::User, why));
                 }
             }
-            ReviewCommand::UndoReject => self.undo_reject(client, cause),
         }
+        ReviewCommand::UndoReject => undo_reject(core, client, cause),
     }
+}
 
-    /// The turn that an entry belongs to, as a range of the tail.
-    pub(crate) fn turn_entries(&self, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
-        let tail: Vec<&Arc<Entry>> = self.session.tail.iter().collect();
-        let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
-        let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
-        for (n, start) in starts.iter().enumerate().rev() {
-            let end = starts.get(n + 1).copied().unwrap_or(tail.len());
-            let entries = &tail[*start..end];
-            let wanted = match turn {
-                Some(id) => entries.iter().any(|e| e.id == id),
-                None => !changed_paths(entries.iter().map(|e| &***e)).is_empty(),
-            };
-            if wanted {
-                let title = entries[0].body.search_text().lines().next().unwrap_or_default().to_owned();
-                return Some((entries[0].id, title, entries.iter().map(|e| Arc::clone(e)).collect()));
-            }
-        }
-        None
-    }
-
-    /// Shows what a turn changed, from its start to now.
-    fn review(&mut self, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
-        let Some((turn, title, entries)) = self.turn_entries(turn) else {
-            let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
-            return self.refuse(client, cause, notice);
+/// The turn that an entry belongs to, as a range of the tail.
+pub(crate) fn turn_entries(core: &Core, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
+    let tail: Vec<&Arc<Entry>> = core.session.tail.iter().collect();
+    let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
+    let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
+    for (n, start) in starts.iter().enumerate().rev() {
+        let end = starts.get(n + 1).copied().unwrap_or(tail.len());
+        let entries = &tail[*start..end];
+        let wanted = match turn {
+            Some(id) => entries.iter().any(|e| e.id == id),
+            None => !changed_paths(entries.iter().map(|e| &***e)).is_empty(),
         };
-        let root = self.services.workspace.root.clone();
-        let (kept, forgotten) = {
-            let reviews = lock(&self.files.reviews);
-            (reviews.kept(turn), reviews.forgot(turn))
-        };
-        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
-        self.spawn(async move {
-            let made = tokio::task::spawn_blocking(move || {
-                let mut notes = Vec::new();
-                if forgotten {
-                    notes.push(
-                        "the file states before this turn are no longer kept: each change is shown \
-                        as its call reported it"
-                            .to_owned(),
-                    );
-                }
-                let mut files = Vec::new();
-                let paths = changed_paths(entries.iter().map(AsRef::as_ref));
-                if paths.len() > SHOWN {
-                    notes.push(format!("only {SHOWN} of {} changed files are shown", paths.len()));
-                }
-                for path in paths.into_iter().take(SHOWN) {
-                    match kept.get(&path) {
-                        Some(was) => match before::since(&root, &path, was.as_deref()) {
-                            before::Since::Same => {}
-                            before::Since::Changed(diff) => files.push(diff),
-                            before::Since::TooLarge(why) => {
-                                notes.push(format!("{path}: {why}; its changes are shown one by one"));
-                                files.extend(shown(&entries, &path));
-                            }
-                        },
-                        None => files.extend(shown(&entries, &path)),
-                    }
-                }
-                (Review { turn, title, files }, notes)
-            });
-            let reply = match made.await {
-                Ok((review, notes)) => {
-                    for note in notes {
-                        let notice = Notice::new(NoticeKind::Info, note);
-                        bus.publish(&place, EventBody::State(StateEvent::Notice { notice }));
-                    }
-                    ReplyEvent::ReviewReply { review }
-                }
-                Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
-                },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
-
-    fn reject(&mut self, client: ClientId, cause: CommandId, turn: EntryId, hunks: Vec<Reject>) {
-        if self.session.read_only || self.turn.live.is_some() {
-            let why = if self.session.read_only {
-                "this session is open read-only"
-            } else {
-                "a turn is running: stop it first"
-            };
-            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        if wanted {
+            let title = entries[0].body.search_text().lines().next().unwrap_or_default().to_owned();
+            return Some((entries[0].id, title, entries.iter().map(|e| Arc::clone(e)).collect()));
         }
-        let root = self.services.workspace.root.clone();
-        let kept = lock(&self.files.reviews).kept(turn);
-        let backup = self.services.places.state.join("rejected").join(self.session.id.to_string());
-        let (cx, live) = self.tool_cx("review", None);
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let mut undo = Vec::new();
-            let mut conflicts = Vec::new();
-            let mut said = Vec::new();
-            for r in hunks {
-                let (backup, root, path) = (backup.clone(), root.clone(), r.path.clone());
-                let saved = tokio::task::spawn_blocking(move || before::save_copy(&backup, &root, &path));
-                if let Err(e) = saved.await.unwrap_or_else(|e| Err(std::io::Error::other(e))) {
-                    conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
-                    continue;
-                }
-                let masks = before::masks(kept.get(&r.path), &r.hunk);
-                match revert(&r.path, &r.hunk, masks, &cx).await {
-                    Ok(done) => {
-                        said.push(format!("the user reverted a part of your change of {}", r.path));
-                        undo.push((r.path, done.diff));
-                    }
-                    Err(e) => conflicts.push(format!("{}: {e}", r.path)),
+    }
+    None
+}
+
+/// Shows what a turn changed, from its start to now.
+fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
+    let Some((turn, title, entries)) = turn_entries(core, turn) else {
+        let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
+        return core.refuse(client, cause, notice);
+    };
+    let root = core.services.workspace.root.clone();
+    let (kept, forgotten) = {
+        let reviews = lock(&core.files.reviews);
+        (reviews.kept(turn), reviews.forgot(turn))
+    };
+    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    core.spawn(async move {
+        let made = tokio::task::spawn_blocking(move || {
+            let mut notes = Vec::new();
+            if forgotten {
+                notes.push(
+                    "the file states before this turn are no longer kept: each change is shown \
+                    as its call reported it"
+                        .to_owned(),
+                );
+            }
+            let mut files = Vec::new();
+            let paths = changed_paths(entries.iter().map(AsRef::as_ref));
+            if paths.len() > SHOWN {
+                notes.push(format!("only {SHOWN} of {} changed files are shown", paths.len()));
+            }
+            for path in paths.into_iter().take(SHOWN) {
+                match kept.get(&path) {
+                    Some(was) => match before::since(&root, &path, was.as_deref()) {
+                        before::Since::Same => {}
+                        before::Since::Changed(diff) => files.push(diff),
+                        before::Since::TooLarge(why) => {
+                            notes.push(format!("{path}: {why}; its changes are shown one by one"));
+                            files.extend(shown(&entries, &path));
+                        }
+                    },
+                    None => files.extend(shown(&entries, &path)),
                 }
             }
-            drop(live);
-            let rejected = u32::try_from(undo.len()).unwrap_or(u32::MAX);
-            let undo = (!undo.is_empty()).then_some(undo);
-            let reply = ReplyEvent::RejectReply { rejected, conflicts };
-            // The engine may have ended.
-            let _ = tx
-                .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))))
-                .await;
+            (Review { turn, title, files }, notes)
         });
-    }
-
-    /// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
-    /// stays, and it can be undone.
-    fn reject_whole(&mut self, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
-        let op = OpId::fresh(&*self.services.ids, self.services.clock.now());
-        {
-            let mut reviews = lock(&self.files.reviews);
-            (reviews.undo, reviews.whole) = (Vec::new(), Some(op));
-        }
-        self.restore_only(client, cause, turn, files.into_iter().map(|r| r.path).collect(), op);
-    }
-
-    fn undo_reject(&mut self, client: ClientId, cause: CommandId) {
-        let (undo, whole) = {
-            let mut reviews = lock(&self.files.reviews);
-            (std::mem::take(&mut reviews.undo), reviews.whole.take())
-        };
-        if let Some(op) = whole {
-            return self.undo_restore_of(client, cause, op);
-        }
-        if undo.is_empty() {
-            return self.refuse(client, cause, Notice::new(NoticeKind::User, "nothing was rejected"));
-        }
-        let (cx, live) = self.tool_cx("review", None);
-        let tx = self.tx.clone();
-        self.spawn(async move {
-            let mut conflicts = Vec::new();
-            let mut said = Vec::new();
-            // The last one first: each finds the file as it left it. The reverse of a reverse is the change, and both
-            // were made from the file's bytes.
-            for (path, diff) in undo.into_iter().rev() {
-                match revert(&path, &diff, Masks::Text, &cx).await {
-                    Ok(_) => said.push(format!("the user restored your change of {path}")),
-                    Err(e) => conflicts.push(format!("{path}: {e}")),
+        let reply = match made.await {
+            Ok((review, notes)) => {
+                for note in notes {
+                    let notice = Notice::new(NoticeKind::Info, note);
+                    bus.publish(&place, EventBody::State(StateEvent::Notice { notice }));
                 }
+                ReplyEvent::ReviewReply { review }
             }
-            drop(live);
-            let rejected = u32::try_from(said.len()).unwrap_or(u32::MAX);
-            let reply = ReplyEvent::RejectReply { rejected, conflicts };
-            let _ = tx
-                .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed {
-                    client,
-                    cause,
-                    reply,
-                    undo: None,
-                    said,
-                }))))
-                .await;
-        });
-    }
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
+            },
+        };
+        bus.reply(client, &place, reply);
+    });
+}
 
-    pub(crate) fn reviewed(&mut self, r: Reviewed) {
-        if let Some(undo) = r.undo {
-            let mut reviews = lock(&self.files.reviews);
-            (reviews.undo, reviews.whole) = (undo, None);
-        }
-        for line in r.said {
-            self.context.news.add(line);
-        }
-        self.bus.reply(r.client, &self.place_of(Some(r.cause)), r.reply);
+fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hunks: Vec<Reject>) {
+    if core.session.read_only || core.turn.live.is_some() {
+        let why = if core.session.read_only {
+            "this session is open read-only"
+        } else {
+            "a turn is running: stop it first"
+        };
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }
+    let root = core.services.workspace.root.clone();
+    let kept = lock(&core.files.reviews).kept(turn);
+    let backup = core.services.places.state.join("rejected").join(core.session.id.to_string());
+    let (cx, live) = calls::tool_cx(core, "review", None);
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let mut undo = Vec::new();
+        let mut conflicts = Vec::new();
+        let mut said = Vec::new();
+        for r in hunks {
+            let (backup, root, path) = (backup.clone(), root.clone(), r.path.clone());
+            let saved = tokio::task::spawn_blocking(move || before::save_copy(&backup, &root, &path));
+            if let Err(e) = saved.await.unwrap_or_else(|e| Err(std::io::Error::other(e))) {
+                conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
+                continue;
+            }
+            let masks = before::masks(kept.get(&r.path), &r.hunk);
+            match revert(&r.path, &r.hunk, masks, &cx).await {
+                Ok(done) => {
+                    said.push(format!("the user reverted a part of your change of {}", r.path));
+                    undo.push((r.path, done.diff));
+                }
+                Err(e) => conflicts.push(format!("{}: {e}", r.path)),
+            }
+        }
+        drop(live);
+        let rejected = u32::try_from(undo.len()).unwrap_or(u32::MAX);
+        let undo = (!undo.is_empty()).then_some(undo);
+        let reply = ReplyEvent::RejectReply { rejected, conflicts };
+        // The engine may have ended.
+        let _ = tx
+            .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))))
+            .await;
+    });
+}
+
+/// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
+/// stays, and it can be undone.
+fn reject_whole(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
+    let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
+    {
+        let mut reviews = lock(&core.files.reviews);
+        (reviews.undo, reviews.whole) = (Vec::new(), Some(op));
+    }
+    restore::restore_only(core, client, cause, turn, files.into_iter().map(|r| r.path).collect(), op);
+}
+
+fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
+    let (undo, whole) = {
+        let mut reviews = lock(&core.files.reviews);
+        (std::mem::take(&mut reviews.undo), reviews.whole.take())
+    };
+    if let Some(op) = whole {
+        return undo::undo_restore_of(core, client, cause, op);
+    }
+    if undo.is_empty() {
+        return core.refuse(client, cause, Notice::new(NoticeKind::User, "nothing was rejected"));
+    }
+    let (cx, live) = calls::tool_cx(core, "review", None);
+    let tx = core.tx.clone();
+    core.spawn(async move {
+        let mut conflicts = Vec::new();
+        let mut said = Vec::new();
+        // The last one first: each finds the file as it left it. The reverse of a reverse is the change, and both
+        // were made from the file's bytes.
+        for (path, diff) in undo.into_iter().rev() {
+            match revert(&path, &diff, Masks::Text, &cx).await {
+                Ok(_) => said.push(format!("the user restored your change of {path}")),
+                Err(e) => conflicts.push(format!("{path}: {e}")),
+            }
+        }
+        drop(live);
+        let rejected = u32::try_from(said.len()).unwrap_or(u32::MAX);
+        let reply = ReplyEvent::RejectReply { rejected, conflicts };
+        let _ = tx
+            .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed {
+                client,
+                cause,
+                reply,
+                undo: None,
+                said,
+            }))))
+            .await;
+    });
+}
+
+pub(crate) fn reviewed(core: &mut Core, r: Reviewed) {
+    if let Some(undo) = r.undo {
+        let mut reviews = lock(&core.files.reviews);
+        (reviews.undo, reviews.whole) = (undo, None);
+    }
+    for line in r.said {
+        core.context.news.add(line);
+    }
+    core.bus.reply(r.client, &core.place_of(Some(r.cause)), r.reply);
 }
 
 /// What went back as a whole, and what did not.

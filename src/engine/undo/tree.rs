@@ -1,6 +1,8 @@
 //! What a browser of trees asks. Everything is read away from the engine's task; states of files are compared by
 //! their own thread.
 
+use crate::bus::queries;
+use crate::files::restore;
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
@@ -18,85 +20,82 @@ use crate::files::{back, did};
 const TEXT: usize = 16_000;
 const ROWS: usize = 500;
 
-impl Core {
-    pub(crate) fn tree_query(&mut self, client: ClientId, cause: CommandId, query: TreeQuery) {
-        let store = self.services.store.clone();
-        let here = (self.session.id, self.session.head_name.clone());
-        let project = tiller_protocol::names::written(&self.services.workspace.root);
-        match query {
-            TreeQuery::Nodes { session } => self.tree_read(client, cause, move || {
-                let mut tree = store.tree(session.unwrap_or(here.0))?;
-                if tree.session == here.0 {
-                    // Another window may have gone on with another branch since.
-                    tree.heads.iter_mut().for_each(|h| h.current = h.name == here.1);
-                }
-                Ok(TreeReply::Nodes { tree: Box::new(tree) })
-            }),
-            TreeQuery::Marks { session } => self.tree_read(client, cause, move || {
-                Ok(TreeReply::Marks { session, marks: store.tree_marks(session)? })
-            }),
-            TreeQuery::Lines { entries } => self.tree_read(client, cause, move || {
-                let some = &entries[..entries.len().min(ROWS)];
-                Ok(TreeReply::Lines { lines: store.tree_lines(some)? })
-            }),
-            TreeQuery::Find { text, everywhere } => self.tree_read(client, cause, move || {
-                let project = (!everywhere).then_some(project.as_str());
-                let found = store.tree_find(&text, project, INDEXED)?;
-                Ok(TreeReply::Find { text, everywhere, found })
-            }),
-            TreeQuery::Preview { entry } => self.tree_preview(client, cause, entry, project),
-        }
-    }
-
-    fn tree_read(
-        &mut self,
-        client: ClientId,
-        cause: CommandId,
-        work: impl FnOnce() -> Result<TreeReply> + Send + 'static,
-    ) {
-        self.read(client, cause, move || Ok(ReplyEvent::TreeReply { reply: work()? }));
-    }
-
-    fn tree_preview(&mut self, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
-        let (bus, place, store) =
-            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.services.store.clone());
-        let (keeper, written) = (self.services.files.clone(), self.written());
-        self.spawn(async move {
-            written.await;
-            let read = tokio::task::spawn_blocking(move || words(&store, entry, &project)).await;
-            let (mut preview, states) = match read {
-                Ok(Ok(read)) => read,
-                Ok(Err(error)) => {
-                    return bus.reply(client, &place, ReplyEvent::ErrorReply { notice: error.notice() });
-                }
-                Err(_) => {
-                    let notice = Notice::new(NoticeKind::Internal, "the entry could not be read");
-                    return bus.reply(client, &place, ReplyEvent::ErrorReply { notice });
-                }
-            };
-            match (keeper, states) {
-                (Some(keeper), Some((from, to))) if from != to => {
-                    let compared = keeper.run(move |s| {
-                        let diffs = s.compare(from, to)?;
-                        let known = || diffs.iter().filter(|d| d.change != Change::Unknown);
-                        let files: Vec<_> =
-                            known().take(back::LISTED).map(|d| back::compared(s, d)).collect();
-                        Ok((known().count() - files.len(), files))
-                    });
-                    match compared.await {
-                        Ok((more, files)) => (preview.more, preview.files) = (more, files),
-                        Err(error) => preview.notes.push(error.notice().message),
-                    }
-                }
-                (None, Some((from, to))) if from != to => {
-                    preview.notes.push("no file states are kept for this folder".into());
-                }
-                _ => {}
+pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, query: TreeQuery) {
+    let store = core.services.store.clone();
+    let here = (core.session.id, core.session.head_name.clone());
+    let project = tiller_protocol::names::written(&core.services.workspace.root);
+    match query {
+        TreeQuery::Nodes { session } => tree_read(core, client, cause, move || {
+            let mut tree = store.tree(session.unwrap_or(here.0))?;
+            if tree.session == here.0 {
+                // Another window may have gone on with another branch since.
+                tree.heads.iter_mut().for_each(|h| h.current = h.name == here.1);
             }
-            let reply = TreeReply::Preview { preview: Box::new(preview) };
-            bus.reply(client, &place, ReplyEvent::TreeReply { reply });
-        });
+            Ok(TreeReply::Nodes { tree: Box::new(tree) })
+        }),
+        TreeQuery::Marks { session } => tree_read(core, client, cause, move || {
+            Ok(TreeReply::Marks { session, marks: store.tree_marks(session)? })
+        }),
+        TreeQuery::Lines { entries } => tree_read(core, client, cause, move || {
+            let some = &entries[..entries.len().min(ROWS)];
+            Ok(TreeReply::Lines { lines: store.tree_lines(some)? })
+        }),
+        TreeQuery::Find { text, everywhere } => tree_read(core, client, cause, move || {
+            let project = (!everywhere).then_some(project.as_str());
+            let found = store.tree_find(&text, project, INDEXED)?;
+            Ok(TreeReply::Find { text, everywhere, found })
+        }),
+        TreeQuery::Preview { entry } => tree_preview(core, client, cause, entry, project),
     }
+}
+
+fn tree_read(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    work: impl FnOnce() -> Result<TreeReply> + Send + 'static,
+) {
+    queries::read(core, client, cause, move || Ok(ReplyEvent::TreeReply { reply: work()? }));
+}
+
+fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
+    let (bus, place, store) =
+        (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
+    let (keeper, written) = (core.services.files.clone(), restore::written(core));
+    core.spawn(async move {
+        written.await;
+        let read = tokio::task::spawn_blocking(move || words(&store, entry, &project)).await;
+        let (mut preview, states) = match read {
+            Ok(Ok(read)) => read,
+            Ok(Err(error)) => {
+                return bus.reply(client, &place, ReplyEvent::ErrorReply { notice: error.notice() });
+            }
+            Err(_) => {
+                let notice = Notice::new(NoticeKind::Internal, "the entry could not be read");
+                return bus.reply(client, &place, ReplyEvent::ErrorReply { notice });
+            }
+        };
+        match (keeper, states) {
+            (Some(keeper), Some((from, to))) if from != to => {
+                let compared = keeper.run(move |s| {
+                    let diffs = s.compare(from, to)?;
+                    let known = || diffs.iter().filter(|d| d.change != Change::Unknown);
+                    let files: Vec<_> = known().take(back::LISTED).map(|d| back::compared(s, d)).collect();
+                    Ok((known().count() - files.len(), files))
+                });
+                match compared.await {
+                    Ok((more, files)) => (preview.more, preview.files) = (more, files),
+                    Err(error) => preview.notes.push(error.notice().message),
+                }
+            }
+            (None, Some((from, to))) if from != to => {
+                preview.notes.push("no file states are kept for this folder".into());
+            }
+            _ => {}
+        }
+        let reply = TreeReply::Preview { preview: Box::new(preview) };
+        bus.reply(client, &place, ReplyEvent::TreeReply { reply });
+    });
 }
 
 /// What an entry says, and the states to compare.

@@ -1,5 +1,7 @@
 //! Changes that the watcher reports go to the feed; changes by others also go to the model.
 
+use crate::prompts::comments;
+use crate::session::open;
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -10,70 +12,68 @@ use crate::core::Core;
 use crate::core::given::Seen;
 use crate::watching::{DURING, FEED};
 
-impl Core {
-    pub(crate) fn seen(&mut self, mut seen: Seen) {
-        if let Some(notice) = seen.notice {
-            self.notice(notice);
-        }
-        if let Some(git) = seen.git
-            && self.watching.git.as_ref() != Some(&git)
-        {
-            let before = self.watching.git.replace(git.clone());
-            if let Some(before) = before
-                && before.branch != git.branch
-                && self.has_words()
-            {
-                self.context.news.set("git", format!("the git branch is now {}", git.branch));
-            }
-            self.state(None, StateEvent::GitChanged { git });
-        }
-        if seen.changes.is_empty() {
-            return;
-        }
-        for change in &mut seen.changes {
-            // One line of the command, without secrets.
-            change.during = change.during.take().map(|d| {
-                crate::job::cut(&self.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
-            });
-        }
-        if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
-            self.prompts.finder.stir();
-        }
-        for change in &seen.changes {
-            // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
-            let others = matches!(change.who, Who::You | Who::Git);
-            if others && change.kind == ChangeKind::Storm && self.has_words() {
-                self.context.news.set(
-                    "storm",
-                    format!("{} files under {} were changed by someone else", change.count, change.path),
-                );
-            }
-        }
-        self.crew_changed(&seen.changes);
-        self.look_for_comments(&seen.changes);
-        self.watching.feed.extend(seen.changes.iter().cloned());
-        let over = self.watching.feed.len().saturating_sub(FEED);
-        self.watching.feed.drain(..over);
-        self.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });
+pub(crate) fn seen(core: &mut Core, mut seen: Seen) {
+    if let Some(notice) = seen.notice {
+        core.notice(notice);
     }
-
-    pub(crate) fn watch_diff(&mut self, client: ClientId, cause: CommandId, path: String) {
-        let Some(watcher) = self.watching.writes.watcher.clone() else {
-            let notice = Notice::new(NoticeKind::User, "watching is turned off");
-            return self.refuse(client, cause, notice);
-        };
-        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
-        self.spawn(async move {
-            let asked = path.clone();
-            let diff = tokio::task::spawn_blocking(move || watcher.diff(&asked)).await;
-            let reply = match diff {
-                Ok(Ok(diff)) => ReplyEvent::DiffReply { path, diff },
-                Ok(Err(why)) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
-                Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the difference could not be computed"),
-                },
-            };
-            bus.reply(client, &place, reply);
+    if let Some(git) = seen.git
+        && core.watching.git.as_ref() != Some(&git)
+    {
+        let before = core.watching.git.replace(git.clone());
+        if let Some(before) = before
+            && before.branch != git.branch
+            && open::has_words(core)
+        {
+            core.context.news.set("git", format!("the git branch is now {}", git.branch));
+        }
+        core.state(None, StateEvent::GitChanged { git });
+    }
+    if seen.changes.is_empty() {
+        return;
+    }
+    for change in &mut seen.changes {
+        // One line of the command, without secrets.
+        change.during = change.during.take().map(|d| {
+            crate::job::cut(&core.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
         });
     }
+    if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
+        core.prompts.finder.stir();
+    }
+    for change in &seen.changes {
+        // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
+        let others = matches!(change.who, Who::You | Who::Git);
+        if others && change.kind == ChangeKind::Storm && open::has_words(core) {
+            core.context.news.set(
+                "storm",
+                format!("{} files under {} were changed by someone else", change.count, change.path),
+            );
+        }
+    }
+    core.crew_changed(&seen.changes);
+    comments::look_for_comments(core, &seen.changes);
+    core.watching.feed.extend(seen.changes.iter().cloned());
+    let over = core.watching.feed.len().saturating_sub(FEED);
+    core.watching.feed.drain(..over);
+    core.state(None, StateEvent::WorkspaceChanged { changes: seen.changes });
+}
+
+pub(crate) fn watch_diff(core: &mut Core, client: ClientId, cause: CommandId, path: String) {
+    let Some(watcher) = core.watching.writes.watcher.clone() else {
+        let notice = Notice::new(NoticeKind::User, "watching is turned off");
+        return core.refuse(client, cause, notice);
+    };
+    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    core.spawn(async move {
+        let asked = path.clone();
+        let diff = tokio::task::spawn_blocking(move || watcher.diff(&asked)).await;
+        let reply = match diff {
+            Ok(Ok(diff)) => ReplyEvent::DiffReply { path, diff },
+            Ok(Err(why)) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "the difference could not be computed"),
+            },
+        };
+        bus.reply(client, &place, reply);
+    });
 }

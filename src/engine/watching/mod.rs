@@ -15,7 +15,7 @@ use crate::core::given::{Outside, Seen, Watcher};
 use crate::core::msg::Msg;
 use crate::lock::lock;
 
-mod feed;
+pub(crate) mod feed;
 
 /// Lines of the feed that are kept.
 const FEED: usize = 200;

@@ -68,7 +68,7 @@ fn starts_mute(adapter: &Adapter, how: Option<Transport>) -> bool {
 impl Core {
     /// A call begins.
     pub(super) fn cover(&mut self, id: &str) {
-        let (keeper, watched) = (self.services.files.clone(), self.watched());
+        let (keeper, watched) = (self.services.files.clone(), crate::files::record::watched(self));
         let (agent, writes) = (self.identity.id.clone(), self.watching.writes.clone());
         let Some(o) = self.outside() else { return };
         let room = Arc::clone(&o.room).try_acquire_owned().ok();
@@ -79,7 +79,7 @@ impl Core {
         open.told = Some(what);
         let Some(keeper) = keeper else { return };
         let Some(room) = room else {
-            return self.not_kept(&NotKept(keeper.behind()));
+            return crate::files::record::not_kept(self, &NotKept(keeper.behind()));
         };
         let beginning = record::begin(&keeper, What::All, watched, id.to_owned());
         let (tell, before) = oneshot::channel();
@@ -119,7 +119,7 @@ impl Core {
     pub(super) fn keep_after(&mut self, work: ProgramWork) {
         let Some(keeper) = self.services.files.clone() else { return };
         let ProgramWork { call, before, room } = work;
-        self.record(StepOf::Call(call), async move {
+        crate::files::record::record(self, StepOf::Call(call), async move {
             let before = match record::kept_before(&keeper, before).await {
                 Ok(before) => before,
                 Err(error) => return Some(Err(error)),
@@ -164,7 +164,7 @@ impl Core {
     }
 
     fn keeps(&mut self) -> Option<Keeps> {
-        let (keeper, watched) = (self.services.files.clone()?, self.watched());
+        let (keeper, watched) = (self.services.files.clone()?, crate::files::record::watched(self));
         let call = format!("work-{}", self.turn.live.as_ref().map_or(0, |l| l.no));
         let room = Arc::clone(&self.outside()?.room).try_acquire_owned().ok()?;
         Some(Keeps { keeper, watched, call, room })

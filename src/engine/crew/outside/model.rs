@@ -1,5 +1,8 @@
 //! Another model for a program: one of its own, in its own spelling.
 
+use crate::session::manage;
+use crate::turn::driver;
+use crate::turn::prepare;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
 
@@ -22,11 +25,12 @@ impl Core {
         };
         o.model = Some(wanted.to_owned());
         self.session.model = ModelRef(format!("{name}/{wanted}"));
-        let (id, model, window) = (self.identity.id.clone(), self.session.model.clone(), self.window());
+        let (id, model, window) =
+            (self.identity.id.clone(), self.session.model.clone(), prepare::window(self));
         self.tell_main(CrewMsg::TheirModel { id, model: wanted.to_owned() });
         let ticket = self.services.store.set_model(self.session.id, &model);
-        self.after(ticket, cause, StateEvent::ModelChanged { model, window });
-        self.agent_changed();
+        manage::after(self, ticket, cause, StateEvent::ModelChanged { model, window });
+        driver::agent_changed(self);
         true
     }
 }

@@ -1,5 +1,6 @@
 //! The tools that a program of another vendor uses: as calls with their output and the files that they change.
 
+use crate::turn::driver;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ impl Core {
         let known = o.open.entry(id.clone()).or_insert_with(|| Open::new(tool.clone(), mono));
         known.tool = tool;
         if bare && !known.shown {
-            return self.agent_changed();
+            return driver::agent_changed(self);
         }
         self.outside_show(&id);
     }
@@ -47,7 +48,7 @@ impl Core {
     /// A call that stands in the talk from here on. One that tells no target until it ends, is shown then.
     pub(in crate::crew) fn outside_show(&mut self, id: &str) {
         let Some(o) = self.outside() else { return };
-        let Some(known) = o.open.get_mut(id).filter(|k| !k.shown) else { return self.agent_changed() };
+        let Some(known) = o.open.get_mut(id).filter(|k| !k.shown) else { return driver::agent_changed(self) };
         known.shown = true;
         let tool = known.tool.clone();
         o.said.clear();
@@ -69,7 +70,7 @@ impl Core {
             ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };
         let place = self.place();
         self.show(place, EventBody::Tool(started));
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 
     /// Output of a call: what is new of it.
@@ -188,7 +189,7 @@ impl Core {
         let place = self.place();
         let append = self.append().entries(vec![entry]);
         self.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
-        self.agent_changed();
+        driver::agent_changed(self);
     }
 }
 
