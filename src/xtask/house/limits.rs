@@ -15,7 +15,7 @@ pub(super) const SPREAD: usize = 10;
 pub(super) const FILES: usize = 15;
 
 /// Crates with a larger circle.
-const CIRCLES: &[(&str, usize)] = &[("snapshot", 9)];
+const CIRCLES: &[(&str, usize)] = &[("engine", 49), ("snapshot", 9)];
 /// File, type, members.
 const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),
@@ -46,7 +46,7 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/watch/workspace/worker.rs", "Worker", 18),
 ];
 /// Crate, type, files.
-const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 79), ("store", "Store", 34), ("tui", "App", 16)];
+const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 40), ("store", "Store", 34), ("tui", "App", 16)];
 /// Folder, files.
 const FOLDERS: &[(&str, usize)] = &[
     ("src/engine/context", 18),
