@@ -275,7 +275,7 @@ fn x6_a_denied_command_is_found_at_every_place_of_a_chain() {
             }
         }
         let harmless = vec!["ls"; parts].join("; ");
-        let want = u8::from(parts > crate::shell::MAX_PARTS);
+        let want = u8::from(parts > tiller_shell::MAX_PARTS);
         assert_eq!(
             judge(&policy, Profile::Full, Human::Present, "terminal", &harmless).strictness(),
             want,
@@ -287,7 +287,7 @@ fn x6_a_denied_command_is_found_at_every_place_of_a_chain() {
 #[test]
 fn x6_a_long_command_asks() {
     let policy = policy(vec![]);
-    let long = format!("echo {}", "x".repeat(crate::shell::MAX_CHARS));
+    let long = format!("echo {}", "x".repeat(tiller_shell::MAX_CHARS));
     assert_eq!(judge(&policy, Profile::Full, Human::Present, "terminal", &long).strictness(), 1);
     assert_eq!(judge(&policy, Profile::Full, Human::Absent, "terminal", &long).strictness(), 2);
     let huge = format!("echo {}; rm x", "x".repeat(600_000));

@@ -10,7 +10,6 @@
 //! | [`decide`](mod@decide) | the decision about one call; the question to the person, bound to what runs |
 //! | [`rules`] | `allow`, `ask`, `deny` on `tool(argument)`; `permissions.yaml`; the tools that a rule may name |
 //! | [`paths`] | roots, links, and the paths that a command comes to |
-//! | [`shell`] | a command line, taken apart |
 //! | `harmless` | commands that only look |
 //! | [`surroundings`] | what a program that only looks would find around it |
 //! | [`danger`] | what asks even in `full` |
@@ -29,7 +28,6 @@ pub mod paths;
 pub mod protected;
 pub mod redact;
 pub mod rules;
-pub mod shell;
 pub mod surroundings;
 mod targets;
 pub mod trust;
@@ -49,7 +47,6 @@ pub use redact::{RedactStream, Redactor};
 pub use rules::denied::{DeniedRead, denied_reads};
 pub use rules::rulefile::RuleProblem;
 pub use rules::{Effect, Rule, RuleSet, Source};
-pub use shell::{Analysis, analyse, invisibles};
 pub use surroundings::{GitConfiguration, ShellState, Surroundings};
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiller_protocol::ask::TrustItem;
 
-use crate::shell::invisibles;
+use tiller_shell::invisibles;
 
 /// Largest file that is taken; a larger one is listed and never loaded.
 const MAX_FILE: u64 = 256 * 1024;

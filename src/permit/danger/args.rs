@@ -1,6 +1,6 @@
 //! A look at options and operands.
 
-use crate::shell::Word;
+use tiller_shell::Word;
 
 /// Options and operands of a command, for a look at them.
 pub(super) struct Args<'a> {
@@ -43,7 +43,7 @@ pub(super) fn broad(word: &Word) -> bool {
             || word.text.starts_with("/.");
     }
     let text = word.text.trim_end_matches('/');
-    if word.dynamic && word.text.starts_with(crate::shell::HOLE) {
+    if word.dynamic && word.text.starts_with(tiller_shell::HOLE) {
         return true;
     }
     let trimmed = text.trim_end_matches("/*").trim_end_matches("/.").trim_end_matches('/');

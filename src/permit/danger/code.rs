@@ -3,7 +3,7 @@
 
 use super::code_words::{is_module, words};
 use super::place::Ground;
-use crate::shell::{Part, Word, interpreter};
+use tiller_shell::{Part, Word, interpreter};
 
 /// Why code in the words of `part` asks.
 pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {

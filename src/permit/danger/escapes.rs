@@ -1,7 +1,7 @@
 //! Programs whose own language has a way out to the shell: a calculator, an editor, a database. Only these ways are
 //! looked for; all else that they do is their work.
 
-use crate::shell::{Part, Word};
+use tiller_shell::{Part, Word};
 
 /// Why what `part` is given runs another program.
 pub(super) fn escapes(part: &Part) -> Option<String> {

@@ -6,7 +6,7 @@ use super::args::{Args, broad};
 use super::git_names::{COMMANDS, RUN};
 use super::place::Ground;
 use crate::paths::normal;
-use crate::shell::Word;
+use tiller_shell::{Word, git_key_runs_program, git_section_runs_program};
 
 /// Global options with a value in the next word.
 const VALUED: &[&str] = &[
@@ -123,7 +123,7 @@ pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
         match t {
             "-c" | "--config-env"
                 if next().is_none_or(|w| {
-                    w.dynamic || git_key_runs(w.text.split('=').next().unwrap_or_default())
+                    w.dynamic || git_key_runs_program(w.text.split('=').next().unwrap_or_default())
                 }) =>
             {
                 return Some(RUNS.into());
@@ -225,7 +225,11 @@ fn config_runs(words: &[Word]) -> bool {
     }
     renames_to_what_runs(words)
         || words.iter().any(|w| {
-            git_key_runs(&w.text) || w.dynamic || w.text == "edit" || w.text == "-e" || w.text == "--edit"
+            git_key_runs_program(&w.text)
+                || w.dynamic
+                || w.text == "edit"
+                || w.text == "-e"
+                || w.text == "--edit"
         })
 }
 
@@ -241,7 +245,7 @@ pub(crate) fn renames_to_what_runs(words: &[Word]) -> bool {
     words.iter().rfind(|w| !w.text.starts_with('-')).is_none_or(|to| {
         let section = to.text.to_lowercase();
         let name = section.split('.').next().unwrap_or_default();
-        to.dynamic || KEYS.iter().any(|key| key.split('.').next() == Some(name)) || name == "diff"
+        to.dynamic || git_section_runs_program(name)
     })
 }
 
@@ -384,68 +388,4 @@ fn loses(sub: &str, rest: &Args<'_>, yes: impl Fn(bool, &str) -> Option<String>)
         ),
         _ => None,
     }
-}
-
-/// Keys of git's configuration whose value git runs, or that lead to other configuration, or the start of them.
-const KEYS: &[&str] = &[
-    "alias.",
-    "filter.",
-    "diff.external",
-    "difftool.",
-    "mergetool.",
-    "credential.",
-    "include.",
-    "includeif.",
-    "hook.",
-    "gpg.",
-    "pager.",
-    "url.",
-    "protocol.",
-    "browser.",
-    "man.",
-    "web.",
-    "instaweb.",
-    "sendemail.",
-    "remote.",
-    "submodule.",
-    "http.proxy",
-    "https.proxy",
-    "uploadpack.",
-    "receive.",
-    "tar.",
-    "guitool.",
-    "imap.",
-    "ssh.",
-    "trailer.",
-    "interactive.difffilter",
-    "core.pager",
-    "core.editor",
-    "core.sshcommand",
-    "core.fsmonitor",
-    "core.hookspath",
-    "core.askpass",
-    "core.gitproxy",
-    "core.worktree",
-    "core.attributesfile",
-    "core.alternaterefscommand",
-    "sequence.editor",
-    "merge.",
-    "init.templatedir",
-    "commit.template",
-    "safe.",
-    "extensions.",
-    "diff.tool",
-    "fsmonitor.",
-    "maintenance.",
-    "user.signingkey",
-    "gc.recentobjectshook",
-    "lfs.",
-    "annex.",
-];
-
-/// Whether git runs the value of this key, or is led to other configuration by it.
-pub(crate) fn git_key_runs(key: &str) -> bool {
-    let key = key.to_lowercase();
-    KEYS.iter().any(|s| key.starts_with(s))
-        || (key.starts_with("diff.") && (key.ends_with(".command") || key.ends_with(".textconv")))
 }

@@ -18,11 +18,10 @@ mod sends;
 use std::path::PathBuf;
 
 use crate::paths::Roots;
-use crate::shell::{Analysis, Part, runs_other};
 use crate::targets::written;
+use tiller_shell::{Analysis, Part, runs_other};
 
-pub(crate) use environment::steers;
-pub(crate) use git::{config_looks, git_folders, git_key_runs, git_subcommand, renames_to_what_runs};
+pub(crate) use git::{config_looks, git_folders, git_subcommand, renames_to_what_runs};
 use place::Ground;
 
 use environment::environment;

@@ -3,8 +3,8 @@
 
 use super::args::{Args, broad};
 use super::place::Ground;
-use crate::shell::{Part, Word};
 use crate::targets::written;
+use tiller_shell::{Part, Word};
 
 /// Why a command that moves, mirrors or changes a tree is dangerous.
 pub(super) fn moves(part: &Part, ground: Ground<'_>) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::paths::{Roots, normal};
-use crate::shell::Word;
+use tiller_shell::Word;
 
 /// Folders, and where the command may run.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use super::git::git;
 use super::moves::moves;
 use super::place::Ground;
 use super::secrets::reads_secret;
-use crate::shell::{Part, Word};
+use tiller_shell::{Part, Word};
 
 /// Why this command is dangerous.
 pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
@@ -299,7 +299,7 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
         ),
         "dropdb" | "dropuser" => Some("it deletes data".into()),
         "eval" => None,
-        "yes" => yes(part.redirects.iter().any(crate::shell::Redirect::writes), "it fills the disk"),
+        "yes" => yes(part.redirects.iter().any(tiller_shell::Redirect::writes), "it fills the disk"),
         "xmrig" | "minerd" => Some("it mines cryptocurrency".into()),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! Reading what nobody but the person should.
 
 use super::place::Ground;
-use crate::shell::{Part, Word, base_name};
+use tiller_shell::{Part, Word, base_name};
 
 /// Places that hold secrets.
 pub(super) fn reads_secret(part: &Part, ground: Ground<'_>) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What sends files, or what only the shell knows, to other machines.
 
 use super::place::Ground;
-use crate::shell::{Analysis, Part, RedirectKind, Word};
+use tiller_shell::{Analysis, Part, RedirectKind, Word};
 
 /// Why a command that sends something out asks.
 pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Option<String> {
@@ -165,7 +165,7 @@ fn remote(text: &str) -> bool {
 /// Words of which only the shell knows what they hold, given to what goes into the network.
 fn secret_words(args: &[Word], base: &str) -> Option<String> {
     args.iter()
-        .any(|w| w.dynamic && w.text.chars().any(|c| c == crate::shell::HOLE) && substituted(w))
+        .any(|w| w.dynamic && w.text.chars().any(|c| c == tiller_shell::HOLE) && substituted(w))
         .then(|| format!("{base} sends data that is known only at run time to another machine"))
 }
 

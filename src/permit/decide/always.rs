@@ -3,7 +3,7 @@
 
 use crate::decide::describe::networked;
 use crate::rules::pattern::escape;
-use crate::shell::{Analysis, Part, Role};
+use tiller_shell::{Analysis, Part, Role};
 
 /// Longest text that is offered: the person must be able to read it.
 const MAX: usize = 300;
@@ -15,7 +15,7 @@ const AND: &str = ") && ";
 /// `terminal(...)` for each part of a plain command that is not allowed yet, joined by ` && `.
 pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Option<String> {
     if !analysis.is_plain()
-        || analysis.all_redirects().any(crate::shell::Redirect::writes)
+        || analysis.all_redirects().any(tiller_shell::Redirect::writes)
         || analysis.parts.iter().any(|p| p.role == Role::Guess)
     {
         return None;

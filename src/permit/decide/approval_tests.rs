@@ -1,8 +1,8 @@
 use super::*;
-use crate::shell::invisibles;
 use proptest::prelude::*;
 use serde_json::json;
 use tiller_protocol::Risk;
+use tiller_shell::invisibles;
 
 fn call<'a>(shown: &'a str, arguments: &'a Value) -> Call<'a> {
     Call {

@@ -8,9 +8,9 @@ use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
 use crate::harmless::{Place, harmless, inside, loops_inside, part_is_harmless};
 use crate::paths::touched::{self, Met};
 use crate::rules::{Effect, How, Rule, Source, Subject};
-use crate::shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
+use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
 
 /// What allows a command that only looks.
 pub(crate) const LOOKS: &str = "built in: read-only command";
@@ -268,7 +268,7 @@ pub(crate) fn open_parts<'a>(
 fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, places: &[PathBuf]) -> bool {
     analysis.all_redirects().any(|r| {
         if !r.writes() {
-            return r.kind == crate::shell::RedirectKind::Read && !inside(&r.target, &policy.roots, places);
+            return r.kind == tiller_shell::RedirectKind::Read && !inside(&r.target, &policy.roots, places);
         }
         let Some(paths) = policy.roots.candidates(&r.target, places) else { return true };
         let edits = request.profile == Profile::AutoEdit;

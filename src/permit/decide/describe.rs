@@ -6,8 +6,8 @@ use tiller_protocol::{Access, Risk};
 
 use crate::harmless::inside;
 use crate::paths::Roots;
-use crate::shell::{Analysis, Part, Role};
 use crate::targets::written;
+use tiller_shell::{Analysis, Part, Role};
 
 /// Programs that reach the network.
 const NETWORKED: &[&str] = &[
@@ -238,8 +238,8 @@ fn known_writer(part: &Part) -> bool {
     )
 }
 
-fn shown(word: &crate::shell::Word) -> String {
-    let text = word.text.replace(crate::shell::HOLE, "…");
+fn shown(word: &tiller_shell::Word) -> String {
+    let text = word.text.replace(tiller_shell::HOLE, "…");
     if word.tilde { format!("~{text}") } else { text }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::danger::{git_key_runs, renames_to_what_runs};
+use crate::danger::renames_to_what_runs;
 use crate::paths::Roots;
 use crate::protected::{Protected, glob_may_hit};
-use crate::shell::{Analysis, Part, Word};
 use crate::targets::{named_in_code, written};
+use tiller_shell::{Analysis, Part, Word, git_key_runs_program};
 
 impl Protected {
     /// Why a command may not run in any profile, because of a protected name that its words show it
@@ -47,7 +47,7 @@ impl Protected {
         }
         if word.dynamic {
             // The known end of a name is enough: `$HOME/.bashrc`.
-            let end = word.text.rsplit(crate::shell::HOLE).next().unwrap_or_default().trim_start_matches('/');
+            let end = word.text.rsplit(tiller_shell::HOLE).next().unwrap_or_default().trim_start_matches('/');
             if end.is_empty() || !word.text.contains('/') {
                 return None;
             }
@@ -91,6 +91,6 @@ fn git_config(part: &Part) -> Option<String> {
         return Some("git's configuration is protected".into());
     }
     let set = rest.iter().filter(|w| !w.text.starts_with('-')).count() > 1;
-    (set && (rest.iter().any(|w| git_key_runs(&w.text) || w.dynamic) || renames_to_what_runs(rest)))
+    (set && (rest.iter().any(|w| git_key_runs_program(&w.text) || w.dynamic) || renames_to_what_runs(rest)))
         .then(|| "git's configuration is protected: this key makes git run a program".into())
 }

@@ -8,7 +8,7 @@ use crate::danger;
 use crate::decide::command::{asked, by_path, denied};
 use crate::decide::{Need, Policy, Request, folders, read_only};
 use crate::rules::Subject;
-use crate::shell::{Analysis, analyse, analyse_with_input, is_shell};
+use tiller_shell::{Analysis, analyse, analyse_with_input, is_shell};
 
 /// What is typed, and into what.
 pub(crate) struct Typed<'a> {

@@ -257,7 +257,7 @@ fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<St
     let text = short.to_str()?;
     // Characters that a pattern of paths would read as something else.
     let odd = text.contains(['*', '?', '[', ']', '{', '}', '\\', '(', ')', '!'])
-        || !crate::shell::invisibles(text).is_empty();
+        || !tiller_shell::invisibles(text).is_empty();
     (!odd && !text.is_empty()).then(|| format!("{}({text})", request.tool))
 }
 
@@ -435,7 +435,7 @@ pub fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Pa
 
 /// The rule that forbids `agent` to read what a command, run in `folder`, surely reads, in words.
 pub fn unreadable_by(policy: &Policy, agent: &str, command: &str, folder: &Path) -> Option<String> {
-    let analysis = crate::shell::analyse(command);
+    let analysis = tiller_shell::analyse(command);
     let places = folders(&policy.roots, &analysis, folder);
     match command::by_path(policy, agent, &analysis, &places) {
         (Some(Need::No { reason, .. }), _) => Some(reason),
@@ -444,7 +444,7 @@ pub fn unreadable_by(policy: &Policy, agent: &str, command: &str, folder: &Path)
 }
 
 /// Folders in which the command may run.
-pub(crate) fn folders(roots: &Roots, analysis: &crate::shell::Analysis, folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn folders(roots: &Roots, analysis: &tiller_shell::Analysis, folder: &Path) -> Vec<PathBuf> {
     roots.folders(analysis, folder)
 }
 
@@ -464,7 +464,7 @@ pub fn only_looks(policy: &Policy, access: &Access) -> bool {
 /// The pattern that "always" would allow for a command that starts in the workspace. For a text that the
 /// person edited in the dialog.
 pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
-    let analysis = crate::shell::analyse(text);
+    let analysis = tiller_shell::analyse(text);
     let places = folders(&policy.roots, &analysis, &policy.roots.workspace);
     if !crate::danger::dangers(&analysis, &policy.roots, &places).is_empty() {
         return None;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::inside;
 use super::proof::Need;
 use crate::paths::Roots;
-use crate::shell::{Analysis, HOLE, Part, Role, Word};
+use tiller_shell::{Analysis, HOLE, Part, Role, Word};
 
 /// Entries below the start that are looked at.
 const MOST: usize = 30_000;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::inside;
 use crate::paths::Roots;
-use crate::shell::Word;
+use tiller_shell::Word;
 
 /// True when find only lists names below places of the workspace.
 pub(super) fn find(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {

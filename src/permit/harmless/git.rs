@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::proof::GitUse;
 use super::{glob, inside};
 use crate::paths::{Roots, normal};
-use crate::shell::{HOLE, Word};
+use tiller_shell::{HOLE, Word};
 
 /// Subcommands that can only look, with the letters of their short options; a `0` stands for any number.
 pub(super) const SUBCOMMANDS: &[(&str, &str)] = &[

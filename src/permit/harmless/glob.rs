@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::paths::{Roots, normal};
-use crate::shell::Word;
+use tiller_shell::Word;
 
 /// Entries of folders that are looked at for one pattern.
 const MOST: usize = 20_000;

@@ -15,7 +15,7 @@ mod text;
 use std::path::PathBuf;
 
 use crate::paths::Roots;
-use crate::shell::{Analysis, Part, Role, Word, is_quiet, program_name};
+use tiller_shell::{Analysis, Part, Role, Word, is_cosmetic, program_name};
 
 use git::git;
 pub(crate) use proof::{Need, Place};
@@ -37,7 +37,7 @@ pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) 
         && loops_inside(analysis, roots, folders)
         && folders.iter().all(|f| roots.inside(f))
         && analysis.all_redirects().all(|r| {
-            !r.writes() && (r.kind != crate::shell::RedirectKind::Read || inside(&r.target, roots, folders))
+            !r.writes() && (r.kind != tiller_shell::RedirectKind::Read || inside(&r.target, roots, folders))
         });
     if !looks {
         return None;
@@ -74,7 +74,7 @@ pub(crate) fn loops_inside(analysis: &Analysis, roots: &Roots, folders: &[PathBu
 /// What is left to be shown when the words of this part only look. Redirections are judged by the caller.
 pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
     let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
-    if part.env.iter().any(|(name, value)| !is_quiet(name) || !value.plain() || elsewhere(&value.text)) {
+    if part.env.iter().any(|(name, value)| !is_cosmetic(name) || !value.plain() || elsewhere(&value.text)) {
         return None;
     }
     match part.role {

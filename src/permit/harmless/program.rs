@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::paths::Roots;
-use crate::shell::program_name;
 use crate::surroundings::ShellState;
+use tiller_shell::program_name;
 
 /// Builtins of the shell: no file is looked up for them.
 const BUILTINS: &[&str] =

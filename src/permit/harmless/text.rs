@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{glob, inside};
 use crate::paths::Roots;
-use crate::shell::Word;
+use tiller_shell::Word;
 
 /// Files after the text.
 fn files(words: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {

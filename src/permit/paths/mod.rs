@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::shell::{Analysis, Word};
+use tiller_shell::{Analysis, Word};
 
 /// Resolves links as far as the path exists.
 pub type Resolve = Arc<dyn Fn(&Path) -> PathBuf + Send + Sync>;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::paths::Roots;
-use crate::shell::{Part, Word};
+use tiller_shell::{Part, Word};
 
 /// The texts that an allow rule must match, all of them: as written, and as its paths lead.
 pub(crate) fn all(part: &Part, roots: &Roots, places: &[PathBuf]) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::decide::Policy;
 use crate::paths::below::{Below, below, expand};
 use crate::rules::{Effect, How, Rule, Subject};
-use crate::shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code};
 use crate::targets::{quoted, trees, written};
+use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code};
 
 /// What a rule says about the paths of a command.
 pub(crate) enum Met<'a> {

@@ -137,7 +137,7 @@ pub fn fold(name: &str) -> String {
         return name.to_ascii_lowercase();
     }
     name.chars()
-        .filter(|c| crate::shell::invisibles(c.encode_utf8(&mut [0; 4])).is_empty())
+        .filter(|c| tiller_shell::invisibles(c.encode_utf8(&mut [0; 4])).is_empty())
         .map(|c| match c {
             '\u{FF01}'..='\u{FF5E}' => char::from_u32(c as u32 - 0xFEE0).unwrap_or(c),
             '\u{017F}' => 's',

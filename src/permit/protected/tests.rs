@@ -1,9 +1,9 @@
 use super::*;
 use crate::decide::{Human, Policy, Request, decide};
 use crate::paths::Roots;
-use crate::shell::analyse;
 use std::fs;
 use tiller_protocol::{Access, Profile, Touch};
+use tiller_shell::analyse;
 
 /// A real workspace in a real home, with links.
 struct World {

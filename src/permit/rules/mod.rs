@@ -127,7 +127,7 @@ impl Rule {
         if tool.is_empty() || tool.contains(char::is_whitespace) {
             return Err(format!("'{text}' is not of the form tool(argument)"));
         }
-        if !crate::shell::invisibles(text).is_empty() {
+        if !tiller_shell::invisibles(text).is_empty() {
             return Err("the rule contains an invisible character".into());
         }
         Ok(Self {

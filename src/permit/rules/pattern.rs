@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use regex::{Regex, RegexBuilder};
 
-use crate::shell::HOLE;
+use tiller_shell::HOLE;
 
 /// Longest pattern.
 const MAX: usize = 2_000;

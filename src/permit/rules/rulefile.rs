@@ -26,7 +26,7 @@ use crate::decide::{Human, Policy, Request, decide};
 use crate::paths::{Roots, normal};
 use crate::rules::names;
 use crate::rules::{Effect, How, Rule, RuleSet, Source, Subject};
-use crate::shell::{Part, analyse};
+use tiller_shell::{Part, analyse};
 
 /// Largest file.
 const MAX_BYTES: usize = 256 * 1024;

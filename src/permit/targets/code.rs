@@ -1,6 +1,6 @@
 //! Files that code in an argument writes.
 
-use crate::shell::{Part, Word, takes_code};
+use tiller_shell::{Part, Word, takes_code};
 
 /// Names in quotes in code that looks as if it wrote: `open('x', 'w')`, `:w x`.
 pub(crate) fn named_in_code(part: &Part) -> Vec<Word> {

@@ -4,7 +4,7 @@ mod code;
 mod readers;
 mod trees;
 
-use crate::shell::{Part, Role, Word};
+use tiller_shell::{Part, Role, Word};
 
 use code::{code_writes, sed_writes};
 pub(crate) use code::{named_in_code, quoted};

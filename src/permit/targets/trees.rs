@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::paths::Roots;
-use crate::shell::{Analysis, Part, Word};
+use tiller_shell::{Analysis, Part, Word};
 
 /// A folder that a command reads.
 pub(crate) struct Tree {

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use brush_parser::ast;
 
 use super::{MAX_SCRIPTS, Walk};
-use crate::shell::code::{self, code_pieces, interpreter};
-use crate::shell::runners::{is_shell, reads_itself};
-use crate::shell::{Part, Redirect, Word};
+use crate::code::{self, code_pieces, interpreter};
+use crate::runners::{is_shell, reads_itself};
+use crate::{Part, Redirect, Word};
 
 /// An input.
 #[derive(Clone, Debug)]

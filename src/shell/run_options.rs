@@ -93,7 +93,7 @@ const RUN_OPTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The option by which `part` makes its program run something else.
-pub(crate) fn runs_other(part: &Part) -> Option<String> {
+pub fn runs_other(part: &Part) -> Option<String> {
     let base = part.base();
     let (_, options) = RUN_OPTIONS.iter().find(|(name, _)| *name == base)?;
     part.args().iter().find_map(|w| {

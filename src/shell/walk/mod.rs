@@ -13,7 +13,7 @@ use simple::empty;
 
 use super::word::{self, Found};
 use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
-use crate::danger::steers;
+use crate::variables::{self, changes_programs};
 
 /// Substitutions and `sh -c` inside one another.
 pub(super) const MAX_SCRIPTS: usize = 8;
@@ -171,9 +171,9 @@ impl Walk {
                     let words = self.words(&value.value);
                     self.out.loops.extend(words);
                 }
-                if steers(&f.variable_name) {
+                if changes_programs(&f.variable_name) {
                     self.out.set_unclear("a loop over a variable that changes what other programs do");
-                } else if !spell::is_quiet(&f.variable_name)
+                } else if !variables::is_cosmetic(&f.variable_name)
                     && !f.variable_name.chars().any(char::is_lowercase)
                 {
                     self.out.set_loose("a loop over a variable of the system");

@@ -6,7 +6,7 @@ use super::wrap::{Inner, Unwrapped, joined};
 use super::{Part, Word, crude_pieces};
 
 /// Builtins that set the variable whose name they are given.
-pub(crate) const SETTERS: &[&str] =
+pub const SETTERS: &[&str] =
     &["read", "unset", "printf", "declare", "local", "typeset", "mapfile", "readarray", "getopts"];
 
 /// More builtins that take a variable's name.

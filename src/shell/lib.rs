@@ -10,24 +10,27 @@ mod builtins;
 mod code;
 mod flags;
 mod git;
+mod git_keys;
 mod guard;
 mod name;
 mod run_options;
 mod runners;
 mod spell;
+mod variables;
 mod walk;
 mod word;
 mod wrap;
 mod wrappers;
 
-pub(crate) use builtins::SETTERS;
-pub(crate) use code::{code_reads, interpreter, takes_code};
+pub use builtins::SETTERS;
+pub use code::{code_reads, interpreter, takes_code};
+pub use git_keys::{git_key_runs_program, git_section_runs_program};
 pub use guard::{MAX_CHARS, MAX_PARTS, invisibles};
 pub use name::{base_name, program_name};
-pub(crate) use run_options::runs_other;
-pub(crate) use runners::is_shell;
-pub(crate) use spell::is_quiet;
+pub use run_options::runs_other;
+pub use runners::is_shell;
 pub use spell::{crude_pieces, quote};
+pub use variables::{changes_programs, is_cosmetic};
 
 /// Stands for the unknown part of a word in canonical text. A command that holds it is unclear.
 pub const HOLE: char = '\u{FFFC}';
@@ -194,7 +197,7 @@ impl Analysis {
     }
 
     /// The same parts, given as `raw`.
-    pub(crate) fn with_raw(&self, raw: &str) -> Self {
+    pub fn with_raw(&self, raw: &str) -> Self {
         Self { raw: raw.to_owned(), ..self.clone() }
     }
 
@@ -203,7 +206,7 @@ impl Analysis {
     }
 
     /// Why no rule may allow it, apart from words that `xargs` hands on.
-    pub(crate) fn loose_but_fed(&self) -> Option<&str> {
+    pub fn loose_but_fed(&self) -> Option<&str> {
         self.loose_but_fed.as_deref()
     }
 
@@ -218,7 +221,7 @@ impl Analysis {
 
 /// Takes a process apart that was started as `command` and is given `input`: what reads its input there
 /// reads this.
-pub(crate) fn analyse_with_input(command: &str, input: &str) -> Analysis {
+pub fn analyse_with_input(command: &str, input: &str) -> Analysis {
     walk::analyse_with_input(command, Some(input))
 }
 

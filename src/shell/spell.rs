@@ -1,41 +1,7 @@
 //! Spellings of a part: one canonical text for `allow`, several more for `ask` and `deny`.
 
+use super::variables::{changes_programs, is_cosmetic};
 use super::{Part, Word, base_name};
-
-/// Variables that change nothing but looks. Others in front of a command are part of its text.
-const QUIET_VARS: &[&str] = &[
-    "NO_COLOR",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "FORCE_COLOR",
-    "TERM",
-    "COLORTERM",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "CI",
-    "COLUMNS",
-    "LINES",
-    "RUST_BACKTRACE",
-    "RUST_LOG",
-    "CARGO_TERM_COLOR",
-    "GIT_TERMINAL_PROMPT",
-    "DEBIAN_FRONTEND",
-    "PYTHONUNBUFFERED",
-    "PYTHONDONTWRITEBYTECODE",
-    "NODE_ENV",
-    "DEBUG",
-    "VERBOSE",
-    "TEST_THREADS",
-    "RUST_TEST_THREADS",
-    "CARGO_INCREMENTAL",
-    "INSTA_UPDATE",
-];
-
-/// True for a variable that cannot change what a command does to the system.
-pub(crate) fn is_quiet(name: &str) -> bool {
-    QUIET_VARS.contains(&name) || name.starts_with("LC_")
-}
 
 /// Quotes a word when the shell would not take it as it stands.
 pub fn quote(text: &str) -> String {
@@ -55,7 +21,7 @@ pub(super) fn canonical(part: &Part) -> String {
     let mut out: Vec<String> = part
         .env
         .iter()
-        .filter(|(name, _)| part.argv.is_empty() || !is_quiet(name))
+        .filter(|(name, _)| part.argv.is_empty() || !is_cosmetic(name))
         .map(|(name, value)| format!("{name}={}", word(value)))
         .collect();
     out.extend(part.argv.iter().map(word));
@@ -87,7 +53,7 @@ pub(super) fn spellings(part: &Part) -> Vec<String> {
         add(text.clone());
     }
     // `GIT_EDITOR='vi x' git commit` runs the variable.
-    for (_, value) in part.env.iter().filter(|(name, _)| crate::danger::steers(name)) {
+    for (_, value) in part.env.iter().filter(|(name, _)| changes_programs(name)) {
         for piece in crude_pieces(&value.text) {
             add(piece);
         }

@@ -223,7 +223,7 @@ fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Found) {
         inside(text, found);
     }
     if let P::AssignDefaultValues { parameter: Parameter::Named(name), .. } = expr
-        && crate::danger::steers(name)
+        && crate::variables::changes_programs(name)
     {
         found.not_clear("it sets a variable that changes what other programs do");
     }

@@ -7,9 +7,9 @@ use brush_parser::ast::{
 
 use super::feed::{self, Ends};
 use super::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
-use crate::shell::code;
-use crate::shell::wrap::{self, Inner};
-use crate::shell::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
+use crate::code;
+use crate::wrap::{self, Inner};
+use crate::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
 
 impl Walk {
     pub(super) fn redirect<'a>(&mut self, redirect: &'a IoRedirect, ends: &mut Ends<'a>) -> Option<Redirect> {

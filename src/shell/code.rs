@@ -81,7 +81,7 @@ pub(super) const CODE: &[&str] = &[
 ];
 
 /// True for a program that runs what it reads.
-pub(crate) fn takes_code(base: &str) -> bool {
+pub fn takes_code(base: &str) -> bool {
     is_shell(base)
         || CODE.contains(&base)
         || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
@@ -112,7 +112,7 @@ pub(super) fn code_pieces(code: &str) -> Vec<String> {
 }
 
 /// Whether a text that this program runs as code may read files that it does not name.
-pub(crate) fn code_reads(base: &str, text: &str) -> bool {
+pub fn code_reads(base: &str, text: &str) -> bool {
     const READS: &[&str] = &[
         "open",
         "read",
@@ -147,7 +147,7 @@ pub(crate) fn code_reads(base: &str, text: &str) -> bool {
 }
 
 /// Programs of [`CODE`] that run a whole language.
-pub(crate) fn interpreter(base: &str) -> bool {
+pub fn interpreter(base: &str) -> bool {
     matches!(
         base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
         "perl"

@@ -23,7 +23,7 @@ const OTHER_SHELLS: &[&str] = &[
     "ysh",
 ];
 
-pub(crate) fn is_shell(base: &str) -> bool {
+pub fn is_shell(base: &str) -> bool {
     SHELLS.contains(&base) || OTHER_SHELLS.contains(&base)
 }
 

@@ -23,7 +23,7 @@ pub(super) fn git(args: &[Word]) -> Unwrapped {
             _ => continue,
         };
         let Some((key, value)) = value.split_once('=') else { continue };
-        if crate::danger::git_key_runs(key) {
+        if crate::git_keys::git_key_runs_program(key) {
             out.also.extend(crude_pieces(value));
         }
         if key.to_lowercase().starts_with("alias.") {
