@@ -17,12 +17,13 @@
 //! | room | job | may use |
 //! | --- | --- | --- |
 //! | [`protocol`] | the vocabulary of the bus; plain data | nothing of ours |
+//! | `shell` | the shell's grammar: a command line, taken apart | nothing of ours |
 //! | `fs` | attributes and access lists of files, for those that write them | nothing of ours |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol |
-//! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
+//! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool |

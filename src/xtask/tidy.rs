@@ -19,6 +19,7 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
     ("src/tui/dialog", &["Color::"], "colours live in the theme"),
     ("src/protocol", &["tokio::", "std::fs"], "the protocol is plain data"),
     ("src/permit", &["tokio::"], "policy is pure"),
+    ("src/shell", &["tokio::", "std::fs"], "the grammar sees text only"),
     (
         "src/",
         &["Command::new(\"git\")"],

@@ -30,7 +30,7 @@ const HANDS_ON: &[&str] = &[
 
 /// What is left to be shown when the words of the whole command only look, at nothing but the workspace.
 pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
-    let plain = analysis.unclear.is_none() && analysis.loose_but_fed().is_none();
+    let plain = analysis.unclear.is_none() && analysis.loose_but_xargs().is_none();
     let looks = plain
         && !folders.is_empty()
         && !analysis.parts.is_empty()

@@ -7,7 +7,7 @@ use crate::decide::Policy;
 use crate::paths::below::{Below, below, expand};
 use crate::rules::{Effect, How, Rule, Subject};
 use crate::targets::{quoted, trees, written};
-use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code};
+use tiller_shell::{Analysis, HOLE, Part, Redirect, Role, Word, code_reads, takes_code, utility};
 
 /// What a rule says about the paths of a command.
 pub(crate) enum Met<'a> {
@@ -211,7 +211,7 @@ fn named(part: &Part) -> Vec<Word> {
 /// Why it is only known when it runs what a part reads.
 fn unknown(part: &Part, analysis: &Analysis) -> Option<String> {
     let base = part.base();
-    if part.argv.is_empty() || only_names(&base) {
+    if part.argv.is_empty() || utility(&base).is_some_and(|u| u.shows_no_content) {
         return None;
     }
     // What `find` hands over is looked at as a tree.
@@ -230,54 +230,6 @@ fn unknown(part: &Part, analysis: &Analysis) -> Option<String> {
     }
     let code = part.args().iter().chain(&part.stdin).any(|w| code_reads(&base, &w.text));
     code.then(|| format!("the code that {base} runs may read any file"))
-}
-
-/// Programs that show no file's content, whatever they are given.
-fn only_names(base: &str) -> bool {
-    matches!(
-        base,
-        "echo"
-            | "printf"
-            | "test"
-            | "["
-            | "cd"
-            | "pushd"
-            | "popd"
-            | "export"
-            | "ls"
-            | "mkdir"
-            | "rmdir"
-            | "rm"
-            | "touch"
-            | "stat"
-            | "du"
-            | "basename"
-            | "dirname"
-            | "realpath"
-            | "readlink"
-            | "chmod"
-            | "chown"
-            | "kill"
-            | "sleep"
-            | "seq"
-            | "exit"
-            | "return"
-            | "read"
-            | "local"
-            | "declare"
-            | "shift"
-            | "true"
-            | "false"
-            | ":"
-            | "wait"
-            | "set"
-            | "unset"
-            | "tr"
-            | "expr"
-            | "date"
-            | "which"
-            | "type"
-    )
 }
 
 /// `path` with the names of `rule` in the place of patterns that may stand for them.

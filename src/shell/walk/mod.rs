@@ -1,6 +1,6 @@
 //! From the parser's tree to a flat list of parts.
 
-mod feed;
+mod input;
 mod simple;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +8,14 @@ use std::rc::Rc;
 
 use brush_parser::ast::{self, Command, CompoundCommand, CompoundList, ExtendedTestExpr};
 
-use feed::{Feed, Functions};
-use simple::empty;
+use input::{Functions, Input};
 
-use super::word::{self, Found};
-use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
-use crate::variables::{self, changes_programs};
+use crate::analysis::Analysis;
+use crate::command::{Part, Role, Word};
+use crate::precheck::{self, MAX_PARTS};
+use crate::programs::{changes_programs, is_cosmetic};
+use crate::spelling::crude_pieces;
+use crate::words::{self, Expansion};
 
 /// Substitutions and `sh -c` inside one another.
 pub(super) const MAX_SCRIPTS: usize = 8;
@@ -22,21 +24,21 @@ pub(super) const MAX_COLLECTED: usize = 20_000;
 /// Pieces that deny rules see of a line that could not be parsed.
 const MAX_PIECES: usize = 20_000;
 
-pub(super) fn analyse(command: &str) -> Analysis {
+pub(crate) fn analyse(command: &str) -> Analysis {
     analyse_with_input(command, None)
 }
 
-pub(super) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis {
+pub(crate) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis {
     let mut walk = Walk {
-        input: input.map(Word::fixed),
+        typed: input.map(Word::fixed),
         out: Analysis { raw: command.to_owned(), ..Analysis::default() },
         text: String::new(),
         depth: 0,
         pipe: None,
-        fed: vec![],
+        inputs: vec![],
         functions: Functions::new(),
         calls: vec![],
-        handed: false,
+        hidden_input: false,
         substituted: false,
     };
     walk.script(command);
@@ -54,16 +56,16 @@ struct Walk {
     /// Parts whose output the current command reads.
     pipe: Option<(usize, usize)>,
     /// What a command without input and pipe reads. Of more than one it may be any.
-    fed: Vec<Feed>,
+    inputs: Vec<Input>,
     functions: Functions,
     /// Functions whose bodies are walked with an input.
     calls: Vec<String>,
     /// What is walked may be given an input that is not shown.
-    handed: bool,
+    hidden_input: bool,
     /// The current command reads the output of a substitution: `< <(list)`.
     substituted: bool,
     /// What is typed into it while it runs.
-    input: Option<Word>,
+    typed: Option<Word>,
 }
 
 impl Walk {
@@ -73,15 +75,15 @@ impl Walk {
             self.out.set_unclear("it is nested too deeply");
             return;
         }
-        let guard = guard::check(text);
+        let guard = precheck::check(text);
         if let Some(why) = guard.unclear {
             self.out.set_unclear(why);
         }
         let program = if guard.parse { parse(text) } else { None };
         let Some(program) = program else {
             self.out.set_unclear("it cannot be parsed");
-            for piece in spell::crude_pieces(text).into_iter().take(MAX_PIECES) {
-                self.out.parts.push(Part { also: vec![piece], ..empty() });
+            for piece in crude_pieces(text).into_iter().take(MAX_PIECES) {
+                self.out.parts.push(Part { also: vec![piece], ..Part::empty() });
             }
             return;
         };
@@ -133,10 +135,10 @@ impl Walk {
                 }
                 let start = self.out.parts.len();
                 // What it reads is only known where it is called.
-                let handed = std::mem::replace(&mut self.handed, true);
+                let outer = std::mem::replace(&mut self.hidden_input, true);
                 let body = &function.body;
                 self.reading(vec![], |walk| walk.group(body.1.as_ref(), |walk| walk.compound(&body.0)));
-                self.handed = handed;
+                self.hidden_input = outer;
                 let known = Rc::new((body.clone(), self.text.clone()));
                 self.functions.insert(function.fname.value.clone(), known);
                 let own = |p: &&Part| p.program() == function.fname.value;
@@ -173,9 +175,7 @@ impl Walk {
                 }
                 if changes_programs(&f.variable_name) {
                     self.out.set_unclear("a loop over a variable that changes what other programs do");
-                } else if !variables::is_cosmetic(&f.variable_name)
-                    && !f.variable_name.chars().any(char::is_lowercase)
-                {
+                } else if !is_cosmetic(&f.variable_name) && !f.variable_name.chars().any(char::is_lowercase) {
                     self.out.set_loose("a loop over a variable of the system");
                 }
                 self.list(&f.body.list);
@@ -209,7 +209,7 @@ impl Walk {
                 self.out.set_loose("a coprocess");
                 // It reads what later commands write.
                 let start = self.out.parts.len();
-                self.reading(vec![Feed::Pipe((start, start))], |walk| walk.command(&c.body));
+                self.reading(vec![Input::Pipe((start, start))], |walk| walk.command(&c.body));
             }
         }
     }
@@ -249,13 +249,13 @@ impl Walk {
     }
 
     fn arithmetic(&mut self, text: &str) {
-        let mut found = Found::default();
-        word::arithmetic(text, &mut found);
+        let mut found = Expansion::default();
+        words::arithmetic(text, &mut found);
         self.take(found);
     }
 
     /// Notes what a word does and hands the word back.
-    pub(super) fn take(&mut self, found: Found) -> Word {
+    pub(super) fn take(&mut self, found: Expansion) -> Word {
         if let Some(why) = found.unclear {
             self.out.set_unclear(why);
         }
@@ -269,7 +269,7 @@ impl Walk {
     }
 
     pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
-        word::expand(raw).into_iter().map(|f| self.take(f)).collect()
+        words::expand(raw).into_iter().map(|f| self.take(f)).collect()
     }
 }
 

@@ -5,14 +5,19 @@ use brush_parser::ast::{
     IoFileRedirectTarget as Target, IoRedirect, ProcessSubstitutionKind as Substitution,
 };
 
-use super::feed::{self, Ends};
+use super::input::{self, Connections};
 use super::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
-use crate::code;
-use crate::wrap::{self, Inner};
-use crate::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
+use crate::command::{HOLE, Part, Redirect, RedirectKind, Role, Word};
+use crate::programs::{code_pieces, utility};
+use crate::words;
+use crate::wrappers::{Inner, effects};
 
 impl Walk {
-    pub(super) fn redirect<'a>(&mut self, redirect: &'a IoRedirect, ends: &mut Ends<'a>) -> Option<Redirect> {
+    pub(super) fn redirect<'a>(
+        &mut self,
+        redirect: &'a IoRedirect,
+        connections: &mut Connections<'a>,
+    ) -> Option<Redirect> {
         let standard = |fd: &Option<ast::IoFd>| fd.is_none_or(|fd| fd == 0);
         let mut input = false;
         let (kind, target) = match redirect {
@@ -36,19 +41,19 @@ impl Walk {
             IoRedirect::File(fd, kind, Target::Fd(from)) => {
                 // `<&3`: what was opened there is not looked up.
                 if matches!(kind, Kind::DuplicateInput) && standard(fd) && *from != 0 {
-                    ends.stdin.get_or_insert_with(Word::unknown);
+                    connections.stdin.get_or_insert_with(Word::unknown);
                 }
                 return None;
             }
             IoRedirect::File(fd, _, Target::ProcessSubstitution(kind, shell)) => {
                 if matches!(kind, Substitution::Write) {
-                    ends.readers.push(&shell.list);
+                    connections.readers.push(&shell.list);
                     return None;
                 }
                 let start = self.out.parts.len();
                 self.list(&shell.list);
                 if standard(fd) {
-                    ends.pipe = Some((start, self.out.parts.len()));
+                    connections.pipe = Some((start, self.out.parts.len()));
                 }
                 return None;
             }
@@ -58,7 +63,7 @@ impl Walk {
                 let reads = matches!(kind, Kind::DuplicateInput);
                 if word.plain() && text.chars().all(|c| c.is_ascii_digit()) {
                     if reads && standard(fd) && !matches!(text, "" | "0") {
-                        ends.stdin.get_or_insert_with(Word::unknown);
+                        connections.stdin.get_or_insert_with(Word::unknown);
                     }
                     return None;
                 }
@@ -70,19 +75,19 @@ impl Walk {
                 (if *append { RedirectKind::Append } else { RedirectKind::Write }, self.target(&w.value))
             }
             IoRedirect::HereString(fd, w) => {
-                let found = word::one(&w.value);
+                let found = words::one(&w.value);
                 let text = self.take(found);
-                self.text_for(standard(fd), text, ends);
+                self.text_for(standard(fd), text, connections);
                 return None;
             }
             IoRedirect::HereDocument(fd, doc) => {
                 let text = if doc.requires_expansion {
-                    let found = word::heredoc(&doc.doc.value);
+                    let found = words::heredoc(&doc.doc.value);
                     self.take(found)
                 } else {
                     Word::fixed(doc.doc.value.clone())
                 };
-                self.text_for(standard(fd), text, ends);
+                self.text_for(standard(fd), text, connections);
                 return None;
             }
         };
@@ -93,13 +98,13 @@ impl Walk {
     }
 
     /// A here-document or here-string, for the standard input or for another descriptor.
-    fn text_for(&mut self, standard: bool, text: Word, ends: &mut Ends<'_>) {
+    fn text_for(&mut self, standard: bool, text: Word, connections: &mut Connections<'_>) {
         if !standard {
             self.out.set_unclear("a here-document for another descriptor than the standard input");
-            self.out.parts.push(Part { also: code::code_pieces(&text.text), ..empty() });
+            self.out.parts.push(Part { also: code_pieces(&text.text), ..Part::empty() });
             return;
         }
-        ends.stdin = Some(text);
+        connections.stdin = Some(text);
     }
 
     /// A redirection's target must be one word that is known.
@@ -116,22 +121,22 @@ impl Walk {
     }
 
     pub(super) fn simple(&mut self, simple: &ast::SimpleCommand) {
-        let mut part = empty();
-        let mut ends = Ends::default();
+        let mut part = Part::empty();
+        let mut connections = Connections::default();
         for item in simple.prefix.iter().flat_map(|p| &p.0) {
             match item {
                 Item::AssignmentWord(assignment, _) => self.assignment(assignment, &mut part),
-                other => self.item(other, &mut part, &mut ends),
+                other => self.item(other, &mut part, &mut connections),
             }
         }
         if let Some(name) = &simple.word_or_name {
             part.argv = self.words(&name.value);
         }
         for item in simple.suffix.iter().flat_map(|s| &s.0) {
-            self.item(item, &mut part, &mut ends);
+            self.item(item, &mut part, &mut connections);
         }
-        part.stdin = ends.stdin.take();
-        part.piped_from = ends.pipe.or(self.pipe);
+        part.stdin = connections.stdin.take();
+        part.piped_from = connections.pipe.or(self.pipe);
         let start = self.out.parts.len();
         if part.argv.is_empty() {
             part.role = Role::Assignment;
@@ -140,17 +145,17 @@ impl Walk {
             }
             self.out.parts.push(part);
         } else {
-            self.substituted = ends.pipe.is_some();
+            self.substituted = connections.pipe.is_some();
             self.emit(part);
             self.substituted = false;
         }
-        self.readers(&ends, start);
+        self.readers(&connections, start);
     }
 
-    fn item<'a>(&mut self, item: &'a Item, part: &mut Part, ends: &mut Ends<'a>) {
+    fn item<'a>(&mut self, item: &'a Item, part: &mut Part, connections: &mut Connections<'a>) {
         match item {
             Item::IoRedirect(redirect) => {
-                let redirect = self.redirect(redirect, ends);
+                let redirect = self.redirect(redirect, connections);
                 part.redirects.extend(redirect);
             }
             Item::Word(w) => {
@@ -159,7 +164,7 @@ impl Walk {
             }
             Item::AssignmentWord(assignment, w) => {
                 if matches!(assignment.value, AssignmentValue::Array(_)) {
-                    let mut scratch = empty();
+                    let mut scratch = Part::empty();
                     self.assignment(assignment, &mut scratch);
                     part.argv.push(Word {
                         text: format!("{}={HOLE}", name_of(assignment)),
@@ -174,7 +179,7 @@ impl Walk {
             Item::ProcessSubstitution(kind, shell) => {
                 match kind {
                     Substitution::Read => self.list(&shell.list),
-                    Substitution::Write => ends.readers.push(&shell.list),
+                    Substitution::Write => connections.readers.push(&shell.list),
                 }
                 part.argv.push(Word::unknown());
             }
@@ -189,7 +194,7 @@ impl Walk {
         }
         let value = match &assignment.value {
             AssignmentValue::Scalar(w) => {
-                let found = word::one(&w.value);
+                let found = words::one(&w.value);
                 self.take(found)
             }
             AssignmentValue::Array(items) => {
@@ -230,10 +235,10 @@ impl Walk {
             self.out.parts.push(part);
             return;
         }
-        self.feed(&mut part);
-        let inner = wrap::unwrap(&part);
+        self.give_input(&mut part);
+        let inner = effects(&part);
         part.also.extend(inner.also);
-        part.also.extend(self.given(&part));
+        part.also.extend(self.printed_code(&part));
         if inner.transparent && part.role == Role::Command {
             part.role = Role::Transparent;
         }
@@ -253,7 +258,7 @@ impl Walk {
         let base = part.base();
         if part.role != Role::Transparent
             && part.args().iter().any(|w| w.splits)
-            && !options_are_harmless(&base)
+            && !utility(&base).is_some_and(|u| u.safe_options)
         {
             self.out.set_unclear(format!(
                 "arguments of {base} are known only at run time and may become options"
@@ -282,16 +287,16 @@ impl Walk {
                         redirects: outer.redirects.iter().filter(|r| r.input).cloned().collect(),
                         piped_from: outer.piped_from,
                         stdin: outer.stdin.clone(),
-                        ..empty()
+                        ..Part::empty()
                     });
                 }
                 // The script is the input itself: what stands in it reads the rest of it.
                 Inner::Script(text) if outer.stdin.as_ref().is_some_and(|w| w.text == text) => {
-                    let handed = std::mem::replace(&mut self.handed, true);
+                    let hidden = std::mem::replace(&mut self.hidden_input, true);
                     self.reading(vec![], |walk| walk.script(&text));
-                    self.handed = handed;
+                    self.hidden_input = hidden;
                 }
-                Inner::Script(text) => self.reading(feed::inputs(&outer), |walk| walk.script(&text)),
+                Inner::Script(text) => self.reading(input::own_inputs(&outer), |walk| walk.script(&text)),
             }
         }
     }
@@ -306,65 +311,8 @@ fn odd_name(name: &str) -> Option<&'static str> {
     (!name.is_ascii() && !name.contains(HOLE)).then_some("the name of a command contains look-alike letters")
 }
 
-/// Programs that no option makes dangerous.
-fn options_are_harmless(base: &str) -> bool {
-    matches!(
-        base,
-        "echo"
-            | "printf"
-            | "test"
-            | "["
-            | "ls"
-            | "cat"
-            | "wc"
-            | "head"
-            | "tail"
-            | "basename"
-            | "dirname"
-            | "exit"
-            | "return"
-            | "shift"
-            | "true"
-            | "false"
-            | ":"
-            | "sleep"
-            | "seq"
-            | "expr"
-            | "cd"
-            | "pwd"
-            | "grep"
-            | "egrep"
-            | "fgrep"
-            | "stat"
-            | "file"
-            | "du"
-            | "cut"
-            | "tr"
-            | "read"
-            | "wait"
-            | "break"
-            | "continue"
-            | "nl"
-            | "rev"
-            | "local"
-    )
-}
-
 fn name_of(assignment: &ast::Assignment) -> String {
     match &assignment.name {
         AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _) => name.clone(),
-    }
-}
-
-pub(super) fn empty() -> Part {
-    Part {
-        argv: vec![],
-        env: vec![],
-        redirects: vec![],
-        wrappers: vec![],
-        role: Role::Command,
-        piped_from: None,
-        stdin: None,
-        also: vec![],
     }
 }

@@ -1,24 +1,28 @@
 //! Words: quotes removed, expansions marked, commands inside them collected.
 
+mod ansi;
+mod brace;
+
 use brush_parser::ParserOptions;
 use brush_parser::word::{
     Parameter, ParameterExpr, ParameterTransformOp, SpecialParameter, TildeExpr, WordPiece,
     WordPieceWithSource, parse, parse_heredoc,
 };
 
-use super::{HOLE, Word, ansi, brace};
+use crate::command::{HOLE, Word};
+use crate::programs::changes_programs;
 
 /// A word and what was found in it.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) word: Word,
+pub(crate) struct Expansion {
+    pub(crate) word: Word,
     /// Texts of command substitutions, to be taken apart as well.
-    pub(super) commands: Vec<String>,
-    pub(super) unclear: Option<String>,
-    pub(super) loose: Option<String>,
+    pub(crate) commands: Vec<String>,
+    pub(crate) unclear: Option<String>,
+    pub(crate) loose: Option<String>,
 }
 
-impl Found {
+impl Expansion {
     fn unclear(why: &str) -> Self {
         Self { word: Word { splits: true, ..Word::unknown() }, unclear: Some(why.into()), ..Self::default() }
     }
@@ -42,10 +46,10 @@ impl Found {
 }
 
 /// Expands a word that stands where the shell splits and globs. Braces may make several.
-pub(super) fn expand(raw: &str) -> Vec<Found> {
+pub(crate) fn expand(raw: &str) -> Vec<Expansion> {
     match brace::expand(raw) {
         brace::Braces::None => vec![one(raw)],
-        brace::Braces::Unclear => vec![Found::unclear("a brace expansion that cannot be listed")],
+        brace::Braces::Unclear => vec![Expansion::unclear("a brace expansion that cannot be listed")],
         brace::Braces::Words(words) => {
             words.into_iter().map(|w| one(&w)).filter(|f| !f.word.text.is_empty()).collect()
         }
@@ -53,26 +57,26 @@ pub(super) fn expand(raw: &str) -> Vec<Found> {
 }
 
 /// Expands a word that stays one word (an assignment's value, a redirection's target).
-pub(super) fn one(raw: &str) -> Found {
-    let mut found = Found::default();
+pub(crate) fn one(raw: &str) -> Expansion {
+    let mut found = Expansion::default();
     match parse(raw, &ParserOptions::default()) {
         Ok(pieces) => walk(&pieces, false, &mut found),
-        Err(_) => return Found::unclear("a word that cannot be parsed"),
+        Err(_) => return Expansion::unclear("a word that cannot be parsed"),
     }
     found
 }
 
 /// The body of a here-document in which the shell expands.
-pub(super) fn heredoc(body: &str) -> Found {
-    let mut found = Found::default();
+pub(crate) fn heredoc(body: &str) -> Expansion {
+    let mut found = Expansion::default();
     match parse_heredoc(body, &ParserOptions::default()) {
         Ok(pieces) => walk(&pieces, true, &mut found),
-        Err(_) => return Found::unclear("a here-document that cannot be parsed"),
+        Err(_) => return Expansion::unclear("a here-document that cannot be parsed"),
     }
     found
 }
 
-fn walk(pieces: &[WordPieceWithSource], quoted: bool, found: &mut Found) {
+fn walk(pieces: &[WordPieceWithSource], quoted: bool, found: &mut Expansion) {
     for (at, piece) in pieces.iter().enumerate() {
         match &piece.piece {
             WordPiece::Text(text) if quoted => found.word.text.push_str(&text.replace("\\\n", "")),
@@ -135,7 +139,7 @@ fn walk(pieces: &[WordPieceWithSource], quoted: bool, found: &mut Found) {
 }
 
 /// Where a substitution ends is hard to say with comments, `case` and here-documents inside.
-fn substitution(text: &str, found: &mut Found) {
+fn substitution(text: &str, found: &mut Expansion) {
     let comment = text.starts_with('#') || [" #", "\t#", "\n#", ";#", "(#"].iter().any(|c| text.contains(c));
     let case = text.split(|c: char| !c.is_ascii_alphanumeric()).any(|w| w == "case" || w == "esac");
     if comment || case || text.contains("<<") {
@@ -145,7 +149,7 @@ fn substitution(text: &str, found: &mut Found) {
 }
 
 /// Commands inside arithmetic. A variable's value is evaluated again and may hold one.
-pub(super) fn arithmetic(text: &str, found: &mut Found) {
+pub(crate) fn arithmetic(text: &str, found: &mut Expansion) {
     let bare = strip_numbers(text);
     if bare.contains(['$', '`', '"', '\'', '\\']) {
         inside(text, found);
@@ -169,7 +173,7 @@ fn strip_numbers(text: &str) -> String {
 }
 
 /// Collects what a nested text (a default, a pattern, an index) would run.
-fn inside(text: &str, found: &mut Found) {
+fn inside(text: &str, found: &mut Expansion) {
     if !text.contains(['$', '`', '<', '>', '\\', '"', '\'']) {
         return;
     }
@@ -183,7 +187,7 @@ fn inside(text: &str, found: &mut Found) {
     }
 }
 
-fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Found) {
+fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Expansion) {
     use ParameterExpr as P;
     let (parameter, texts): (Option<&Parameter>, Vec<&str>) = match expr {
         P::Parameter { parameter, .. } | P::ParameterLength { parameter, .. } => (Some(parameter), vec![]),
@@ -223,7 +227,7 @@ fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Found) {
         inside(text, found);
     }
     if let P::AssignDefaultValues { parameter: Parameter::Named(name), .. } = expr
-        && crate::variables::changes_programs(name)
+        && changes_programs(name)
     {
         found.not_clear("it sets a variable that changes what other programs do");
     }

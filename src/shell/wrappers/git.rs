@@ -1,11 +1,13 @@
 //! What `git` runs: aliases, texts of its subcommands and options, programs in addresses.
 
-use super::wrap::{Inner, Unwrapped, joined};
-use super::{Word, crude_pieces};
+use super::effects::{Effects, Inner, joined};
+use crate::command::Word;
+use crate::programs::git_key_runs_program;
+use crate::spelling::crude_pieces;
 
 /// `git` runs aliases, and has subcommands that run a text.
-pub(super) fn git(args: &[Word]) -> Unwrapped {
-    let mut out = Unwrapped::default();
+pub(super) fn git(args: &[Word]) -> Effects {
+    let mut out = Effects::default();
     let text = |i: usize| args.get(i).map_or("", |w| w.text.as_str());
     for i in 0..args.len() {
         let value = match text(i) {
@@ -23,7 +25,7 @@ pub(super) fn git(args: &[Word]) -> Unwrapped {
             _ => continue,
         };
         let Some((key, value)) = value.split_once('=') else { continue };
-        if crate::git_keys::git_key_runs_program(key) {
+        if git_key_runs_program(key) {
             out.also.extend(crude_pieces(value));
         }
         if key.to_lowercase().starts_with("alias.") {

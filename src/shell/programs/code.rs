@@ -1,10 +1,10 @@
 //! Programs that run code of another language, and what such code may run.
 
-use super::crude_pieces;
-use super::runners::is_shell;
+use super::shells::is_shell;
+use crate::spelling::crude_pieces;
 
 /// Programs whose argument is code that can run commands.
-pub(super) const CODE: &[&str] = &[
+pub(crate) const CODE: &[&str] = &[
     "awk",
     "gawk",
     "mawk",
@@ -80,7 +80,7 @@ pub(super) const CODE: &[&str] = &[
     "dc",
 ];
 
-/// True for a program that runs what it reads.
+/// Whether a program runs what it reads.
 pub fn takes_code(base: &str) -> bool {
     is_shell(base)
         || CODE.contains(&base)
@@ -89,7 +89,7 @@ pub fn takes_code(base: &str) -> bool {
 
 /// What code of another language may run: the crude pieces of it, of what stands in its quotes, and of
 /// its quoted words put together (`['rm', 'x']`). For `ask` and `deny` rules only.
-pub(super) fn code_pieces(code: &str) -> Vec<String> {
+pub(crate) fn code_pieces(code: &str) -> Vec<String> {
     const MOST: usize = 400;
     const WORDS: usize = 24;
     let mut out = crude_pieces(code);
@@ -142,8 +142,8 @@ pub fn code_reads(base: &str, text: &str) -> bool {
         "file(",
         "slurp",
     ];
-    let given = text.contains([' ', '(', '\n', '`', ';']) && !is_shell(base) && interpreter(base);
-    given && READS.iter().any(|w| text.contains(w))
+    let is_code = text.contains([' ', '(', '\n', '`', ';']) && !is_shell(base) && interpreter(base);
+    is_code && READS.iter().any(|w| text.contains(w))
 }
 
 /// Programs of [`CODE`] that run a whole language.

@@ -1,6 +1,6 @@
-//! Finding the first operand behind a wrapper's own options.
+//! Options of wrappers: where their own options end and the command begins.
 
-use super::Word;
+use crate::command::{HOLE, Word};
 
 /// Options of one program.
 pub(super) struct Spec {
@@ -24,7 +24,7 @@ impl Spec {
             if word.dynamic || word.glob {
                 return if word.text.starts_with('-')
                     || word.splits
-                    || word.text.starts_with([super::HOLE, '*', '?', '['])
+                    || word.text.starts_with([HOLE, '*', '?', '['])
                 {
                     Err("an option that is known only at run time".into())
                 } else {

@@ -1,44 +1,29 @@
 //! Programs that run another program: which one, and with what.
 
-use super::code::code_pieces;
-use super::flags::Spec;
-use super::wrappers::{JOINS, OPAQUE, WRAPPERS, Wrapper, w};
-use super::{HOLE, Part, Word, builtins, git, runners};
+mod builtins;
+mod effects;
+mod find;
+mod git;
+mod options;
+mod shell;
+mod table;
 
-/// Something that a command runs.
-pub(super) enum Inner {
-    Command {
-        argv: Vec<Word>,
-        env: Vec<(String, Word)>,
-        guess: bool,
-    },
-    /// Text for a shell.
-    Script(String),
-}
+use options::Spec;
+use table::{JOINS, OPAQUE, WRAPPERS, Wrapper, wrapper};
 
-/// What is known of a command as a wrapper.
-#[derive(Default)]
-pub(super) struct Unwrapped {
-    pub(super) runs: Vec<Inner>,
-    /// Adds no power of its own.
-    pub(super) transparent: bool,
-    pub(super) also: Vec<String>,
-    pub(super) unclear: Option<String>,
-    pub(super) loose: Option<String>,
-    pub(super) folders: Vec<Option<String>>,
-}
+use crate::analysis::XARGS;
+use crate::command::{HOLE, Part, Word};
+use crate::programs::{code_pieces, is_shell};
+use crate::spelling::quote;
 
-impl Unwrapped {
-    pub(super) fn unclear(why: impl Into<String>) -> Self {
-        Self { unclear: Some(why.into()), ..Self::default() }
-    }
+pub use builtins::SETTERS;
+use effects::joined;
+pub(crate) use effects::{Effects, Inner};
+pub(crate) use shell::reads_itself;
+pub(crate) use table::is_wrapper;
 
-    pub(super) fn loose(why: impl Into<String>) -> Self {
-        Self { loose: Some(why.into()), ..Self::default() }
-    }
-}
-
-pub(super) fn unwrap(part: &Part) -> Unwrapped {
+/// What `part` runs, changes or leaves in doubt beyond its own program.
+pub(crate) fn effects(part: &Part) -> Effects {
     let base = part.base();
     let args = part.args();
     if let Some(known) = WRAPPERS.iter().find(|w| w.name == base) {
@@ -50,26 +35,26 @@ pub(super) fn unwrap(part: &Part) -> Unwrapped {
             Some((dash, rest)) if dash.text == "-" => env(rest),
             _ => env(args),
         },
-        "jobs" if args.first().is_some_and(|w| w.text == "-x") => Unwrapped {
+        "jobs" if args.first().is_some_and(|w| w.text == "-x") => Effects {
             runs: vec![Inner::Command { argv: args[1..].to_vec(), env: vec![], guess: false }],
-            ..Unwrapped::loose("jobs runs a command")
+            ..Effects::loose("jobs runs a command")
         },
         "npm" if args.iter().any(|w| matches!(w.text.as_str(), "exec" | "x")) => opaque(&base, args),
         "cargo" if args.first().is_some_and(|w| w.text == "watch") => opaque(&base, args),
         "command" => command(args),
         "watch" => watch(args),
-        "find" | "gfind" | "fd" | "fdfind" => runners::find(&base, args),
+        "find" | "gfind" | "fd" | "fdfind" => find::find(&base, args),
         "git" => git::git(args),
         "sudoedit" | "sudo-rs" | "su" if args.is_empty() => {
-            Unwrapped::loose("it opens a shell for another user")
+            Effects::loose("it opens a shell for another user")
         }
-        _ if runners::is_shell(&base) => runners::shell(&base, part),
+        _ if is_shell(&base) => shell::shell(&base, part),
         _ if OPAQUE.contains(&base.as_str()) => with_stdin(opaque(&base, args), &base, part),
         _ => builtins::other(&base, part),
     }
 }
 
-fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
+fn known_wrapper(known: &Wrapper, args: &[Word]) -> Effects {
     let first = match known.spec.first_operand(args) {
         Ok(first) => first + known.skip,
         Err(why) => {
@@ -83,7 +68,7 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
     if known.name == "sudo" || known.name == "doas" {
         env = take_assignments(&mut rest);
     }
-    let mut out = Unwrapped { transparent: known.transparent, ..Unwrapped::default() };
+    let mut out = Effects { transparent: known.transparent, ..Effects::default() };
     if rest.is_empty() {
         out.transparent = false;
         if matches!(known.name, "sudo" | "doas" | "chroot" | "busybox" | "toybox") {
@@ -104,7 +89,7 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
                 }
             }
         }
-        out.loose = Some(super::FED.into());
+        out.loose = Some(XARGS.into());
     }
     if known.name == "exec" {
         out.loose = Some("exec replaces the shell".into());
@@ -127,7 +112,7 @@ fn replaced(options: &[Word]) -> Option<String> {
 }
 
 /// What a program like `ssh` or `expect` reads from a here-document may run as well.
-fn with_stdin(mut out: Unwrapped, base: &str, part: &Part) -> Unwrapped {
+fn with_stdin(mut out: Effects, base: &str, part: &Part) -> Effects {
     let Some(stdin) = &part.stdin else { return out };
     out.also.extend(code_pieces(&stdin.text));
     if base == "ssh" && part.args().iter().filter(|w| !w.text.starts_with('-')).count() == 1 && stdin.plain()
@@ -138,7 +123,7 @@ fn with_stdin(mut out: Unwrapped, base: &str, part: &Part) -> Unwrapped {
 }
 
 /// `env`, whose words may be assignments, and whose `-S` splits a text.
-fn env(args: &[Word]) -> Unwrapped {
+fn env(args: &[Word]) -> Effects {
     const ENV: Spec = Spec {
         short: "i0v",
         short_arg: "uC",
@@ -146,16 +131,15 @@ fn env(args: &[Word]) -> Unwrapped {
         long_arg: &["unset", "chdir"],
     };
     if let Some((at, text)) = split_string(args) {
-        let Some(text) = text else { return Unwrapped::unclear("env -S with text that is not fixed") };
-        let more: Vec<String> =
-            args.get(at..).unwrap_or_default().iter().map(|w| super::quote(&w.text)).collect();
+        let Some(text) = text else { return Effects::unclear("env -S with text that is not fixed") };
+        let more: Vec<String> = args.get(at..).unwrap_or_default().iter().map(|w| quote(&w.text)).collect();
         if text.contains(['$', '\\', '#']) || args.get(at..).unwrap_or_default().iter().any(|w| !w.plain()) {
-            return Unwrapped::unclear("env -S with text that is not fixed");
+            return Effects::unclear("env -S with text that is not fixed");
         }
-        return Unwrapped {
+        return Effects {
             runs: vec![Inner::Script(format!("env {text} {}", more.join(" ")))],
             transparent: true,
-            ..Unwrapped::default()
+            ..Effects::default()
         };
     }
     let first = match ENV.first_operand(args) {
@@ -192,13 +176,13 @@ fn env(args: &[Word]) -> Unwrapped {
     let env = take_assignments(&mut rest);
     if rest.is_empty() {
         // It prints the environment, or nothing.
-        return Unwrapped { folders, ..Unwrapped::default() };
+        return Effects { folders, ..Effects::default() };
     }
-    Unwrapped {
+    Effects {
         runs: vec![Inner::Command { argv: rest, env, guess: false }],
         transparent: true,
         folders,
-        ..Unwrapped::default()
+        ..Effects::default()
     }
 }
 
@@ -251,18 +235,18 @@ fn take_assignments(rest: &mut Vec<Word>) -> Vec<(String, Word)> {
 }
 
 /// `command -v x` only looks; otherwise it runs.
-fn command(args: &[Word]) -> Unwrapped {
+fn command(args: &[Word]) -> Effects {
     let query =
         args.first().is_some_and(|w| w.plain() && matches!(w.text.as_str(), "-v" | "-V" | "-pv" | "-pV"));
     if query {
-        return Unwrapped::default();
+        return Effects::default();
     }
-    const COMMAND: Wrapper = w("command", true, "p", "", 0);
+    const COMMAND: Wrapper = wrapper("command", true, "p", "", 0);
     known_wrapper(&COMMAND, args)
 }
 
 /// `watch` gives its words to `sh -c`.
-fn watch(args: &[Word]) -> Unwrapped {
+fn watch(args: &[Word]) -> Effects {
     const WATCH: Spec = Spec {
         short: "bcdegptwxrC",
         short_arg: "nq",
@@ -282,7 +266,7 @@ fn watch(args: &[Word]) -> Unwrapped {
     };
     match WATCH.first_operand(args) {
         Ok(first) if first < args.len() => joined(&args[first..], true),
-        Ok(_) => Unwrapped::default(),
+        Ok(_) => Effects::default(),
         Err(why) => {
             let mut out = opaque("watch", args);
             out.unclear = Some(format!("watch has {why}"));
@@ -291,19 +275,10 @@ fn watch(args: &[Word]) -> Unwrapped {
     }
 }
 
-/// Words that a shell gets as one text.
-pub(super) fn joined(words: &[Word], transparent: bool) -> Unwrapped {
-    if words.iter().any(|w| !w.plain()) {
-        return Unwrapped::unclear("shell code that is known only at run time");
-    }
-    let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
-    Unwrapped { runs: vec![Inner::Script(text)], transparent, ..Unwrapped::default() }
-}
-
 /// Every rest of the line that begins with a plain word may be what runs.
-fn opaque(base: &str, args: &[Word]) -> Unwrapped {
+fn opaque(base: &str, args: &[Word]) -> Effects {
     const MOST: usize = 12;
-    let mut out = Unwrapped::default();
+    let mut out = Effects::default();
     // `--command='rm x'`, `-c'rm x'`, `-oProxyCommand=rm x`
     for word in args.iter().filter(|w| w.text.contains(char::is_whitespace)) {
         if let Some(joined) = word.text.strip_prefix('-') {

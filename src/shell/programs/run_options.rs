@@ -1,6 +1,6 @@
 //! Options by which programs run other programs.
 
-use super::Part;
+use crate::command::Part;
 
 /// Options by which a program runs another, or code: `(program, options)`. A letter stands for its
 /// joined form too.

@@ -1,11 +1,12 @@
 //! Spellings of a part: one canonical text for `allow`, several more for `ask` and `deny`.
 
-use super::variables::{changes_programs, is_cosmetic};
-use super::{Part, Word, base_name};
+use crate::command::{HOLE, Part, Word};
+use crate::programs::{base_name, changes_programs, is_cosmetic};
+use crate::wrappers::is_wrapper;
 
 /// Quotes a word when the shell would not take it as it stands.
 pub fn quote(text: &str) -> String {
-    let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-~^*?{}[]!#".contains(c) || c == super::HOLE;
+    let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-~^*?{}[]!#".contains(c) || c == HOLE;
     if !text.is_empty() && text.chars().all(safe) {
         return text.to_owned();
     }
@@ -17,7 +18,7 @@ fn word(w: &Word) -> String {
     quote(&text)
 }
 
-pub(super) fn canonical(part: &Part) -> String {
+pub(crate) fn canonical(part: &Part) -> String {
     let mut out: Vec<String> = part
         .env
         .iter()
@@ -28,7 +29,7 @@ pub(super) fn canonical(part: &Part) -> String {
     out.join(" ")
 }
 
-pub(super) fn spellings(part: &Part) -> Vec<String> {
+pub(crate) fn spellings(part: &Part) -> Vec<String> {
     let mut out = vec![canonical(part)];
     let mut add = |text: String| {
         if !text.is_empty() && !out.contains(&text) {
@@ -102,7 +103,7 @@ pub fn crude_pieces(text: &str) -> Vec<String> {
             let skip = base.contains('=')
                 || base.starts_with('-')
                 || matches!(base.as_str(), "!" | "do" | "then" | "else" | "if" | "while" | "until" | "$")
-                || super::wrappers::is_wrapper(&base);
+                || is_wrapper(&base);
             if !skip {
                 break;
             }

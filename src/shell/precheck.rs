@@ -14,14 +14,14 @@ const MAX_KEYWORDS: usize = 60;
 const MAX_BLANKS: usize = 40;
 const MAX_TABS: usize = 3;
 
-/// Outcome of the checks.
-pub(super) struct Guard {
-    pub(super) unclear: Option<String>,
+/// Outcome of [`check`].
+pub(crate) struct Outcome {
+    pub(crate) unclear: Option<String>,
     /// Whether the parser may see it.
-    pub(super) parse: bool,
+    pub(crate) parse: bool,
 }
 
-pub(super) fn check(text: &str) -> Guard {
+pub(crate) fn check(text: &str) -> Outcome {
     let mut unclear = None;
     let mut parse = text.len() <= MAX_PARSE;
     let mut say = |why: String| {
@@ -50,7 +50,7 @@ pub(super) fn check(text: &str) -> Guard {
     if let Some(form) = zsh_form(text) {
         say(format!("'{form}' means something else in another shell"));
     }
-    Guard { unclear, parse }
+    Outcome { unclear, parse }
 }
 
 /// Deepest nesting of brackets, quotes ignored, plus backticks: an upper bound.

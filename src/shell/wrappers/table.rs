@@ -1,18 +1,20 @@
-//! The wrappers that are known, as tables.
+//! Tables of programs that run other programs.
 
-use super::flags::Spec;
-use super::runners;
+use super::options::Spec;
+use crate::programs::is_shell;
 
-/// A wrapper whose options are known: operands to skip, then the command.
+/// A program that runs the command in its operands, and whose options are modelled.
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
+    /// It adds no power of its own.
     pub(super) transparent: bool,
     pub(super) spec: Spec,
+    /// Operands in front of the command.
     pub(super) skip: usize,
 }
 
-/// Short form.
-pub(super) const fn w(
+/// A wrapper without long options.
+pub(super) const fn wrapper(
     name: &'static str,
     transparent: bool,
     short: &'static str,
@@ -24,20 +26,20 @@ pub(super) const fn w(
 
 /// Wrappers whose options are modelled.
 pub(super) const WRAPPERS: &[Wrapper] = &[
-    w("nohup", true, "", "", 0),
-    w("builtin", true, "", "", 0),
-    w("busybox", true, "", "", 0),
-    w("toybox", true, "", "", 0),
-    w("exec", false, "cl", "a", 0),
-    w("doas", false, "nsL", "uC", 0),
-    w("time", true, "pvqla", "f", 0),
-    w("chrt", true, "abdfiorRmv", "pTPD", 1),
-    w("caffeinate", true, "dimsu", "tw", 0),
-    w("fakeroot", true, "u", "lsbi", 0),
-    w("eatmydata", true, "", "", 0),
-    w("linux32", true, "", "", 0),
-    w("linux64", true, "", "", 0),
-    w("catchsegv", true, "", "", 0),
+    wrapper("nohup", true, "", "", 0),
+    wrapper("builtin", true, "", "", 0),
+    wrapper("busybox", true, "", "", 0),
+    wrapper("toybox", true, "", "", 0),
+    wrapper("exec", false, "cl", "a", 0),
+    wrapper("doas", false, "nsL", "uC", 0),
+    wrapper("time", true, "pvqla", "f", 0),
+    wrapper("chrt", true, "abdfiorRmv", "pTPD", 1),
+    wrapper("caffeinate", true, "dimsu", "tw", 0),
+    wrapper("fakeroot", true, "u", "lsbi", 0),
+    wrapper("eatmydata", true, "", "", 0),
+    wrapper("linux32", true, "", "", 0),
+    wrapper("linux64", true, "", "", 0),
+    wrapper("catchsegv", true, "", "", 0),
     Wrapper {
         name: "nice",
         transparent: true,
@@ -311,10 +313,10 @@ pub(super) const JOINS: &[&str] = &[
     "mosh",
 ];
 
-/// True for any program that runs another.
-pub(super) fn is_wrapper(base: &str) -> bool {
+/// Whether a program runs another.
+pub(crate) fn is_wrapper(base: &str) -> bool {
     matches!(base, "env" | "command" | "eval" | "watch" | "find" | "fd" | "fdfind" | "source" | "." | "trap")
-        || runners::is_shell(base)
+        || is_shell(base)
         || WRAPPERS.iter().any(|w| w.name == base)
         || OPAQUE.contains(&base)
 }

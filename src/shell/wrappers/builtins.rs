@@ -1,9 +1,10 @@
 //! Builtins that change the shell, and programs that are given code.
 
-use super::code::{CODE, code_pieces};
-use super::runners::{reads_itself, script_file};
-use super::wrap::{Inner, Unwrapped, joined};
-use super::{Part, Word, crude_pieces};
+use super::effects::{Effects, Inner, joined};
+use super::shell::{reads_itself, script_file};
+use crate::command::{Part, Word};
+use crate::programs::{CODE, code_pieces};
+use crate::spelling::crude_pieces;
 
 /// Builtins that set the variable whose name they are given.
 pub const SETTERS: &[&str] =
@@ -13,7 +14,7 @@ pub const SETTERS: &[&str] =
 const NAMES: &[&str] = &["test", "[", "export", "readonly", "wait", "let"];
 
 /// Everything else that needs a word: builtins that change the shell, and code in arguments.
-pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
+pub(super) fn other(base: &str, part: &Part) -> Effects {
     let args = part.args();
     // An index in the name is evaluated.
     if (SETTERS.contains(&base) || NAMES.contains(&base))
@@ -21,66 +22,66 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
             .iter()
             .any(|w| w.text.contains('[') && (w.dynamic || w.text.contains(['$', '`'])) && w.text != "[")
     {
-        return Unwrapped::unclear("an array index that may run commands");
+        return Effects::unclear("an array index that may run commands");
     }
     match base {
         "eval" => joined(without_dashes(args), true),
         "source" | "." => match args.first() {
-            Some(file) if reads_itself(file) && part.stdin.as_ref().is_some_and(Word::plain) => Unwrapped {
+            Some(file) if reads_itself(file) && part.stdin.as_ref().is_some_and(Word::plain) => Effects {
                 runs: part.stdin.iter().map(|w| Inner::Script(w.text.clone())).collect(),
-                ..Unwrapped::loose("it reads commands from its input")
+                ..Effects::loose("it reads commands from its input")
             },
             Some(file) if file.plain() => {
-                Unwrapped { loose: Some("it reads commands from a file".into()), ..script_file(args) }
+                Effects { loose: Some("it reads commands from a file".into()), ..script_file(args) }
             }
-            _ => Unwrapped::unclear("it reads commands from a source that is known only at run time"),
+            _ => Effects::unclear("it reads commands from a source that is known only at run time"),
         },
-        "at" | "batch" | "crontab" => Unwrapped {
+        "at" | "batch" | "crontab" => Effects {
             also: part.stdin.iter().flat_map(|w| crude_pieces(&w.text)).collect(),
-            ..Unwrapped::default()
+            ..Effects::default()
         },
         "fc" if !args.iter().any(|w| w.text.starts_with("-l")) => {
-            Unwrapped::unclear("it runs commands of the shell's history")
+            Effects::unclear("it runs commands of the shell's history")
         }
         "trap" => match without_dashes(args).first() {
-            Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Unwrapped {
+            Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Effects {
                 runs: vec![Inner::Script(text.text.clone())],
                 loose: Some("it sets a trap".into()),
-                ..Unwrapped::default()
+                ..Effects::default()
             },
-            Some(text) if !text.plain() => Unwrapped::unclear("a trap that is known only at run time"),
-            _ => Unwrapped::default(),
+            Some(text) if !text.plain() => Effects::unclear("a trap that is known only at run time"),
+            _ => Effects::default(),
         },
-        "alias" if args.iter().any(|w| w.text.contains('=') || w.dynamic) => Unwrapped {
+        "alias" if args.iter().any(|w| w.text.contains('=') || w.dynamic) => Effects {
             unclear: Some("it defines an alias, which changes what other commands mean".into()),
             also: args
                 .iter()
                 .filter_map(|w| w.text.split_once('='))
                 .flat_map(|(_, v)| crude_pieces(v))
                 .collect(),
-            ..Unwrapped::default()
+            ..Effects::default()
         },
-        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => Unwrapped {
+        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => Effects {
             also: args.iter().flat_map(|w| code_pieces(&w.text)).collect(),
-            ..Unwrapped::unclear(format!("{base} may change what other commands mean"))
+            ..Effects::unclear(format!("{base} may change what other commands mean"))
         },
         "shopt" if args.iter().any(|w| w.text == "expand_aliases" || w.dynamic) => {
-            Unwrapped::unclear("it lets aliases change what other commands mean")
+            Effects::unclear("it lets aliases change what other commands mean")
         }
-        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => Unwrapped {
+        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => Effects {
             also: args.iter().flat_map(|w| crude_pieces(w.text.trim_start_matches("-C"))).collect(),
-            ..Unwrapped::unclear("it runs a command for each line")
+            ..Effects::unclear("it runs a command for each line")
         },
-        "let" => Unwrapped::loose("arithmetic over variables"),
+        "let" => Effects::loose("arithmetic over variables"),
         "noglob" | "nocorrect" | "repeat" | "foreach" | "zmodload" | "emulate" | "autoload" | "zcompile"
         | "sched" | "ztcp" | "zpty" | "sysopen" | "syswrite" | "zf_rm" | "zf_mv" | "zf_ln" => {
-            Unwrapped::unclear(format!("'{base}' means something else in another shell"))
+            Effects::unclear(format!("'{base}' means something else in another shell"))
         }
         "cd" | "pushd" | "popd" | "chdir" => folder(args),
         "set" if args.iter().any(|w| w.text.contains('k') && w.text.starts_with('-')) => {
-            Unwrapped::loose("it changes how the shell reads commands")
+            Effects::loose("it changes how the shell reads commands")
         }
-        _ if CODE.contains(&base) => Unwrapped {
+        _ if CODE.contains(&base) => Effects {
             also: args
                 .iter()
                 .chain(&part.stdin)
@@ -90,9 +91,9 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
                     code_pieces(&w.text).into_iter().chain(crude_pieces(value))
                 })
                 .collect(),
-            ..Unwrapped::default()
+            ..Effects::default()
         },
-        _ => Unwrapped::default(),
+        _ => Effects::default(),
     }
 }
 
@@ -105,7 +106,7 @@ fn without_dashes(args: &[Word]) -> &[Word] {
 }
 
 /// A change of folder: later relative paths mean something else.
-fn folder(args: &[Word]) -> Unwrapped {
+fn folder(args: &[Word]) -> Effects {
     let target =
         args.iter().find(|w| !(w.plain() && matches!(w.text.as_str(), "-P" | "-L" | "-e" | "--" | "-n")));
     let known = match target {
@@ -114,5 +115,5 @@ fn folder(args: &[Word]) -> Unwrapped {
         Some(w) if w.plain() && !w.text.starts_with(['-', '+']) => Some(w.text.clone()),
         Some(_) => None,
     };
-    Unwrapped { folders: vec![known], ..Unwrapped::default() }
+    Effects { folders: vec![known], ..Effects::default() }
 }

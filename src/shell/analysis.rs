@@ -1,0 +1,63 @@
+//! What is known about a command line.
+
+use crate::command::{Part, Redirect, Word};
+
+/// Why a command with `xargs` is [`Analysis::loose`].
+pub(crate) const XARGS: &str = "xargs adds arguments that are known only at run time";
+
+/// Everything that is known about a command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// The command line as given.
+    pub raw: String,
+    /// Every simple command, in the order in which they were found.
+    pub parts: Vec<Part>,
+    /// Redirections of groups and loops.
+    pub redirects: Vec<Redirect>,
+    /// Why it cannot be understood for certain: the person is asked in every profile.
+    pub unclear: Option<String>,
+    /// Why no rule may allow it, although it is understood well enough to run in `full`.
+    pub loose: Option<String>,
+    /// As `loose`, but for words that `xargs` adds.
+    pub(crate) loose_but_xargs: Option<String>,
+    /// A function calls itself more than once, or in the background.
+    pub multiplies: bool,
+    /// Folders that the command changes to; `None` in the list is one that is not known.
+    pub folders: Vec<Option<String>>,
+    /// Words that loops go over.
+    pub loops: Vec<Word>,
+}
+
+impl Analysis {
+    /// Every redirection, of parts and of groups.
+    pub fn all_redirects(&self) -> impl Iterator<Item = &Redirect> {
+        self.parts.iter().flat_map(|p| p.redirects.iter()).chain(self.redirects.iter())
+    }
+
+    /// Whether nothing about it is in doubt.
+    pub fn is_plain(&self) -> bool {
+        self.unclear.is_none() && self.loose.is_none()
+    }
+
+    /// The same parts, given as `raw`.
+    pub fn with_raw(&self, raw: &str) -> Self {
+        Self { raw: raw.to_owned(), ..self.clone() }
+    }
+
+    pub(crate) fn set_unclear(&mut self, why: impl Into<String>) {
+        self.unclear.get_or_insert_with(|| why.into());
+    }
+
+    /// Why no rule may allow it, apart from words that `xargs` hands on.
+    pub fn loose_but_xargs(&self) -> Option<&str> {
+        self.loose_but_xargs.as_deref()
+    }
+
+    pub(crate) fn set_loose(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        if why != XARGS {
+            self.loose_but_xargs.get_or_insert_with(|| why.clone());
+        }
+        self.loose.get_or_insert(why);
+    }
+}
