@@ -18,6 +18,7 @@
 //! | --- | --- | --- |
 //! | [`protocol`] | the vocabulary of the bus; plain data | nothing of ours |
 //! | `shell` | the shell's grammar: a command line, taken apart | nothing of ours |
+//! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | nothing of ours |
 //! | `fs` | attributes and access lists of files, for those that write them | nothing of ours |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
@@ -28,7 +29,7 @@
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
-//! | [`tui`] | the screen | protocol, config |
+//! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
 //! | [`app`] | the composition root: makes the parts and hands them over | all |
 //! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, tui |

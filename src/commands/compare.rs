@@ -66,7 +66,7 @@ fn text(c: &Compared) -> String {
     }
     for f in &c.files {
         out.push_str(&format!("{:?} {}  +{} -{}\n", f.kind, one_line(&f.path), f.added, f.removed));
-        out.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
+        out.push_str(&tiller_text::clean::plain_lines(&f.diff));
         if !out.ends_with('\n') {
             out.push('\n');
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_tui::text::clean;
+use tiller_text::clean;
 
 use crate::app::Setup;
 use crate::commands::{Exit, json_line, say};

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use tiller_config::Flags;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_tui::text::clean;
+use tiller_text::clean;
 
 use crate::app::Setup;
 use crate::commands::args::{Cli, Common, Sub};

@@ -199,7 +199,7 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
             continue;
         }
         text.push_str(&format!("-- {} {}\n", entry.body.kind(), &written(entry.time)));
-        text.push_str(&tiller_tui::text::clean::plain_lines(&entry.body.search_text()));
+        text.push_str(&tiller_text::clean::plain_lines(&entry.body.search_text()));
         text.push_str("\n\n");
     }
     say(&text)
@@ -207,5 +207,5 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
 
 /// First line, without anything that a terminal would act on.
 pub(super) fn one_line(text: &str) -> String {
-    tiller_tui::text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
+    tiller_text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
 }

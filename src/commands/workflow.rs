@@ -121,7 +121,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
         if !json {
             for step in &view.steps {
                 // What models and programs say is for eyes here, and no terminal is to act on it.
-                let said = tiller_tui::text::clean::plain_lines(step.said.trim());
+                let said = tiller_text::clean::plain_lines(step.said.trim());
                 say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
             }
         }

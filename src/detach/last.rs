@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use rustix::process::Signal;
-use tiller_tui::text::clean;
+use tiller_text::clean;
 
 /// How much of what was said is kept, from its end.
 const KEPT: usize = 16 << 10;

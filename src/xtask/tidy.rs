@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
     ("src/protocol", &["tokio::", "std::fs"], "the protocol is plain data"),
     ("src/permit", &["tokio::"], "policy is pure"),
     ("src/shell", &["tokio::", "std::fs"], "the grammar sees text only"),
+    ("src/text", &["tokio::", "std::fs", "crossterm::", "ratatui::"], "text knows no terminal"),
     (
         "src/",
         &["Command::new(\"git\")"],

@@ -214,7 +214,7 @@ impl Here<'_> {
             let why =
                 f.conflict.as_deref().map(|c| format!("  ({c}: kept unless --force)")).unwrap_or_default();
             text.push_str(&format!("{:?} {}  +{} -{}{why}\n", f.kind, one_line(&f.path), f.added, f.removed));
-            text.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
+            text.push_str(&tiller_text::clean::plain_lines(&f.diff));
             if !text.ends_with('\n') {
                 text.push('\n');
             }

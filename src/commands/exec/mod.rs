@@ -316,7 +316,7 @@ impl Follow<'_> {
                 if !self.json && !text.is_empty() {
                     // A terminal gets plain text; a pipe or file gets the bytes as they are.
                     let shown = if std::io::stdout().is_terminal() {
-                        tiller_tui::text::clean::plain_lines(text)
+                        tiller_text::clean::plain_lines(text)
                     } else {
                         text.clone()
                     };

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use tiller_protocol::ask::budget_words;
 use tiller_protocol::{AgentId, AskBody, AskReply, Decision};
-use tiller_tui::text::clean::plain;
+use tiller_text::clean::plain;
 
 use crate::commands::sessions::one_line;
 

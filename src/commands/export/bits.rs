@@ -5,7 +5,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{
     Attachment, Block, Entry, EntryBody, EntryId, Origin, Part, StopReason, ToolCall, ToolOutcome,
 };
-use tiller_tui::text::clean::{self, Mode, Piece};
+use tiller_text::clean::{self, Mode, Piece};
 
 use super::book::Book;
 

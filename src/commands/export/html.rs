@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tiller_protocol::{Entry, EntryBody, Origin};
 use tiller_store::BranchRow;
-use tiller_tui::text::clean::Mode;
+use tiller_text::clean::Mode;
 
 use super::bits::{Bit, cleaned, one_line, told};
 use super::book::{Book, called};

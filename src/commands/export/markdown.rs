@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use tiller_protocol::EntryBody;
-use tiller_tui::text::clean::Mode;
+use tiller_text::clean::Mode;
 
 use super::bits::{Bit, cleaned, one_line, told};
 use super::book::{Book, called};

@@ -2,7 +2,7 @@
 //! pictures are named instead of fetched, and links lead to the web or nowhere.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-use tiller_tui::text::clean::Mode;
+use tiller_text::clean::Mode;
 
 use super::bits::cleaned;
 

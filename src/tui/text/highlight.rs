@@ -14,6 +14,7 @@ use ratatui::style::{Modifier, Style};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::text::line::{Line, Look, Run};
+use crate::text::sheet::{Answer, Coloured, Highlight};
 use crate::theme::{Role, Theme};
 
 /// Scopes that get a look of their own, most specific first.
@@ -72,7 +73,7 @@ pub(crate) fn style(class: u8, theme: &Theme) -> Style {
 }
 
 /// Names a block: its language and its clean lines.
-pub fn key(language: &str, lines: &[Line]) -> u64 {
+fn key(language: &str, lines: &[Line]) -> u64 {
     let mut h = DefaultHasher::new();
     language.hash(&mut h);
     for line in lines {
@@ -80,9 +81,6 @@ pub fn key(language: &str, lines: &[Line]) -> u64 {
     }
     h.finish()
 }
-
-/// Runs for every line of a block.
-pub type Coloured = Arc<Vec<Vec<Run>>>;
 
 struct Job {
     key: u64,
@@ -114,15 +112,6 @@ pub struct Highlighter {
     waiting: usize,
 }
 
-/// What [`Highlighter::want`] says.
-pub enum Answer {
-    Ready(Coloured),
-    /// Ask again later.
-    Later,
-    /// Stays plain.
-    Plain,
-}
-
 impl Highlighter {
     /// Takes in what the worker has finished.
     pub fn poll(&mut self) {
@@ -138,8 +127,33 @@ impl Highlighter {
         self.waiting > 0
     }
 
-    /// Colours for a block, if they are there; else they are ordered.
-    pub fn want(&mut self, key: u64, language: &str, lines: &[Line]) -> Answer {
+    fn keep(&mut self, key: u64, state: State) {
+        self.states.insert(key, state);
+        self.order.push_back(key);
+        if self.order.len() > KEEP
+            && let Some(old) = self.order.pop_front()
+        {
+            self.states.remove(&old);
+        }
+    }
+
+    fn sender(&mut self) -> Option<&SyncSender<Job>> {
+        if self.jobs.is_none() {
+            let (jobs, inbox) = sync_channel::<Job>(WAIT);
+            let (outbox, done) = sync_channel::<Done>(WAIT + 1);
+            let worker = std::thread::Builder::new().name("highlight".into());
+            worker.spawn(move || work(&inbox, &outbox)).ok()?;
+            self.jobs = Some(jobs);
+            self.done = Some(done);
+        }
+        self.jobs.as_ref()
+    }
+}
+
+impl Highlight for Highlighter {
+    /// A block that is not known yet is queued for the worker.
+    fn want(&mut self, language: &str, lines: &[Line]) -> Answer {
+        let key = key(language, lines);
         match self.states.get(&key) {
             Some(State::Ready(c)) => return Answer::Ready(Arc::clone(c)),
             Some(State::Waiting) => return Answer::Later,
@@ -164,28 +178,6 @@ impl Highlighter {
             Some(Err(TrySendError::Full(_))) => Answer::Later,
             Some(Err(TrySendError::Disconnected(_))) | None => Answer::Plain,
         }
-    }
-
-    fn keep(&mut self, key: u64, state: State) {
-        self.states.insert(key, state);
-        self.order.push_back(key);
-        if self.order.len() > KEEP
-            && let Some(old) = self.order.pop_front()
-        {
-            self.states.remove(&old);
-        }
-    }
-
-    fn sender(&mut self) -> Option<&SyncSender<Job>> {
-        if self.jobs.is_none() {
-            let (jobs, inbox) = sync_channel::<Job>(WAIT);
-            let (outbox, done) = sync_channel::<Done>(WAIT + 1);
-            let worker = std::thread::Builder::new().name("highlight".into());
-            worker.spawn(move || work(&inbox, &outbox)).ok()?;
-            self.jobs = Some(jobs);
-            self.done = Some(done);
-        }
-        self.jobs.as_ref()
     }
 }
 
@@ -313,10 +305,9 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(60);
         for n in 0..KEEP + 20 {
             let lines = line(n);
-            let k = key("rust", &lines);
             loop {
                 h.poll();
-                match h.want(k, "rust", &lines) {
+                match h.want("rust", &lines) {
                     Answer::Ready(runs) => break assert_eq!(runs.len(), 1),
                     Answer::Plain => panic!("rust is known"),
                     Answer::Later => std::thread::yield_now(),
@@ -333,10 +324,9 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(60);
         for (language, plain) in [(PANICS, true), ("rust", false)] {
             let lines = vec![Line::strict("let x = 1;", Look::of(Role::Code), Wrap::Hard)];
-            let k = key(language, &lines);
             loop {
                 h.poll();
-                match h.want(k, language, &lines) {
+                match h.want(language, &lines) {
                     Answer::Later => std::thread::yield_now(),
                     answer => break assert_eq!(matches!(answer, Answer::Plain), plain, "{language}"),
                 }

@@ -32,7 +32,7 @@ pub struct Place {
 pub fn row(buf: &mut Buffer, place: Place, line: &Line, row: Row, theme: &Theme, over: &[Over]) -> u16 {
     let gutter = if row.is_first() { &line.first } else { &line.rest };
     let mut pen = Pen { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
-    pen.text(&gutter.text, gutter.look.style(theme));
+    pen.text(&gutter.text, theme.look(gutter.look));
     let (start, stop) = (row.start as usize, row.end as usize);
     let mut at = start;
     for run in line.runs() {
@@ -63,7 +63,7 @@ pub fn text(buf: &mut Buffer, place: Place, text: &str, style: Style) -> u16 {
 
 /// The theme's style for a look, syntax colours included.
 pub fn resolve(look: Look, theme: &Theme) -> Style {
-    let style = look.style(theme);
+    let style = theme.look(look);
     if look.class == 0 { style } else { style.patch(highlight::style(look.class, theme)) }
 }
 

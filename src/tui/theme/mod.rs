@@ -9,90 +9,13 @@ mod pixel;
 mod readable;
 mod set;
 
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
+use tiller_text::Look;
+pub use tiller_text::Role;
 
 pub use color::Depth;
 pub use file::{BUILT_IN, ThemeError};
 pub use set::Themes;
-
-/// What something means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Role {
-    /// Ordinary text.
-    Text,
-    /// Less important text: times, measures, hints.
-    Dim,
-    /// Headings, names, the current thing.
-    Strong,
-    /// Links, keys in the footer, mentions.
-    Accent,
-    /// The person's own words.
-    User,
-    /// The model's mark.
-    Agent,
-    /// Folded reasoning.
-    Thinking,
-    /// Code spans and blocks.
-    Code,
-    Heading,
-    Link,
-    Quote,
-    Border,
-    /// Border of the panel with the focus.
-    BorderFocus,
-    /// Bars: header and footer.
-    Bar,
-    /// Selected row.
-    Selection,
-    /// A search hit, and the current one.
-    Match,
-    MatchCurrent,
-    /// States.
-    Ok,
-    Running,
-    Waiting,
-    Error,
-    Skipped,
-    /// The risky permission mode in the header.
-    Risky,
-    /// Differences.
-    Added,
-    Removed,
-    AddedWord,
-    RemovedWord,
-    Hunk,
-    /// Dialogs.
-    Dialog,
-    Button,
-    ButtonFocus,
-    /// Characters that were made visible (controls, bidi marks).
-    Hostile,
-    /// The `demo` label.
-    Demo,
-}
-
-macro_rules! roles {
-    ($($role:ident $name:literal,)*) => {
-        impl Role {
-            /// How many there are.
-            pub const COUNT: usize = Self::Demo as usize + 1;
-
-            /// Every role with its name in theme files.
-            pub const ALL: &[(Self, &str)] = &[$((Self::$role, $name),)*];
-        }
-    };
-}
-
-roles! {
-    Text "text", Dim "dim", Strong "strong", Accent "accent", User "user", Agent "agent",
-    Thinking "thinking", Code "code", Heading "heading", Link "link", Quote "quote",
-    Border "border", BorderFocus "border_focus", Bar "bar", Selection "selection",
-    Match "match", MatchCurrent "match_current", Ok "ok", Running "running", Waiting "waiting",
-    Error "error", Skipped "skipped", Risky "risky", Added "added", Removed "removed",
-    AddedWord "added_word", RemovedWord "removed_word", Hunk "hunk", Dialog "dialog",
-    Button "button", ButtonFocus "button_focus", Hostile "hostile", Demo "demo",
-}
 
 /// A look for every role.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +47,21 @@ impl Theme {
     /// The look of `role`.
     pub fn style(&self, role: Role) -> Style {
         self.styles[role as usize]
+    }
+
+    /// The style of a look: its role's, with its modifiers. Highlighted code has a colour besides (`text::paint::resolve`).
+    pub fn look(&self, look: Look) -> Style {
+        let mut style = self.style(look.role);
+        let modifiers = [
+            (look.is_bold(), Modifier::BOLD),
+            (look.is_italic(), Modifier::ITALIC),
+            (look.is_struck(), Modifier::CROSSED_OUT),
+            (look.is_underlined(), Modifier::UNDERLINED),
+        ];
+        for (_, modifier) in modifiers.into_iter().filter(|(set, _)| *set) {
+            style = style.add_modifier(modifier);
+        }
+        style
     }
 
     /// A theme that comes with the program, for this many colours; where it paints no ground of its own, for a dark one.

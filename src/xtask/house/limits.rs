@@ -42,7 +42,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/model/mod.rs", "Model", 36),
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
     ("src/tui/plain/mod.rs", "Plain", 24),
-    ("src/tui/text/markdown/render.rs", "Render", 17),
     ("src/watch/workspace/worker.rs", "Worker", 18),
 ];
 /// Crate, type, files.

@@ -1,8 +1,9 @@
 //! Laid-out text: lines with their rows, in pieces that can be replaced at the end.
 
-use crate::text::highlight::{self, Answer, Highlighter};
-use crate::text::line::Line;
-use crate::text::wrap::{Row, wrap};
+use std::sync::Arc;
+
+use crate::line::{Line, Run};
+use crate::wrap::{Row, wrap};
 
 /// Lines `from..to` of a sheet are code in this language, and wait for their colours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +11,25 @@ pub struct CodeSpan {
     pub language: Box<str>,
     pub from: usize,
     pub to: usize,
+}
+
+/// Runs for every line of a block of code.
+pub type Coloured = Arc<Vec<Vec<Run>>>;
+
+/// What is known of the colours of a block of code.
+pub enum Answer {
+    /// These.
+    Ready(Coloured),
+    /// Not yet: ask again later.
+    Later,
+    /// It stays plain.
+    Plain,
+}
+
+/// Finds the colours of code, in its own time.
+pub trait Highlight {
+    /// The runs of these clean lines of code in `language`.
+    fn want(&mut self, language: &str, lines: &[Line]) -> Answer;
 }
 
 /// A few lines and how they are cut.
@@ -137,7 +157,6 @@ impl Stack {
     }
 
     /// The code that waits for its colours.
-    #[cfg(test)]
     pub fn uncoloured(&self) -> Vec<String> {
         let of = |sheet: &Sheet, code: &CodeSpan| {
             let lines = sheet.lines[code.from..code.to].iter().map(|l| l.text().trim().to_owned());
@@ -147,14 +166,14 @@ impl Stack {
     }
 
     /// Colours the code that has its colours by now; `true` while some is still waited for.
-    pub fn colour(&mut self, highlighter: &mut Highlighter) -> bool {
+    pub fn colour(&mut self, highlighter: &mut impl Highlight) -> bool {
         let sheets = &mut self.sheets;
         self.plain.retain(|n| {
             let Some(sheet) = sheets.get_mut(*n) else { return false };
             let Sheet { lines, codes, .. } = sheet;
             codes.retain(|code| {
                 let Some(part) = lines.get_mut(code.from..code.to) else { return false };
-                match highlighter.want(highlight::key(&code.language, part), &code.language, part) {
+                match highlighter.want(&code.language, part) {
                     Answer::Later => true,
                     Answer::Plain => false,
                     Answer::Ready(runs) => {

@@ -1,10 +1,8 @@
 //! A logical line: clean text with looks, before it is cut to a width.
 
-use ratatui::style::{Modifier, Style};
-
-use crate::text::clean::{self, Mode};
-use crate::text::width::width;
-use crate::theme::{Role, Theme};
+use crate::clean::{self, Mode};
+use crate::role::Role;
+use crate::width::width;
 
 /// How a piece of text looks: what it means, and a few modifiers. Colours come from the theme when it
 /// is painted, so a change of theme needs no new layout.
@@ -12,8 +10,8 @@ use crate::theme::{Role, Theme};
 pub struct Look {
     pub role: Role,
     bits: u8,
-    /// 0: none; else an index + 1 into [`crate::text::highlight::CLASSES`].
-    pub(crate) class: u8,
+    /// Class of highlighted code: 0 is none, else its number in the highlighter's list, from 1.
+    pub class: u8,
 }
 
 impl Look {
@@ -60,26 +58,29 @@ impl Look {
 
     /// With a class of highlighting.
     #[must_use]
-    pub(crate) const fn class(mut self, class: u8) -> Self {
+    pub const fn class(mut self, class: u8) -> Self {
         self.class = class;
         self
     }
 
-    /// The theme's style for it.
-    pub fn style(self, theme: &Theme) -> Style {
-        let mut style = theme.style(self.role);
-        let bits = [
-            (Self::BOLD, Modifier::BOLD),
-            (Self::ITALIC, Modifier::ITALIC),
-            (Self::STRIKE, Modifier::CROSSED_OUT),
-            (Self::UNDERLINE, Modifier::UNDERLINED),
-        ];
-        for (bit, modifier) in bits {
-            if self.bits & bit != 0 {
-                style = style.add_modifier(modifier);
-            }
-        }
-        style
+    /// Bold is set.
+    pub const fn is_bold(self) -> bool {
+        self.bits & Self::BOLD != 0
+    }
+
+    /// Italic is set.
+    pub const fn is_italic(self) -> bool {
+        self.bits & Self::ITALIC != 0
+    }
+
+    /// Struck through is set.
+    pub const fn is_struck(self) -> bool {
+        self.bits & Self::STRIKE != 0
+    }
+
+    /// Underlined is set.
+    pub const fn is_underlined(self) -> bool {
+        self.bits & Self::UNDERLINE != 0
     }
 }
 

@@ -3,10 +3,10 @@
 use pulldown_cmark::Alignment;
 
 use super::Opts;
-use crate::text::line::{Gutter, Line, Look, Wrap};
-use crate::text::width::width;
-use crate::text::wrap::{Row, wrap};
-use crate::theme::Role;
+use crate::line::{Gutter, Line, Look, Wrap};
+use crate::role::Role;
+use crate::width::width;
+use crate::wrap::{Row, wrap};
 
 /// Below this many columns a table is never drawn as one.
 const NARROW: usize = 60;

@@ -2,8 +2,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::text::line::{Line, Wrap};
-use crate::text::width::{grapheme, width};
+use crate::line::{Line, Wrap};
+use crate::width::{grapheme, width};
 
 /// One row of the screen: bytes `start..end` of line number `line`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text::line::{Gutter, Look};
-    use crate::theme::Role;
+    use crate::line::{Gutter, Look};
+    use crate::role::Role;
 
     fn shown(text: &str, columns: usize, mode: Wrap) -> Vec<String> {
         let mut line = Line::new(mode);

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::text::{Line, Look, Wrap};
-use crate::theme::Role;
+use crate::role::Role;
+use crate::{Line, Look, Wrap};
 
 /// What must never stand in a line that is drawn.
 fn foreign(c: char) -> bool {

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::text::width::{grapheme, width};
+use crate::width::{grapheme, width};
 
 /// The mark of a shortened text.
 pub fn ellipsis(ascii: bool) -> &'static str {

@@ -13,7 +13,7 @@ mod render;
 mod table;
 mod units;
 
-use crate::text::sheet::{CodeSpan, Sheet, Stack};
+use crate::sheet::{CodeSpan, Sheet, Stack};
 use fence::Fence;
 use units::Unit;
 
@@ -157,7 +157,7 @@ impl Doc {
             let Some(fence) = Fence::open(source, self.stable, self.complete) else { return };
             let mut sheet = Sheet::default();
             if self.settled > 0 {
-                sheet.push(crate::text::Line::default(), self.opts.columns);
+                sheet.push(crate::Line::default(), self.opts.columns);
             }
             self.stack.push(sheet);
             self.ordinal = None;
@@ -229,7 +229,7 @@ impl Doc {
 }
 
 /// What [`render`] gives: lines, and which of them are code.
-type Lines = (Vec<crate::text::Line>, Vec<CodeSpan>);
+type Lines = (Vec<crate::Line>, Vec<CodeSpan>);
 
 #[cfg(test)]
 #[path = "tests.rs"]

@@ -7,11 +7,11 @@ use pulldown_cmark::{CodeBlockKind, Event, LinkType, Tag, TagEnd};
 use super::table::Table;
 use super::units::{Ordinal, Unit, ordinal_at, tight};
 use super::{Lines, Opts};
-use crate::text::clean::lines;
-use crate::text::line::{Gutter, Line, Look, Wrap};
-use crate::text::sheet::CodeSpan;
-use crate::text::width::width;
-use crate::theme::Role;
+use crate::clean::lines;
+use crate::line::{Gutter, Line, Look, Wrap};
+use crate::role::Role;
+use crate::sheet::CodeSpan;
+use crate::width::width;
 
 /// Lines of one block. `gap`: a blank line comes first.
 pub(super) fn unit(source: &str, unit: &Unit<'_>, ordinal: Option<Ordinal>, gap: bool, opts: Opts) -> Lines {
@@ -60,6 +60,42 @@ struct Link {
     image: bool,
 }
 
+/// The headings, emphasis and links that are open. Emphasis counts how often it is.
+#[derive(Default)]
+struct Inline {
+    /// Level of the heading, 0 outside of one.
+    heading: u8,
+    bold: u8,
+    italic: u8,
+    strike: u8,
+    links: Vec<Link>,
+}
+
+impl Inline {
+    /// The look of text here.
+    fn look(&self, quoted: bool) -> Look {
+        let mut look = Look::of(if quoted { Role::Quote } else { Role::Text });
+        if self.heading > 0 {
+            look = Look::of(Role::Heading).bold();
+            if self.heading == 1 {
+                look = look.underline();
+            }
+        }
+        match self.links.last() {
+            Some(link) if link.image => look = look.role(Role::Dim),
+            Some(_) => look = look.role(Role::Link).underline(),
+            None => {}
+        }
+        if self.bold > 0 {
+            look = look.bold();
+        }
+        if self.italic > 0 {
+            look = look.italic();
+        }
+        if self.strike > 0 { look.strike() } else { look }
+    }
+}
+
 struct Render<'a> {
     source: &'a str,
     opts: Opts,
@@ -70,12 +106,8 @@ struct Render<'a> {
     containers: Vec<Container>,
     /// Something was drawn in the innermost container.
     begun: bool,
-    heading: u8,
-    bold: u8,
-    italic: u8,
-    strike: u8,
-    links: Vec<Link>,
-    /// So deep inside of an element that was drawn already.
+    inline: Inline,
+    /// Depth inside of an element that is drawn already.
     skip: usize,
     code: Option<(String, String)>,
     html: bool,
@@ -93,11 +125,7 @@ impl<'a> Render<'a> {
             cur: None,
             containers: Vec::new(),
             begun: false,
-            heading: 0,
-            bold: 0,
-            italic: 0,
-            strike: 0,
-            links: Vec::new(),
+            inline: Inline::default(),
             skip: 0,
             code: None,
             html: false,
@@ -164,7 +192,7 @@ impl<'a> Render<'a> {
             Tag::Paragraph => self.block(range),
             Tag::Heading { level, .. } => {
                 self.block(range);
-                self.heading = *level as u8;
+                self.inline.heading = *level as u8;
             }
             Tag::BlockQuote(_) => {
                 self.block(range);
@@ -197,9 +225,9 @@ impl<'a> Render<'a> {
                 }
             }
             Tag::TableCell => self.cur = Some(Line::default()),
-            Tag::Emphasis => self.italic += 1,
-            Tag::Strong => self.bold += 1,
-            Tag::Strikethrough => self.strike += 1,
+            Tag::Emphasis => self.inline.italic += 1,
+            Tag::Strong => self.inline.bold += 1,
+            Tag::Strikethrough => self.inline.strike += 1,
             // Its definition may stand in another block, which is not looked at: as it stands.
             Tag::Link { link_type, .. } | Tag::Image { link_type, .. } if is_reference(*link_type) => {
                 for (n, text) in lines(&self.source[range.clone()]).enumerate() {
@@ -215,13 +243,13 @@ impl<'a> Render<'a> {
                 // An address that stands for itself is not said twice.
                 let own = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 let url = if own { String::new() } else { dest_url.to_string() };
-                self.links.push(Link { url, from, image: false });
+                self.inline.links.push(Link { url, from, image: false });
             }
             Tag::Image { dest_url, .. } => {
                 let look = Look::of(Role::Dim);
                 self.line().push("[image: ", look);
                 let from = self.line().text().len();
-                self.links.push(Link { url: dest_url.to_string(), from, image: true });
+                self.inline.links.push(Link { url: dest_url.to_string(), from, image: true });
             }
             _ => {}
         }
@@ -231,7 +259,7 @@ impl<'a> Render<'a> {
         match tag {
             TagEnd::Paragraph | TagEnd::Heading(_) => {
                 self.flush();
-                self.heading = 0;
+                self.inline.heading = 0;
             }
             TagEnd::HtmlBlock => {
                 self.flush();
@@ -268,9 +296,9 @@ impl<'a> Render<'a> {
                     }
                 }
             }
-            TagEnd::Emphasis => self.italic = self.italic.saturating_sub(1),
-            TagEnd::Strong => self.bold = self.bold.saturating_sub(1),
-            TagEnd::Strikethrough => self.strike = self.strike.saturating_sub(1),
+            TagEnd::Emphasis => self.inline.italic = self.inline.italic.saturating_sub(1),
+            TagEnd::Strong => self.inline.bold = self.inline.bold.saturating_sub(1),
+            TagEnd::Strikethrough => self.inline.strike = self.inline.strike.saturating_sub(1),
             TagEnd::Link | TagEnd::Image => self.end_link(),
             _ => {}
         }
@@ -278,7 +306,7 @@ impl<'a> Render<'a> {
 
     /// Shows where a link leads.
     fn end_link(&mut self) {
-        let Some(link) = self.links.pop() else { return };
+        let Some(link) = self.inline.links.pop() else { return };
         let line = self.line();
         let said = line.text().get(link.from..).unwrap_or_default();
         let same = said == link.url || link.url.strip_prefix("mailto:") == Some(said);
@@ -354,7 +382,7 @@ impl<'a> Render<'a> {
     }
 
     fn soft_break(&mut self) {
-        if self.table.is_some() || self.heading > 0 {
+        if self.table.is_some() || self.inline.heading > 0 {
             let look = self.look();
             self.line().push(" ", look);
         } else {
@@ -364,26 +392,7 @@ impl<'a> Render<'a> {
     }
 
     fn look(&self) -> Look {
-        let quoted = self.containers.iter().any(|c| matches!(c, Container::Quote));
-        let mut look = Look::of(if quoted { Role::Quote } else { Role::Text });
-        if self.heading > 0 {
-            look = Look::of(Role::Heading).bold();
-            if self.heading == 1 {
-                look = look.underline();
-            }
-        }
-        match self.links.last() {
-            Some(link) if link.image => look = look.role(Role::Dim),
-            Some(_) => look = look.role(Role::Link).underline(),
-            None => {}
-        }
-        if self.bold > 0 {
-            look = look.bold();
-        }
-        if self.italic > 0 {
-            look = look.italic();
-        }
-        if self.strike > 0 { look.strike() } else { look }
+        self.inline.look(self.containers.iter().any(|c| matches!(c, Container::Quote)))
     }
 
     /// The line that is being written.

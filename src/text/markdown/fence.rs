@@ -2,7 +2,7 @@
 
 use super::Opts;
 use super::render::code_line;
-use crate::text::sheet::{CodeSpan, Sheet};
+use crate::sheet::{CodeSpan, Sheet};
 
 /// Bytes that are shown of a line that is still being written.
 const PARTIAL: usize = 16 << 10;
