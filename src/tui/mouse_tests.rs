@@ -6,6 +6,8 @@ use tiller_protocol::event::{AskEvent, StateEvent};
 use tiller_protocol::{CommandBody, EventBody};
 
 use crate::app::msg::Msg;
+
+use crate::input::Input;
 use crate::panel::View;
 use crate::scene;
 use crate::testing::Robot;
@@ -33,7 +35,7 @@ fn find(r: &Robot, text: &str, from: usize) -> (u16, u16) {
 }
 
 fn mouse(r: &mut Robot, kind: MouseEventKind, (column, row): (u16, u16)) {
-    r.msg(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    r.msg(Msg::Input(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })));
 }
 
 fn click(r: &mut Robot, text: &str, from: usize) {
@@ -136,7 +138,7 @@ fn what_belongs_to_the_terminal_does_nothing() {
     }
     assert_eq!(before, r.screen());
     // The click that only brings the window to the front.
-    r.msg(Msg::FocusLost).msg(Msg::FocusGained);
+    r.msg(Msg::Input(Input::FocusLost)).msg(Msg::Input(Input::FocusGained));
     click(&mut r, "README.md", RAIL);
     assert_eq!(r.app.screen.focus, View::Composer);
 }

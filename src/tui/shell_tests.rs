@@ -6,7 +6,7 @@ use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
 
-use crate::app::task::Task;
+use crate::app::effect::Task;
 use crate::keymap::action::Action;
 use crate::panel::View;
 use crate::testing::Robot;
@@ -304,9 +304,9 @@ fn told(r: &Robot) -> Vec<(String, Action)> {
 fn what_waits_to_be_drawn_outlives_news_of_the_terminal() {
     let mut r = Robot::new(80, 24);
     running(&mut r);
-    r.app.update(crate::app::msg::Msg::Reload);
+    r.app.update(crate::app::msg::Msg::Config(crate::app::msg::ConfigMsg::Changed));
     assert!(r.app.due());
-    r.app.update(crate::app::msg::Msg::Written);
+    r.app.update(crate::app::msg::Msg::Output(crate::app::msg::OutputMsg::Ready));
     assert!(r.app.due(), "the frame that the terminal had no room for");
 }
 

@@ -20,8 +20,9 @@ use tiller_protocol::{
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::App;
+use crate::app::effect::Task;
 use crate::app::msg::Msg;
-use crate::app::task::Task;
+use crate::input::Input;
 use crate::keymap::{self, Chord, chord};
 use crate::panel::Panel;
 use crate::shipped;
@@ -80,7 +81,7 @@ impl Robot {
             looked: None,
         };
         // Never into the folder that the tests run in.
-        robot.app.model.folders.scratch = std::env::temp_dir();
+        robot.app.model.environment.folders.scratch = std::env::temp_dir();
         robot.app.start();
         robot.settle();
         robot.commands.clear();
@@ -134,18 +135,18 @@ impl Robot {
             if let Some(text) = step.strip_prefix("type ") {
                 for c in text.chars() {
                     let key = Chord::parse(c.encode_utf8(&mut [0; 4])).expect("one character");
-                    self.msg(Msg::Key(key.event()));
+                    self.msg(Msg::Input(Input::Key(key.event())));
                 }
             } else if let Some(ms) = step.strip_prefix("wait ") {
                 self.wait(Duration::from_millis(ms.parse().expect("milliseconds")));
             } else if let Some(text) = step.strip_prefix("paste ") {
-                self.msg(Msg::Paste(text.into()));
+                self.msg(Msg::Input(Input::Paste(text.into())));
             } else if let Some((w, h)) = step.strip_prefix("size ").and_then(|s| s.split_once('x')) {
                 self.size(w.parse().expect("columns"), h.parse().expect("rows"));
             } else {
                 let leader = self.app.keys.map.leader;
                 for key in chord::parse_sequence(step, leader).expect(step) {
-                    self.msg(Msg::Key(key.event()));
+                    self.msg(Msg::Input(Input::Key(key.event())));
                 }
             }
         }

@@ -140,16 +140,16 @@ pub(crate) fn show(
     let ui_env = Arc::clone(&env);
     let mut options = UiOptions::new(ui_env);
     options.config = setup.config.config.ui.clone();
-    options.config_folder = Some(setup.places.config.clone());
-    options.state_folder = Some(setup.places.state.clone());
-    options.draft = Some(setup.drafts());
-    options.scratch = setup.places.cache.join("editor");
-    options.inline = open.inline;
-    options.plain = open.plain;
-    options.no_mouse = open.no_mouse;
+    options.folders.config = Some(setup.places.config.clone());
+    options.folders.state = Some(setup.places.state.clone());
+    options.folders.draft = Some(setup.drafts());
+    options.folders.scratch = setup.places.cache.join("editor");
+    options.mode.inline = open.inline;
+    options.mode.plain = open.plain;
+    options.mode.no_mouse = open.no_mouse;
     options.clock = Arc::clone(&setup.clock);
     let front = host.cloned();
-    options.editor = Some(Box::new(move |file, line| {
+    options.hooks.editor = Some(Box::new(move |file, line| {
         let bytes = |w: Vec<OsString>| w.into_iter().map(OsStringExt::into_vec).collect();
         let run = |words: Vec<OsString>| match &front {
             Some(host) => host.run(bytes(words)),
@@ -168,33 +168,34 @@ pub(crate) fn show(
     });
     let (state, project) = (setup.places.state.clone(), setup.project.clone());
     let children = setup.children();
-    options.statusline =
+    options.hooks.statusline =
         Some(Arc::new(move |command, state| statusline::run(command, state, &children.now())));
     if let Some(host) = host {
         host.on_arrival(Box::new(setup.brought()));
     }
-    options.prompt = open.prompt.clone();
-    options.first = first;
+    options.start.prompt = open.prompt.clone();
+    options.start.action = first;
     let again = Arc::clone(&shared);
-    options.settings = Some(Box::new(move || again.read().map(|config| config.ui)));
+    options.hooks.settings = Some(Box::new(move || again.read().map(|config| config.ui)));
     let file = setup.places.config.join(tiller_config::FILE);
     let own = file.clone();
-    options.save_setting = Some(Box::new(move |key, value| {
+    options.hooks.save_setting = Some(Box::new(move |key, value| {
         tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
     }));
     options.restricted = Arc::clone(&restricted);
     let link = Arc::new(Link::new(restricted));
     let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
-    options.connect = Some(Arc::new(move |what| connector.connect(what)));
-    options.found_keys = shared.found_keys();
+    options.hooks.connect = Some(Arc::new(move |what| connector.connect(what)));
+    options.found.keys = shared.found_keys();
     let agents = crate::app::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
-    options.found_agents = agents.iter().map(|a| a.name.to_owned()).collect();
+    options.found.agents = agents.iter().map(|a| a.name.to_owned()).collect();
     // The demo was asked for; otherwise a session without a real model offers to set one up.
     // The demo is a choice of its own: nothing is to be set up for it.
     // Kept in the settings it is a choice of an earlier day.
     let demo = |m: &Option<String>| m.as_deref() == Some("demo/demo");
-    options.first_run = first.is_none() && !demo(&setup.common.model) && !demo(&setup.config.config.model);
-    options.tour = tiller_provider::demo::tour()
+    options.start.first_run =
+        first.is_none() && !demo(&setup.common.model) && !demo(&setup.config.config.model);
+    options.start.tour = tiller_provider::demo::tour()
         .iter()
         .map(|s| (s.title.clone(), s.text.clone(), s.key_hint.clone()))
         .collect();

@@ -22,12 +22,12 @@ impl App {
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
             return;
         }
-        let provider = self.model.session.model.provider();
+        let provider = self.model.agent.session.model.provider();
         // A session that goes on with a real model needs no set-up.
         let real = !provider.is_empty() && provider != "demo";
         // Nor does an agent that was given the demo model.
         let child = self.model.shown.is_some();
-        if self.open_ask(false) || !self.asking.first_run || !self.model.ready || real || child {
+        if self.open_ask(false) || !self.asking.first_run || !self.model.engine.ready || real || child {
             return;
         }
         self.asking.first_run = false;
@@ -56,7 +56,7 @@ impl App {
 
     /// Opens the oldest question; `asked`: also one that was put aside. `false` when there is none.
     pub(crate) fn open_ask(&mut self, asked: bool) -> bool {
-        let next = self.model.asks.iter().find(|a| asked || !self.asking.aside.contains(&a.id));
+        let next = self.model.questions.open.iter().find(|a| asked || !self.asking.aside.contains(&a.id));
         let Some(id) = next.map(|a| a.id) else { return false };
         if asked {
             self.asking.aside.clear();
@@ -66,7 +66,7 @@ impl App {
 
     /// Opens this question; `false` when it does not wait any more.
     pub(crate) fn open_this(&mut self, id: AskId) -> bool {
-        let Some(ask) = self.model.asks.iter().find(|a| a.id == id) else { return false };
+        let Some(ask) = self.model.questions.open.iter().find(|a| a.id == id) else { return false };
         let kept = self.asking.kept.iter().position(|(i, _)| *i == id);
         let panel = match kept.map(|at| self.asking.kept.swap_remove(at).1) {
             Some(mut panel) => {
@@ -86,7 +86,7 @@ impl App {
     /// Takes dialogs away whose question is answered. What was begun in them is not lost.
     fn drop_answered(&mut self) {
         let model = &self.model;
-        let open = |id: AskId| model.asks.iter().any(|a| a.id == id);
+        let open = |id: AskId| model.questions.open.iter().any(|a| a.id == id);
         let (stay, gone): (Vec<Layer>, Vec<Layer>) =
             std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(model).is_none_or(open));
         self.layers = stay;
@@ -113,7 +113,7 @@ impl App {
     /// Goes elsewhere from a question: those behind it do not come by themselves either.
     pub(crate) fn leave_asks(&mut self) {
         if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
-            self.asking.aside.extend(self.model.asks.iter().map(|a| a.id));
+            self.asking.aside.extend(self.model.questions.open.iter().map(|a| a.id));
         }
         self.put_asks_aside();
     }
@@ -131,6 +131,6 @@ impl App {
     /// Questions that wait and are not on the screen.
     pub(crate) fn waiting_asks(&self) -> usize {
         let shown: Vec<AskId> = self.layers.iter().filter_map(|l| l.question(&self.model)).collect();
-        self.model.asks.iter().filter(|a| !shown.contains(&a.id)).count()
+        self.model.questions.open.iter().filter(|a| !shown.contains(&a.id)).count()
     }
 }

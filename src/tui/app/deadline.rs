@@ -14,18 +14,16 @@ use crate::model::Model;
 pub(crate) struct Deadlines(HashMap<AskId, (Option<Duration>, String)>);
 
 impl Deadlines {
-    /// Brings [`Model::deadlines`] up to date. The answers to those whose time is over, with what to say.
+    /// Brings [`crate::model::Questions::deadlines`] up to date. The answers to those whose time is over, with what to say.
     pub(crate) fn late(&mut self, model: &mut Model) -> Vec<(CommandBody, Notice)> {
         let limit = Duration::from_secs(model.ui.approval_timeout);
         let now = model.mono;
-        model.deadlines.clear();
         if limit.is_zero() {
             self.0.clear();
-            return Vec::new();
         }
-        self.0.retain(|id, _| model.asks.iter().any(|a| a.id == *id));
-        let mut late = Vec::new();
-        for ask in &model.asks {
+        self.0.retain(|id, _| model.questions.open.iter().any(|a| a.id == *id));
+        let (mut late, mut deadlines) = (Vec::new(), HashMap::new());
+        for ask in model.questions.open.iter().filter(|_| !limit.is_zero()) {
             let AskBody::Permission(p) = &ask.body else { continue };
             let waits = self.0.entry(ask.id).or_insert_with(|| (Some(now), p.hash.clone()));
             if waits.1 != p.hash {
@@ -33,7 +31,7 @@ impl Deadlines {
             }
             let Some(until) = waits.0.map(|t| t.saturating_add(limit)) else { continue };
             if until > now {
-                model.deadlines.insert(ask.id, until);
+                deadlines.insert(ask.id, until);
                 continue;
             }
             waits.0 = None;
@@ -42,6 +40,9 @@ impl Deadlines {
             let reply = AskReply::Permission { decision: Decision::Deny { comment }, hash: p.hash.clone() };
             let said = Notice::new(NoticeKind::Denied, format!("Denied {}: no answer {within}", p.verb));
             late.push((CommandBody::Ask(AskCommand::Answer { id: ask.id, reply }), said));
+        }
+        if model.questions.deadlines != deadlines {
+            model.questions.deadlines = deadlines;
         }
         late
     }

@@ -1,99 +1,94 @@
-//! What a panel wants done outside of itself. Carried out by `app` (screen) or `run` (terminal, jobs).
+//! What a panel wants done outside of itself. The app does what concerns the screen; the rest becomes a [`Task`] of the
+//! loop, which holds the terminal, threads and settings.
 
+use std::any::Any;
 use std::path::PathBuf;
 
 use crossterm::event::KeyEvent;
-use tiller_protocol::{AgentId, CommandBody, ModelRef, Notice};
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AgentId, AskId, Command, CommandBody, EntryId, ModelRef, Notice, SessionId};
 
 use crate::keymap::action::Action;
 use crate::panel::{Panel, View};
 
 /// Work for another thread; its result is delivered to the panel that asked.
-pub type Job = Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send>;
+pub type Job = Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>;
 
-/// One wish.
+/// What a panel asks for.
 pub enum Effect {
-    /// To the engine.
-    Send(CommandBody),
-    /// To the engine, and the reply goes to the panel with this token (see [`crate::panel::PanelEvent::Answer`]).
-    Ask(CommandBody, Token),
-    /// The same two, to this agent, whichever is on the screen.
-    SendTo(AgentId, CommandBody),
-    AskOf(AgentId, CommandBody, Token),
-    /// Show this agent's conversation, and write to it.
-    Show(AgentId),
-    /// The same, and do this when its conversation is here.
-    ShowFor(AgentId, Action),
-    /// Show the terminal that this agent's program runs in; that of the next one.
-    ShowTerminal(AgentId),
-    NextTerminal,
-    /// Give the focused view the whole screen, or take it back.
-    Zoom,
+    /// A command to the engine; see [`Effect::send`].
+    Command(Request),
     /// Put a layer on top.
     Push(Box<dyn Panel>),
-    /// Take the top layer away.
+    /// Take the layer away that asks for it; from a view, the top one.
     Pop,
-    /// Show and focus one of the seven views, or the composer.
+    /// Show and focus a view, or the composer.
     Focus(View),
+    /// Show another agent, session, terminal or question.
+    Navigate(Navigation),
     /// Do another action, as if its key had been pressed (palette, slash commands).
     Act(Action),
-    /// Put text into the composer (`replace`: instead of what is there, which is kept in history).
-    Compose {
-        text: String,
-        replace: bool,
-    },
-    /// To the clipboard, by the best honest route; the toast says which. `what` names it: `reply`.
-    Copy {
-        text: String,
-        what: &'static str,
-    },
-    /// Leave the screen, run this, come back.
-    Suspend(External),
-    /// A line for the person, also kept in the error log.
+    /// Put text into the composer.
+    Compose(ComposerInput),
+    /// A message to the panel of a view: the result of a picker, for instance.
+    Tell(View, Box<dyn Any>),
+    /// A short message on the screen; errors are also kept in the error log.
     Toast(Notice),
-    /// Slow work off the UI thread; its result comes back to this panel's [`crate::panel::PanelEvent::JobDone`].
-    Job(Job, Token),
-    /// Put the message into the panel of this view as if it had come from a layer above it: the result
-    /// of a picker for instance. It arrives in [`crate::panel::PanelEvent::Message`].
-    Tell(View, Box<dyn std::any::Any>),
-    /// Show a theme by name: only for now (`keep: false`; `None` shows the kept one again), or for good.
-    Theme {
-        name: Option<String>,
-        keep: bool,
-    },
-    /// Change a setting of the screen (`ui.ascii`) now, and keep it. The value is as in JSON.
-    Setting {
-        key: String,
-        value: serde_json::Value,
-    },
-    /// Set up a provider; what comes of it arrives in [`crate::panel::PanelEvent::JobDone`] as a `Result<Connected, String>`.
-    Connect(Connect, Token),
-    /// Open a session, and do something at this entry of it.
-    Visit {
-        session: tiller_protocol::SessionId,
-        entry: tiller_protocol::EntryId,
-        then: Visit,
-    },
-    /// Begin later sessions with this model as well, once it is in use; `None`: with whichever comes next.
-    KeepModel(Option<ModelRef>),
-    /// This key, or this pasted text, was meant for the composer.
-    Type(KeyEvent),
-    Paste(String),
-    /// This row of the palette was chosen: it comes first the next time.
-    Used(String),
-    /// Open a session, and go on there on a branch of its own.
-    Branch(tiller_protocol::SessionId),
-    /// Shows this question, also when it was put aside.
-    Answer(tiller_protocol::AskId),
-    /// Ask to be drawn again.
-    Redraw,
-    /// Read settings, keys and theme again.
-    Reload,
-    /// Draw everything anew, as after Ctrl-L.
-    Repaint,
-    /// Leave the screen, and let the work go on.
-    Leave,
-    Quit,
+    Settings(SettingsChange),
+    /// For the loop.
+    Task(Task),
+}
+
+impl Effect {
+    /// A command to the engine. What concerns one agent goes to the shown one.
+    pub fn send(body: CommandBody) -> Self {
+        Self::Command(Request { to: None, body, token: None })
+    }
+
+    /// A command to the engine; its answer is delivered to the panel with this token.
+    pub fn ask(body: CommandBody, token: Token) -> Self {
+        Self::Command(Request { to: None, body, token: Some(token) })
+    }
+
+    /// A command to this agent, whichever is shown.
+    pub fn send_to(agent: AgentId, body: CommandBody) -> Self {
+        Self::Command(Request { to: Some(agent), body, token: None })
+    }
+
+    /// A command to this agent, whichever is shown; its answer is delivered to the panel with this token.
+    pub fn ask_of(agent: AgentId, body: CommandBody, token: Token) -> Self {
+        Self::Command(Request { to: Some(agent), body, token: Some(token) })
+    }
+}
+
+/// A command and where its answer goes.
+pub struct Request {
+    /// `None`: the shown agent, or the main one for commands that concern no single agent.
+    pub to: Option<AgentId>,
+    pub body: CommandBody,
+    /// The panel wants the answer.
+    pub token: Option<Token>,
+}
+
+/// What to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Navigation {
+    /// This agent's conversation, with its composer.
+    Agent(AgentId),
+    /// This agent's conversation; the action is done when the conversation is here.
+    AgentFor(AgentId, Action),
+    /// The terminal that this agent's program runs in.
+    Terminal(AgentId),
+    /// The terminal of the next agent that has one.
+    NextTerminal,
+    /// The focused view fills the whole screen, or its part of it again.
+    FullScreen,
+    /// This question, also when it was put aside.
+    Question(AskId),
+    /// An entry of a session, which is opened for it.
+    Entry { session: SessionId, entry: EntryId, then: Visit },
+    /// A new branch from the end of a session, which is opened for it.
+    Branch(SessionId),
 }
 
 /// What is done at an entry of a session that was opened for it.
@@ -101,10 +96,73 @@ pub enum Effect {
 pub enum Visit {
     /// Show it.
     Show,
-    /// Go on from there on a branch of its own.
+    /// Branch from there.
     Branch,
-    /// Ask what is to go back to it.
+    /// Ask what to restore to it.
     Restore,
+}
+
+/// Input for the composer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ComposerInput {
+    /// Text at the caret; `replace`: instead of the draft, which is kept in the history.
+    Text { text: String, replace: bool },
+    /// A key that was typed elsewhere.
+    Key(KeyEvent),
+    /// Text that was pasted elsewhere.
+    Paste(String),
+}
+
+/// A change of what is remembered for later.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SettingsChange {
+    /// Show a theme by name: only for now (`keep: false`; `None` shows the kept one again), or for good.
+    Theme { name: Option<String>, keep: bool },
+    /// Change a setting of the screen (`ui.ascii`) now, and keep it. The value is as in JSON.
+    Set { key: String, value: serde_json::Value },
+    /// Begin later sessions with this model as well, once it is in use; `None`: with the next one in use.
+    KeepModel(Option<ModelRef>),
+    /// This row of the palette was chosen: it comes first the next time.
+    PaletteRow(String),
+}
+
+/// What the loop does outside of the screen.
+pub enum Task {
+    /// To the engine. Made by the app only: panels use [`Effect::send`].
+    Send(Command),
+    /// To the clipboard; a toast says by which route. `what` names the text: `reply`.
+    Copy {
+        text: String,
+        what: &'static str,
+    },
+    /// Leave the screen, run this, come back.
+    Suspend(External),
+    /// Slow work on another thread; the panel that asked gets the result.
+    Job(Job, Token),
+    /// Set up a provider on another thread; the panel that asked gets a `Result<Connected, String>`.
+    Connect(Connect, Token),
+    /// Keep a setting in the person's file.
+    SaveSetting {
+        key: String,
+        value: serde_json::Value,
+    },
+    Window(WindowTask),
+    /// Send every cell to the terminal again, as after Ctrl-L.
+    Repaint,
+    /// Read settings, keys and theme again.
+    Reload,
+    /// The main agent's turn ended like this.
+    Ended(TurnStatus),
+    /// Leave the screen while the work goes on.
+    Leave,
+    Quit,
+}
+
+/// What the terminal's window shows besides the screen.
+pub enum WindowTask {
+    Title(String),
+    /// A notification of the desktop, because the window has no focus.
+    Notify(String),
 }
 
 /// A provider that the person sets up.
@@ -114,11 +172,11 @@ pub enum Connect {
         provider: String,
         key: tiller_config::Secret,
     },
-    /// The key that stands in this variable of the environment.
+    /// The key in this variable of the environment.
     Variable {
         variable: String,
     },
-    /// A server that was found on this machine, by its provider's name. This is the person's yes to it.
+    /// A server that was found on this machine, by its provider's name; the person has agreed to use it.
     Local {
         provider: String,
     },
@@ -133,19 +191,19 @@ pub enum Connect {
 pub struct Connected {
     /// What was done, for the person.
     pub said: String,
-    /// What can be chosen there; empty: a model is chosen already.
+    /// The models to choose from; empty: a model is chosen already.
     pub models: Vec<ModelRef>,
 }
 
-/// Names who waits for a reply or a job. Each panel chooses its own numbers; the shell keeps those of
-/// different panels apart.
+/// Tells the answers apart that a panel waits for. Each panel chooses its own numbers; the app keeps those of different
+/// panels apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
 /// What runs while the screen is left.
 #[derive(Clone, Debug)]
 pub enum External {
-    /// `$VISUAL`/`$EDITOR` on a file. Afterwards the panel that asked gets [`crate::panel::PanelEvent::Edited`].
+    /// `$VISUAL`/`$EDITOR` on a file. The panel that asked gets the result.
     Editor { file: PathBuf, line: Option<u32> },
     /// Write text to the terminal's scrollback and wait for a key.
     Dump { text: String },

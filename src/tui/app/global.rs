@@ -4,9 +4,8 @@ use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
 
 use crate::app::App;
-use crate::app::effect::{Effect, External};
+use crate::app::effect::{Effect, External, Navigation, Task};
 use crate::app::state::Owner;
-use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
 use crate::input::escape::{self, Break, EscapeStep, Standing};
 use crate::keymap::action::{Action, ActionSpec};
@@ -69,13 +68,13 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "global.break" => break_(app),
         "global.stop" => stop(app)?,
         "global.try_now" => {
-            app.model.retry.as_ref()?;
-            vec![Effect::Send(CommandBody::Turn(TurnCommand::SkipWait))]
+            app.model.agent.turn.retry.as_ref()?;
+            vec![Effect::send(CommandBody::Turn(TurnCommand::SkipWait))]
         }
         "global.quit" => quit(app)?,
-        "global.detach" => vec![Effect::Leave],
-        "global.suspend" => vec![Effect::Suspend(External::Stop)],
-        "global.redraw" => vec![Effect::Repaint],
+        "global.detach" => vec![Effect::Task(Task::Leave)],
+        "global.suspend" => vec![Effect::Task(Task::Suspend(External::Stop))],
+        "global.redraw" => vec![Effect::Task(Task::Repaint)],
         "global.repeat" => vec![Effect::Act(app.keys.last?)],
         "global.answer" => answer(app),
         "global.aside" => {
@@ -85,11 +84,11 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "global.profile" => profile(app),
         "global.effort" => effort(app),
         "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
-        "session.new" => vec![Effect::Send(CommandBody::Session(SessionCommand::New))],
+        "session.new" => vec![Effect::send(CommandBody::Session(SessionCommand::New))],
         "session.rewind" => vec![Effect::Focus(View::Sessions)],
         "session.fork" => fork(app),
-        "session.undo" => vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: false }))],
-        "session.redo" => vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: true }))],
+        "session.undo" => vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: false }))],
+        "session.redo" => vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: true }))],
         "crew.home" => crate::view::agent_view::run(app, action)?,
         _ => crate::view::arrange::run(app, action)?,
     })
@@ -98,21 +97,27 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
     let why = match action.0 {
-        "global.stop" if !app.model.stoppable() && app.model.conversation.running_line().is_none() => {
+        "global.stop"
+            if !app.model.agent.stoppable() && app.model.agent.conversation.running_line().is_none() =>
+        {
             "Nothing is running"
         }
-        "global.try_now" if app.model.retry.is_none() => "No failed request is waiting for a retry",
-        "global.answer" if app.model.asks.is_empty() => "No question is waiting",
+        "global.try_now" if app.model.agent.turn.retry.is_none() => {
+            "No failed request is waiting for a retry"
+        }
+        "global.answer" if app.model.questions.open.is_empty() => "No question is waiting",
         "global.aside" if !app.layers.iter().any(|l| l.question(&app.model).is_some()) => {
             "No question is on the screen"
         }
         "tour.open" if !app.model.tour.exists() => "The tour is part of `tiller demo`",
         "tour.next" | "tour.end" if app.model.tour.step().is_none() => "No tour is running",
-        "session.fork" if app.model.running => "A turn is running; stop it first",
-        "session.fork" if app.model.session.read_only => "This session is open read-only",
+        "session.fork" if app.model.agent.turn.running => "A turn is running; stop it first",
+        "session.fork" if app.model.agent.session.read_only => "This session is open read-only",
         "session.fork" if last_prompt(app).is_none() => "No messages yet",
-        "global.profile" | "global.effort" if app.model.session.read_only => "This session is open read-only",
-        "global.effort" if app.model.session.effort.offered.is_empty() => {
+        "global.profile" | "global.effort" if app.model.agent.session.read_only => {
+            "This session is open read-only"
+        }
+        "global.effort" if app.model.agent.session.effort.offered.is_empty() => {
             "This model does not support thinking"
         }
         _ => crate::view::arrange::disabled(app, action)
@@ -124,8 +129,8 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
 /// What an action would change, as it is now; empty when there is nothing to tell.
 pub(crate) fn state(app: &App, action: Action) -> &'static str {
     match action.0 {
-        "global.profile" | "profile.open" => app.model.session.profile.word(),
-        "global.effort" => app.model.session.effort.chosen.word(),
+        "global.profile" | "profile.open" => app.model.agent.session.profile.word(),
+        "global.effort" => app.model.agent.session.effort.chosen.word(),
         _ => crate::view::arrange::state(app, action),
     }
 }
@@ -161,8 +166,8 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
-        line: app.model.conversation.running_line().is_some(),
-        running: app.model.stoppable(),
+        line: app.model.agent.conversation.running_line().is_some(),
+        running: app.model.agent.stoppable(),
         empty: app.is_empty(Owner::View(View::Composer)),
         armed: armed(app.keys.escape),
     })
@@ -195,7 +200,9 @@ fn escape(app: &mut App) -> Vec<Effect> {
             }
         }
         EscapeStep::Pane => return vec![Effect::Focus(View::Composer)],
-        EscapeStep::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
+        EscapeStep::Home => {
+            return vec![Effect::Navigate(Navigation::Agent(tiller_protocol::AgentId::main()))];
+        }
         EscapeStep::Line | EscapeStep::Stop => return stop(app).unwrap_or_default(),
         EscapeStep::Arm => app.keys.escape = Some(app.model.mono),
         EscapeStep::Rewind => return vec![Effect::Act(Action("session.rewind"))],
@@ -212,7 +219,7 @@ fn break_(app: &mut App) -> Vec<Effect> {
     }
     let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
     let empty = app.is_empty(Owner::View(View::Composer));
-    let stops = app.model.stoppable() || app.model.conversation.running_line().is_some();
+    let stops = app.model.agent.stoppable() || app.model.agent.conversation.running_line().is_some();
     match escape::break_step(false, stops, empty, armed) {
         Break::Copy => Vec::new(),
         Break::Stop => stop(app).unwrap_or_default(),
@@ -229,20 +236,20 @@ fn break_(app: &mut App) -> Vec<Effect> {
 /// Ends the line of the person's own that runs, else the turn. The second stop within two seconds kills tools hard; of a
 /// line the engine does so with each stop after the first.
 fn stop(app: &mut App) -> Option<Vec<Effect>> {
-    if let Some(id) = app.model.conversation.running_line() {
-        return Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: id.into() }))]);
+    if let Some(id) = app.model.agent.conversation.running_line() {
+        return Some(vec![Effect::send(CommandBody::Turn(TurnCommand::StopTool { id: id.into() }))]);
     }
-    if !app.model.stoppable() {
+    if !app.model.agent.stoppable() {
         return None;
     }
     let hard = app.told.stopped(app.model.mono);
-    Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
+    Some(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
 }
 
 /// Asks when something runs.
 fn quit(app: &mut App) -> Option<Vec<Effect>> {
-    let go = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
-    if !app.model.ready {
+    let go = vec![Effect::send(CommandBody::Session(SessionCommand::Quit))];
+    if !app.model.engine.ready {
         app.tasks.push(Task::Quit);
         return Some(Vec::new());
     }
@@ -251,8 +258,8 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
         return Some(go);
     }
     let mut ask = Confirm::new("Quit?", text.trim_end(), "quit", go);
-    if app.model.detachable && Facts::of(&app.model).at_work() {
-        ask = ask.otherwise("detach", vec![Effect::Leave]);
+    if app.model.environment.detachable && Facts::of(&app.model).at_work() {
+        ask = ask.otherwise("detach", vec![Effect::Task(Task::Leave)]);
     }
     Some(vec![Effect::Push(Box::new(ask))])
 }
@@ -266,7 +273,7 @@ fn ending(model: &Model) -> String {
     if model.main_line_runs() {
         text.push_str("One of your commands is running. Quitting ends it. ");
     }
-    let crew = || model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
+    let crew = || model.crew.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
     let paused = crew().filter(|a| rests(a)).count();
     match crew().count() - paused {
         0 => {}
@@ -281,7 +288,7 @@ fn ending(model: &Model) -> String {
         n => text.push_str(&format!("{n} agents are paused; you can continue them later. ")),
     }
     let background: Vec<&str> =
-        model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
+        model.workspace.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
     match background.as_slice() {
         [] => {}
         [one] => text.push_str(&format!("Quitting ends one background process: {one}")),
@@ -301,7 +308,7 @@ fn answer(app: &mut App) -> Vec<Effect> {
 
 /// The last message of the person's.
 fn last_prompt(app: &App) -> Option<EntryId> {
-    app.model.conversation.cells().iter().rev().find_map(|c| match c.body {
+    app.model.agent.conversation.cells().iter().rev().find_map(|c| match c.body {
         Body::User { origin: Origin::Prompt, .. } => c.entry,
         _ => None,
     })
@@ -313,7 +320,7 @@ fn fork(app: &mut App) -> Vec<Effect> {
         app.say(why);
         return Vec::new();
     }
-    let fork = |entry| Effect::Send(CommandBody::Session(SessionCommand::Fork { entry }));
+    let fork = |entry| Effect::send(CommandBody::Session(SessionCommand::Fork { entry }));
     let mut all: Vec<Effect> = last_prompt(app).map(fork).into_iter().collect();
     all.push(Effect::Focus(View::Composer));
     all
@@ -331,16 +338,16 @@ fn tour(app: &mut App, id: &str) -> Vec<Effect> {
 
 /// The next level that the model has; after the most comes what the vendor does by itself.
 fn effort(app: &App) -> Vec<Effect> {
-    let view = &app.model.session.effort;
+    let view = &app.model.agent.session.effort;
     let next = view.offered.iter().copied().find(|e| *e > view.chosen).unwrap_or_default();
-    vec![Effect::Send(CommandBody::Session(SessionCommand::SetEffort { effort: next }))]
+    vec![Effect::send(CommandBody::Session(SessionCommand::SetEffort { effort: next }))]
 }
 
 /// Never into `AUTO` without a yes.
 fn profile(app: &mut App) -> Vec<Effect> {
-    let at = Profile::ALL.iter().position(|p| *p == app.model.session.profile).unwrap_or(0);
+    let at = Profile::ALL.iter().position(|p| *p == app.model.agent.session.profile).unwrap_or(0);
     let next = Profile::ALL[(at + 1) % Profile::ALL.len()];
-    let set = |p| Effect::Send(CommandBody::Session(SessionCommand::SetProfile { profile: p }));
+    let set = |p| Effect::send(CommandBody::Session(SessionCommand::SetProfile { profile: p }));
     if next != Profile::Full {
         return vec![set(next)];
     }

@@ -13,7 +13,6 @@ pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod saver;
 pub mod state;
-pub mod task;
 pub mod ui;
 pub(crate) mod withheld;
 
@@ -25,14 +24,16 @@ use ratatui::layout::Rect;
 use tiller_config::schema;
 use tiller_protocol::{Clock, Event, EventBody};
 
-use crate::app::msg::Msg;
+use crate::app::msg::{ConfigMsg, Msg, OutputMsg, SignalMsg};
+
+use crate::app::effect::Task;
 use crate::app::state::{
     AgentViewState, Asking, Keys, LastFrame, Layer, Owner, Router, Screen, Stale, is_words,
 };
-use crate::app::task::Task;
+use crate::input::Input;
 use crate::keymap::Keymap;
 use crate::keymap::action::Action;
-use crate::model::Model;
+use crate::model::{Model, Tracked};
 use crate::panel::{Panel, PanelEvent, PanelStatus, Reply, View};
 use crate::registry::Registry;
 use crate::theme::Themes;
@@ -78,7 +79,7 @@ impl App {
         themes: Themes,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let model = Model { ui, now: clock.now(), mono: clock.mono(), ..Model::default() };
+        let model = Model { ui: Tracked::new(ui), now: clock.now(), mono: clock.mono(), ..Model::default() };
         Self {
             model,
             registry,
@@ -143,36 +144,36 @@ impl App {
         let stale = std::mem::replace(&mut self.stale, Stale::NOTHING);
         self.inside = None;
         match msg {
-            Msg::Key(key) if key.kind != KeyEventKind::Release => {
+            Msg::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => {
                 // Some terminals forget to say that the focus is back.
-                if self.model.away {
+                if self.model.window.away {
                     self.back();
                 }
                 self.key(&key);
             }
-            Msg::Key(_)
-            | Msg::Written
-            | Msg::Terminal(_)
+            Msg::Input(Input::Key(_))
+            | Msg::Output(OutputMsg::Ready)
+            | Msg::Input(Input::Fact(_))
             | Msg::Line(_)
-            | Msg::Out(_)
-            | Msg::Lost
+            | Msg::Output(OutputMsg::Bytes(_))
+            | Msg::Output(OutputMsg::Lost)
             | Msg::Seat(_)
             | Msg::Source(_) => self.dirty = false,
-            Msg::Mouse(event) => self.mouse(&event),
-            Msg::Paste(text) => self.paste(&text),
+            Msg::Input(Input::Mouse(event)) => self.mouse(&event),
+            Msg::Input(Input::Paste(text)) => self.paste(&text),
             Msg::Resize(width, height) => {
                 self.screen.size = Rect::new(0, 0, width, height);
-                self.model.screen = (width, height);
+                self.model.window.screen = (width, height);
             }
-            Msg::FocusGained => self.back(),
-            Msg::FocusLost => self.model.away = true,
-            Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b),
-            Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark),
+            Msg::Input(Input::FocusGained) => self.back(),
+            Msg::Input(Input::FocusLost) => self.model.window.away = true,
+            Msg::Input(Input::Background(r, g, b)) => self.dirty = self.themes.background(r, g, b),
+            Msg::Input(Input::Scheme { dark }) => self.dirty = self.themes.scheme(dark),
             Msg::Engine(event) => {
                 self.event(&event);
                 // Agents that nobody looks at change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
-                self.dirty = answer || self.model.concerns(&event);
+                self.dirty = answer || self.model.affects_screen(&event);
             }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
@@ -181,14 +182,14 @@ impl App {
                     self.tell(Owner::View(view), PanelEvent::Tick);
                 }
             }
-            Msg::Reload => self.tasks.push(Task::Reload),
-            Msg::Kinds(kinds) => {
-                self.model.kinds = kinds;
+            Msg::Config(ConfigMsg::Changed) => self.tasks.push(Task::Reload),
+            Msg::Config(ConfigMsg::Kinds(kinds)) => {
+                self.model.crew.kinds = kinds;
                 self.dirty = false;
             }
-            Msg::Terminate(_) => self.tasks.push(Task::Quit),
-            Msg::Stop => self.dirty = false,
-            Msg::Continued => self.tasks.push(Task::Repaint),
+            Msg::Signal(SignalMsg::Terminate(_)) => self.tasks.push(Task::Quit),
+            Msg::Signal(SignalMsg::Stop) => self.dirty = false,
+            Msg::Signal(SignalMsg::Continued) => self.tasks.push(Task::Repaint),
         }
         self.settle_terminal();
         self.time_asks();
@@ -215,8 +216,8 @@ impl App {
 
     /// The window has the focus again.
     fn back(&mut self) {
-        self.model.away = false;
-        self.model.back = self.model.mono;
+        self.model.window.away = false;
+        self.model.window.back = self.model.mono;
     }
 
     /// What the loop has to do, taken out.
@@ -290,13 +291,13 @@ impl App {
     pub(crate) fn act(&mut self, action: Action) -> bool {
         // For Escape it counts what it ends.
         let escape = action == Action("global.escape");
-        let running = self.model.running
+        let running = self.model.agent.turn.running
             && (!escape || crate::app::global::escape_step(self) == crate::input::escape::EscapeStep::Stop);
         if self.model.tour.step().is_some() {
             self.stale = Stale::All;
         }
         let done = self.carry_out(action);
-        if done {
+        if done && self.model.tour.step().is_some() {
             self.model.tour.did(action, running);
         }
         done
@@ -347,21 +348,21 @@ impl App {
     }
 
     fn event(&mut self, event: &Event) {
-        let before = self.model.conversation.cells().len();
+        let before = self.model.agent.conversation.cells().len();
         let failed = self.fails(event);
         self.model.apply(event);
         if let Some(notice) = failed {
             self.notice(notice);
         }
         self.at_home(event);
-        if !self.model.concerns(event) {
+        if !self.model.affects_screen(event) {
             self.answered(event);
             if event.agent.is_main() {
                 self.after_event(event);
             }
             return;
         }
-        let cells = self.model.conversation.cells().len();
+        let cells = self.model.agent.conversation.cells().len();
         if is_words(event) && cells == before {
             self.inside = Some(View::Conversation);
         }

@@ -8,9 +8,8 @@ use tiller_protocol::{
 };
 
 use crate::app::App;
-use crate::app::effect::Token;
+use crate::app::effect::{Task, Token};
 use crate::app::state::Owner;
-use crate::app::task::Task;
 use crate::dialog::first_run::AskedFor;
 use crate::keymap::action::Action;
 use crate::panel::{PanelEvent, PanelInput, Reply, View};
@@ -21,7 +20,11 @@ impl App {
     /// Keeps a message back when no model is set up. False: it is to be sent.
     pub(crate) fn hold(&mut self, from: Owner, body: &CommandBody, token: Token) -> bool {
         let message = matches!(body, CommandBody::Turn(TurnCommand::Submit { .. }));
-        if !message || from != COMPOSER || !self.model.ready || !self.model.session.model.0.is_empty() {
+        if !message
+            || from != COMPOSER
+            || !self.model.engine.ready
+            || !self.model.agent.session.model.0.is_empty()
+        {
             return false;
         }
         // The composer takes it back as it takes back what the engine refuses.
@@ -60,17 +63,20 @@ impl App {
         }
     }
 
-    /// A message went out before the engine said whether there is a model.
-    pub(crate) fn sent_early(&mut self, body: &CommandBody, id: CommandId) {
-        if !self.model.ready && matches!(body, CommandBody::Turn(TurnCommand::Submit { .. })) {
-            self.asking.held.early = Some(id);
-        }
+    /// Whether this is a message that goes out before the engine has reported whether a model is set up.
+    pub(crate) fn is_early(&self, body: &CommandBody) -> bool {
+        !self.model.engine.ready && matches!(body, CommandBody::Turn(TurnCommand::Submit { .. }))
+    }
+
+    /// Notes such a message.
+    pub(crate) fn sent_early(&mut self, id: CommandId) {
+        self.asking.held.early = Some(id);
     }
 
     /// The engine refused something: perhaps that message, and it is in the composer again.
     pub(crate) fn refused_early(&mut self, cause: Option<CommandId>) {
         let early = self.asking.held.early;
-        let known = self.model.ready && self.model.session.model.0.is_empty();
+        let known = self.model.engine.ready && self.model.agent.session.model.0.is_empty();
         if early.is_some() && early == cause && known {
             self.asking.held.early = None;
             self.wait_for_model();
@@ -97,7 +103,7 @@ impl App {
 
     /// The session's model is another one, perhaps the one that is to be kept.
     pub(crate) fn model_chosen(&mut self) {
-        let now = self.model.session.model.clone();
+        let now = self.model.agent.session.model.clone();
         let wanted = match &self.asking.held.keep {
             Some(Some(which)) => *which == now,
             // The demo model is kept only when it was chosen by name.
@@ -106,7 +112,7 @@ impl App {
         };
         if wanted {
             self.asking.held.keep = None;
-            self.tasks.push(Task::Setting { key: "model".into(), value: now.0.into() });
+            self.tasks.push(Task::SaveSetting { key: "model".into(), value: now.0.into() });
         }
     }
 
@@ -154,14 +160,14 @@ mod tests {
 
     fn model(r: &mut Robot, name: &str) {
         let model = ModelRef(name.into());
-        r.app.model.session.model = model.clone();
+        r.app.model.agent.session.model = model.clone();
         r.event(EventBody::State(StateEvent::ModelChanged { model, window: None }));
     }
 
     #[test]
     fn a_prompt_waits_for_a_model_and_is_then_sent_once() {
         let mut r = Robot::new(80, 24);
-        r.app.model.ready = true;
+        r.app.model.engine.ready = true;
         r.run("type my first prompt; enter");
         assert!(submitted(&r).is_empty(), "nothing can be sent yet");
         assert!(
@@ -182,7 +188,7 @@ mod tests {
     #[test]
     fn what_is_written_on_is_not_sent_by_itself() {
         let mut r = Robot::new(80, 24);
-        r.app.model.ready = true;
+        r.app.model.engine.ready = true;
         r.run("type half; enter; esc; type  more");
         model(&mut r, "demo/demo");
         assert!(submitted(&r).is_empty());
@@ -199,7 +205,7 @@ mod tests {
         r.run("wait 0");
         assert_eq!(submitted(&r), ["from the shell"]);
         let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
-        r.app.model.ready = true;
+        r.app.model.engine.ready = true;
         // It is offered by itself first.
         r.app.asking.first_run = true;
         r.run("wait 2000");

@@ -10,9 +10,8 @@ use tiller_protocol::{
 };
 
 use crate::app::App;
-use crate::app::effect::{Effect, Token, Visit};
+use crate::app::effect::{ComposerInput, Effect, Navigation, Request, SettingsChange, Task, Token, Visit};
 use crate::app::state::{Asked, Layer, Owner, Stale, Then};
-use crate::app::task::Task;
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::conversation::GoTo;
 use crate::panel::{Availability, Panel, PanelEvent, PanelInput, Reply, View};
@@ -32,95 +31,112 @@ impl App {
 
     fn effect(&mut self, from: Owner, effect: Effect) {
         match effect {
-            Effect::Send(body) => {
-                self.follow_sent(&body);
-                self.send(body);
-            }
-            Effect::Ask(body, token) => {
-                if self.hold(from, &body, token) {
-                    return;
-                }
-                self.follow_sent(&body);
-                let id = self.send(body.clone());
-                self.sent_early(&body, id);
-                self.asks(id, from, token);
-            }
-            Effect::SendTo(agent, body) => {
-                self.send_to(Some(agent), body);
-            }
-            Effect::AskOf(agent, body, token) => {
-                let id = self.send_to(Some(agent), body);
-                self.asks(id, from, token);
-            }
-            Effect::Show(agent) => self.show_agent(&agent),
-            Effect::ShowFor(agent, action) => self.show_for(&agent, action),
-            Effect::ShowTerminal(agent) => self.show_terminal(&agent),
-            Effect::NextTerminal => self.next_terminal(),
-            Effect::Zoom => self.zoom_full(),
+            Effect::Command(request) => self.request(from, request),
             Effect::Push(panel) => self.push(panel),
             Effect::Pop => self.pop(from),
             Effect::Focus(view) => self.focus(view),
+            Effect::Navigate(to) => self.navigate(to),
             Effect::Act(action) => {
                 if !self.act(action) {
                     let why = self.disabled(action).unwrap_or_else(|| "Not possible now".into());
                     self.say(why);
                 }
             }
-            Effect::Compose { text, replace } => {
-                self.compose(Message::text(text), replace);
+            Effect::Compose(ComposerInput::Text { text, replace }) => {
+                self.compose(Message::text(text), replace)
             }
-            Effect::Copy { text, what } => self.tasks.push(Task::Copy { text, what }),
-            Effect::Suspend(external) => self.tasks.push(Task::Suspend(external, from)),
+            Effect::Compose(ComposerInput::Key(key)) => self.typed_elsewhere(PanelInput::Key(&key)),
+            Effect::Compose(ComposerInput::Paste(text)) => self.typed_elsewhere(PanelInput::Paste(&text)),
+            Effect::Tell(view, message) => self.tell(Owner::View(view), PanelEvent::Message(message)),
             Effect::Toast(notice) => self.notice(notice),
-            Effect::Job(job, token) => {
-                let outer = Token(self.router.fresh());
-                self.router.jobs.insert(outer, (from, token));
-                self.tasks.push(Task::Job(job, outer));
+            Effect::Settings(change) => self.change_settings(change),
+            Effect::Task(task) => self.task(from, task),
+        }
+    }
+
+    /// Sends a command of a panel's, and notes where its answer goes.
+    fn request(&mut self, from: Owner, request: Request) {
+        let Request { to, body, token } = request;
+        let to_shown = to.is_none();
+        if to_shown {
+            if let Some(token) = token
+                && self.hold(from, &body, token)
+            {
+                return;
             }
-            Effect::Connect(what, token) => {
-                let outer = Token(self.router.fresh());
-                self.router.jobs.insert(outer, (from, token));
-                self.tasks.push(Task::Connect(what, outer));
-            }
-            Effect::Tell(view, what) => {
-                self.tell(Owner::View(view), PanelEvent::Message(what));
-            }
-            Effect::Theme { name, keep } => {
-                if let Err(why) = self.themes.show(name.as_deref(), keep) {
-                    self.say(why);
-                } else if let (true, Some(name)) = (keep, name) {
-                    self.effect(from, Effect::Setting { key: "ui.theme".into(), value: name.into() });
+            self.follow_sent(&body);
+        }
+        let id = match to {
+            Some(agent) => self.send_to(Some(agent), body),
+            None => {
+                let early = self.is_early(&body);
+                let id = self.send(body);
+                if early && token.is_some() {
+                    self.sent_early(id);
                 }
+                id
             }
-            Effect::Setting { key, value } => self.setting(key, value),
-            Effect::Branch(id) => self.visit(id, Then::Branch(None)),
-            Effect::Visit { session, entry, then } => self.visit(
-                session,
-                match then {
-                    Visit::Show => Then::Show(entry),
-                    Visit::Branch => Then::Branch(Some(entry)),
-                    Visit::Restore => Then::Restore(entry),
-                },
-            ),
-            Effect::KeepModel(which) => self.keep_model(which),
-            Effect::Used(row) => {
-                self.keys.recent.retain(|r| *r != row);
-                self.keys.recent.insert(0, row);
-                self.keys.recent.truncate(RECENT);
-            }
-            Effect::Type(key) => self.typed_elsewhere(PanelInput::Key(&key)),
-            Effect::Paste(text) => self.typed_elsewhere(PanelInput::Paste(&text)),
-            Effect::Answer(id) => {
+        };
+        if let Some(token) = token {
+            self.asks(id, from, token);
+        }
+    }
+
+    fn navigate(&mut self, to: Navigation) {
+        match to {
+            Navigation::Agent(agent) => self.show_agent(&agent),
+            Navigation::AgentFor(agent, action) => self.show_for(&agent, action),
+            Navigation::Terminal(agent) => self.show_terminal(&agent),
+            Navigation::NextTerminal => self.next_terminal(),
+            Navigation::FullScreen => self.zoom_full(),
+            Navigation::Question(id) => {
                 if !self.open_this(id) {
                     self.say("This question was already answered");
                 }
             }
-            Effect::Redraw => self.redraw(),
-            Effect::Reload => self.tasks.push(Task::Reload),
-            Effect::Repaint => self.tasks.push(Task::Repaint),
-            Effect::Leave => self.tasks.push(Task::Leave),
-            Effect::Quit => self.tasks.push(Task::Quit),
+            Navigation::Entry { session, entry, then } => {
+                let then = match then {
+                    Visit::Show => Then::Show(entry),
+                    Visit::Branch => Then::Branch(Some(entry)),
+                    Visit::Restore => Then::Restore(entry),
+                };
+                self.visit(session, then);
+            }
+            Navigation::Branch(session) => self.visit(session, Then::Branch(None)),
         }
+    }
+
+    fn change_settings(&mut self, change: SettingsChange) {
+        match change {
+            SettingsChange::Theme { name, keep } => {
+                if let Err(why) = self.themes.show(name.as_deref(), keep) {
+                    self.say(why);
+                } else if let (true, Some(name)) = (keep, name) {
+                    self.setting("ui.theme".into(), name.into());
+                }
+            }
+            SettingsChange::Set { key, value } => self.setting(key, value),
+            SettingsChange::KeepModel(which) => self.keep_model(which),
+            SettingsChange::PaletteRow(row) => {
+                self.keys.recent.retain(|r| *r != row);
+                self.keys.recent.insert(0, row);
+                self.keys.recent.truncate(RECENT);
+            }
+        }
+    }
+
+    /// Hands a task of a panel's to the loop, and notes where its result goes.
+    fn task(&mut self, from: Owner, task: Task) {
+        let task = match task {
+            Task::Job(job, token) => Task::Job(job, self.router.job(from, token)),
+            Task::Connect(what, token) => Task::Connect(what, self.router.job(from, token)),
+            Task::Suspend(external) => {
+                self.router.suspended = Some(from);
+                Task::Suspend(external)
+            }
+            task => task,
+        };
+        self.tasks.push(task);
     }
 
     /// What the person sends is followed: where it will stand is on the screen, however far up they have read.
@@ -182,8 +198,8 @@ impl App {
         match changed {
             Ok(ui) => {
                 crate::text::width::set_ambiguous_wide(ui.ambiguous_wide);
-                self.model.ui = std::sync::Arc::new(ui);
-                self.tasks.push(Task::Setting { key, value });
+                *self.model.ui = std::sync::Arc::new(ui);
+                self.tasks.push(Task::SaveSetting { key, value });
             }
             Err(e) => self.say(format!("{key}: {e}")),
         }
@@ -191,13 +207,13 @@ impl App {
 
     /// The answer goes to this panel.
     fn asks(&mut self, id: CommandId, owner: Owner, token: Token) {
-        let screen = self.model.agent();
+        let screen = self.model.shown_agent();
         self.router.asked.insert(id, Asked { owner, token, screen });
     }
 
     /// Asks for the whole state of the agent on the screen, once at a time.
     pub(crate) fn ask_snapshot(&mut self) {
-        let agent = self.model.agent();
+        let agent = self.model.shown_agent();
         if !self.router.snapshots.contains_key(&agent) {
             let id = self.send(CommandBody::Query(Query::Snapshot));
             self.router.snapshots.insert(agent, id);
@@ -334,7 +350,7 @@ impl App {
         match &event.body {
             EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),
             EventBody::State(StateEvent::HeadMoved { draft, .. }) => {
-                if let Some(draft) = draft.as_ref().filter(|_| event.agent == self.model.agent()) {
+                if let Some(draft) = draft.as_ref().filter(|_| event.agent == self.model.shown_agent()) {
                     self.compose(draft.clone(), true);
                 }
                 self.ask_everything();
@@ -373,7 +389,7 @@ impl App {
                 }
                 ReplyEvent::SnapshotReply { snapshot } if !event.agent.is_main() => {
                     self.agent_here();
-                    if event.agent == self.model.agent() {
+                    if event.agent == self.model.shown_agent() {
                         self.arrived(snapshot);
                     }
                 }
@@ -389,12 +405,14 @@ impl App {
         self.status_event(event);
     }
 
-    /// The editor is done with the file that `owner` gave it.
-    pub fn edited(&mut self, owner: Owner, result: Result<(), String>) {
+    /// The editor is done with the file of the panel that asked for it.
+    pub fn edited(&mut self, result: Result<(), String>) {
         if let Err(why) = &result {
             self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));
         }
-        self.tell(owner, PanelEvent::Edited(result));
+        if let Some(owner) = self.router.suspended.take() {
+            self.tell(owner, PanelEvent::Edited(result));
+        }
         self.redraw();
     }
 }

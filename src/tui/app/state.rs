@@ -40,7 +40,7 @@ impl Layer {
 
     /// Where it lies.
     pub(crate) fn placement(&self, model: &Model) -> Placement {
-        self.panel.placement(model.screen.0, model)
+        self.panel.placement(model.window.screen.0, model)
     }
 }
 
@@ -115,6 +115,8 @@ pub(crate) struct Router {
     pub(crate) next: u64,
     pub(crate) asked: HashMap<CommandId, Asked>,
     pub(crate) jobs: HashMap<Token, (Owner, Token)>,
+    /// The panel for which the screen was left.
+    pub(crate) suspended: Option<Owner>,
     /// Whole states that are on their way, by whose they are.
     pub(crate) snapshots: HashMap<AgentId, CommandId>,
     /// The session where something is to be done as soon as it is open.
@@ -143,6 +145,13 @@ impl Router {
     pub(crate) fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// A token for a job of this panel's: unlike the panel's own one it is unique.
+    pub(crate) fn job(&mut self, owner: Owner, token: Token) -> Token {
+        let outer = Token(self.fresh());
+        self.jobs.insert(outer, (owner, token));
+        outer
     }
 }
 

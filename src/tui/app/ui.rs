@@ -1,4 +1,4 @@
-//! The door of this room: [`Ui`] runs the screen, [`UiSender`] speaks to it from other threads.
+//! The entry point of this crate: [`Ui`] runs the screen, [`UiSender`] sends to it from other threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,11 +10,10 @@ use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
 
 use crate::app::App;
 use crate::app::inbox::{Inbox, Post, Source, Waker, inbox};
-use crate::app::msg::Msg;
+use crate::app::msg::{ConfigMsg, Msg, SignalMsg};
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
 use crate::shipped;
-use crate::terminal::notify::Window;
 use crate::terminal::terminal_owner::{Host, SeatMsg, Seating};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
 use crate::theme::{Depth, Themes};
@@ -43,40 +42,71 @@ pub type SetUp =
 /// What the screen is made from.
 pub struct UiOptions {
     pub config: schema::Ui,
-    /// The person's configuration folder: `keys.toml`, `themes/`. `None`: only what is built in.
-    pub config_folder: Option<PathBuf>,
-    /// Where reports of internal errors go.
-    pub state_folder: Option<PathBuf>,
-    /// Draw in the main screen, without the alternate one.
-    pub inline: bool,
-    pub plain: bool,
-    pub no_mouse: bool,
+    pub mode: ScreenMode,
+    pub folders: UiFolders,
     pub env: Env,
     pub clock: Arc<dyn Clock>,
+    pub hooks: Hooks,
+    pub found: Found,
+    pub start: Start,
+    /// The folder contains settings or rules that are not trusted; read at the start and at each reload.
+    pub restricted: Arc<AtomicBool>,
+    /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
+    pub host: Option<Host>,
+}
+
+/// How the screen uses the terminal.
+#[derive(Clone, Copy, Default)]
+pub struct ScreenMode {
+    /// Draw in the main screen, without the alternate one.
+    pub inline: bool,
+    /// Linear text, nothing is drawn.
+    pub plain: bool,
+    /// Never ask the terminal for mouse events.
+    pub no_mouse: bool,
+}
+
+/// Folders that the screen reads and writes.
+pub struct UiFolders {
+    /// The person's configuration: `keys.toml`, `themes/`. `None`: only what is built in.
+    pub config: Option<PathBuf>,
+    /// Reports of internal errors.
+    pub state: Option<PathBuf>,
+    /// Drafts of this workspace: each window has a file of its own there.
+    pub draft: Option<PathBuf>,
+    /// Files for the external editor.
+    pub scratch: PathBuf,
+}
+
+/// Functions of other rooms that the screen calls. `None`: what needs the function is not possible.
+#[derive(Default)]
+pub struct Hooks {
     pub editor: Option<Editor>,
     pub settings: Option<Settings>,
     pub save_setting: Option<SaveSetting>,
     /// Runs the command of `ui.statusline`.
     pub statusline: Option<crate::app::state::Runner>,
     pub connect: Option<SetUp>,
-    /// Keys that the environment holds, to be offered by name.
-    pub found_keys: Vec<crate::model::kinds::FoundKey>,
-    /// Names of agent programs that were found on the path.
-    pub found_agents: Vec<String>,
+}
+
+/// What was found on this machine and can be offered.
+#[derive(Default)]
+pub struct Found {
+    /// Keys of the environment, by name.
+    pub keys: Vec<crate::model::kinds::FoundKey>,
+    /// Names of agent programs on the path.
+    pub agents: Vec<String>,
+}
+
+/// What happens at the start.
+#[derive(Default)]
+pub struct Start {
     /// No model was found: offer to set one up, once the engine has answered.
     pub first_run: bool,
-    /// The folder brings settings or rules that are not trusted; read at the start and at each reload.
-    pub restricted: Arc<AtomicBool>,
-    /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
-    pub host: Option<Host>,
     /// Sent as soon as the engine takes it.
     pub prompt: Option<String>,
-    /// The folder in which drafts of this workspace are kept: each window has a file of its own there.
-    pub draft: Option<PathBuf>,
-    /// Files for the external editor.
-    pub scratch: PathBuf,
     /// An action to begin with (`tour.open`, `sessions.open`).
-    pub first: Option<&'static str>,
+    pub action: Option<&'static str>,
     /// Steps of the guided tour: title, text, ids of actions with commas between them.
     pub tour: Vec<(String, String, String)>,
 }
@@ -84,30 +114,18 @@ pub struct UiOptions {
 impl UiOptions {
     /// With the built-in settings, the real clock and this environment.
     pub fn new(env: Env) -> Self {
+        let folders = UiFolders { config: None, state: None, draft: None, scratch: std::env::temp_dir() };
         Self {
             config: schema::Ui::default(),
-            config_folder: None,
-            state_folder: None,
-            inline: false,
-            plain: false,
-            no_mouse: false,
+            mode: ScreenMode::default(),
+            folders,
             env,
             clock: Arc::new(tiller_protocol::SystemClock::default()),
-            editor: None,
-            settings: None,
-            save_setting: None,
-            statusline: None,
-            connect: None,
-            found_keys: Vec::new(),
-            found_agents: Vec::new(),
-            first_run: false,
+            hooks: Hooks::default(),
+            found: Found::default(),
+            start: Start::default(),
             restricted: Arc::default(),
             host: None,
-            prompt: None,
-            draft: None,
-            scratch: std::env::temp_dir(),
-            first: None,
-            tour: Vec::new(),
         }
     }
 }
@@ -153,7 +171,7 @@ impl UiSender {
 
     /// End, because of this signal.
     pub fn terminate(&self, signal: i32) {
-        let _ = self.0.send(Msg::Terminate(signal));
+        let _ = self.0.send(Msg::Signal(SignalMsg::Terminate(signal)));
     }
 
     /// From the attached terminal, or one that wants to attach; `false` when the screen has ended.
@@ -168,12 +186,12 @@ impl UiSender {
 
     /// The kinds of agents that there are by now.
     pub fn kinds(&self, kinds: Vec<crate::model::kinds::AgentKind>) {
-        let _ = self.0.send(Msg::Kinds(kinds));
+        let _ = self.0.send(Msg::Config(ConfigMsg::Kinds(kinds)));
     }
 
     /// Settings, keys or themes changed on disk.
     pub fn reload(&self) {
-        let _ = self.0.send(Msg::Reload);
+        let _ = self.0.send(Msg::Config(ConfigMsg::Changed));
     }
 }
 
@@ -202,7 +220,7 @@ impl Ui {
     /// Why linear text is used instead of the screen; `None`: the screen is.
     pub fn plain_because(&self) -> Option<&'static str> {
         let o = &self.options;
-        plain_because(o.plain, &o.config, &*o.env)
+        plain_because(o.mode.plain, &o.config, &*o.env)
     }
 
     /// Runs until the person quits. `commands` takes a command to the engine; `false` means "not yet":
@@ -215,10 +233,10 @@ impl Ui {
             return crate::plain::run(self.options, self.messages, why, commands);
         }
         let o = self.options;
-        let modes = Modes::of(&o.config, o.no_mouse, o.inline);
+        let modes = Modes::of(&o.config, o.mode.no_mouse, o.mode.inline);
         let terminal = Terminal::open(modes).map_err(UiError::NoTerminal)?;
         let tell = UiSender(self.messages.0.clone());
-        install_panic_hook(o.state_folder.clone(), move |line| {
+        install_panic_hook(o.folders.state.clone(), move |line| {
             // Never wait in a hook: the loop may be the one that panicked.
             let notice = Notice::new(NoticeKind::Internal, line).hint("You can continue; please report this");
             let _ = tell.0.try_send(Msg::Notice(Box::new(notice)));
@@ -228,10 +246,9 @@ impl Ui {
         for n in notices {
             run.app.notice(n);
         }
-        run.window = Window::of_env(&*o.env);
-        run.escape = escape_wait(&o.env);
+        run.io.read_environment(&o.env);
         run.seating = Seating::new(o.host.clone());
-        run.app.model.detachable = o.host.is_some();
+        run.app.model.environment.detachable = o.host.is_some();
         run.options = Some(o);
         run.run()
     }
@@ -259,10 +276,10 @@ pub fn plain_because(
 pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     let mut notices = Vec::new();
     let depth = Depth::of_env(&*o.env);
-    let folder = o.config_folder.as_ref().map(|f| f.join("themes"));
+    let folder = o.folders.config.as_ref().map(|f| f.join("themes"));
     let (themes, error) = Themes::new(&o.config, depth, folder);
     notices.extend(error.map(|e| Notice::new(NoticeKind::Config, format!("theme: {e}"))));
-    let map = match load_keys(&o.config, o.config_folder.as_deref()) {
+    let map = match load_keys(&o.config, o.folders.config.as_deref()) {
         Ok(map) => map,
         Err(n) => {
             notices.push(n);
@@ -277,15 +294,15 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
         themes,
         Arc::clone(&o.clock),
     );
-    app.model.folders.draft.clone_from(&o.draft);
-    app.model.folders.scratch.clone_from(&o.scratch);
-    app.model.folders.config.clone_from(&o.config_folder);
-    app.status.runner.clone_from(&o.statusline);
-    app.asking.first_run = o.first_run;
-    app.model.restricted = o.restricted.load(Ordering::Acquire);
-    app.model.found_keys.clone_from(&o.found_keys);
-    app.model.found_agents.clone_from(&o.found_agents);
-    app.model.tour = crate::model::tour::Tour::new(&o.tour);
+    app.model.environment.folders.draft.clone_from(&o.folders.draft);
+    app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
+    app.model.environment.folders.config.clone_from(&o.folders.config);
+    app.status.runner.clone_from(&o.hooks.statusline);
+    app.asking.first_run = o.start.first_run;
+    app.model.environment.restricted = o.restricted.load(Ordering::Acquire);
+    app.model.environment.found_keys.clone_from(&o.found.keys);
+    app.model.environment.found_agents.clone_from(&o.found.agents);
+    *app.model.tour = crate::model::tour::Tour::new(&o.start.tour);
     (app, notices)
 }
 

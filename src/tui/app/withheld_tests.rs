@@ -15,11 +15,11 @@ use tiller_protocol::{
 };
 
 use super::*;
-use crate::app::effect::{Effect, External};
+use crate::app::effect::{Effect, External, Task};
 use crate::app::msg::Msg;
 use crate::app::state::Owner;
-use crate::app::task::Task;
 use crate::dialog::confirm::Confirm;
+use crate::input::Input;
 use crate::keymap::Chord;
 use crate::shipped;
 use crate::testing::Robot;
@@ -42,9 +42,10 @@ const BLIND: &str = "enter space tab enter up down left right enter space";
 const DRAFT: &str = "half a thought";
 
 fn quit() -> Box<Confirm> {
-    let then = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
+    let then = vec![Effect::send(CommandBody::Session(SessionCommand::Quit))];
     Box::new(
-        Confirm::new("Quit?", "A turn is running.", "quit", then).otherwise("leave", vec![Effect::Leave]),
+        Confirm::new("Quit?", "A turn is running.", "quit", then)
+            .otherwise("leave", vec![Effect::Task(Task::Leave)]),
     )
 }
 
@@ -55,8 +56,8 @@ fn accident(task: &Task) -> Option<String> {
         Task::Send(c) => &c.body,
         Task::Quit => return Some("it ends".into()),
         Task::Leave => return Some("it detaches".into()),
-        Task::Suspend(External::Stop, _) => return Some("it stops".into()),
-        Task::Setting { key, value } => {
+        Task::Suspend(External::Stop) => return Some("it stops".into()),
+        Task::SaveSetting { key, value } => {
             return key.starts_with("ui.approval").then(|| format!("{key} becomes {value}"));
         }
         _ => return None,
@@ -95,7 +96,7 @@ fn accident(task: &Task) -> Option<String> {
 }
 
 fn press(r: &mut Robot, key: &str) {
-    r.app.update(Msg::Key(Chord::parse(key).expect(key).event()));
+    r.app.update(Msg::Input(Input::Key(Chord::parse(key).expect(key).event())));
 }
 
 /// A screen with words in the composer that are not sent.
@@ -133,7 +134,12 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) -> O
         if random.below(12) == 0 {
             let (column, row) = (random.below(80) as u16, random.below(24) as u16);
             let kind = MouseEventKind::Down(MouseButton::Left);
-            r.app.update(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+            r.app.update(Msg::Input(Input::Mouse(MouseEvent {
+                kind,
+                column,
+                row,
+                modifiers: KeyModifiers::NONE,
+            })));
             // A click beside it may put it away.
             if r.app.layers.len() != depth {
                 break;
@@ -168,7 +174,7 @@ fn ours() -> Vec<(&'static str, Robot)> {
         all[1].1.app.effects(Owner::Shell, vec![effect]);
     }
     let r = &mut all[2].1;
-    r.app.model.folders.config = Some(std::env::temp_dir());
+    r.app.model.environment.folders.config = Some(std::env::temp_dir());
     r.run("ctrl-x K; type Redraw the whole screen; enter; f9");
     assert!(r.screen().contains("This key is free"), "{}", r.screen());
     all.iter_mut().for_each(|(_, r)| drop(r.app.take_tasks()));
@@ -295,10 +301,10 @@ fn a_yes_counts_once_the_dialog_was_in_sight_and_enter_is_never_one() {
         r
     };
     let mut r = fresh();
-    r.msg(Msg::Key(Chord::parse("y").unwrap().event()));
+    r.msg(Msg::Input(Input::Key(Chord::parse("y").unwrap().event())));
     assert!(!quits(&r) && r.screen().contains("Quit?"), "too early: {}", r.screen());
     r.wait(Duration::from_millis(401));
-    r.msg(Msg::Key(Chord::parse("y").unwrap().event()));
+    r.msg(Msg::Input(Input::Key(Chord::parse("y").unwrap().event())));
     assert!(quits(&r));
     // The focus may be moved to the yes; Enter and Space do not press it.
     let mut r = fresh();
@@ -314,7 +320,7 @@ fn a_yes_counts_once_the_dialog_was_in_sight_and_enter_is_never_one() {
     assert!(quits(&r));
     // It takes a no at once.
     let mut r = fresh();
-    r.msg(Msg::Key(Chord::parse("n").unwrap().event()));
+    r.msg(Msg::Input(Input::Key(Chord::parse("n").unwrap().event())));
     assert!(!r.screen().contains("Quit?"), "{}", r.screen());
 }
 

@@ -7,7 +7,7 @@ use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
@@ -41,7 +41,7 @@ impl Aside {
     fn close(&self) -> Reply {
         let mut all = vec![Effect::Pop];
         if self.answer.is_none() {
-            all.push(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() })));
+            all.push(Effect::send(CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() })));
         }
         Reply::Done(all)
     }
@@ -80,13 +80,15 @@ impl Panel for Aside {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let (width, height) = model.screen;
+        let (width, height) = model.window.screen;
         Placement::Center { width: 90.min(width.saturating_sub(4)), height: 20.min(height.saturating_sub(4)) }
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
         match (action.0, &self.answer) {
-            ("list.copy", Some(Ok(text))) => Reply::with(Effect::Copy { text: text.clone(), what: "answer" }),
+            ("list.copy", Some(Ok(text))) => {
+                Reply::with(Effect::Task(Task::Copy { text: text.clone(), what: "answer" }))
+            }
             ("list.back", _) => self.close(),
             (id, _) if self.scroll.act(id) => Reply::done(),
             _ => Reply::Ignored,
@@ -145,7 +147,7 @@ impl Panel for Aside {
 impl Aside {
     fn on_open(&mut self) -> Vec<Effect> {
         let body = CommandBody::Turn(TurnCommand::Aside { question: self.question.clone() });
-        vec![Effect::Ask(body, Token(1))]
+        vec![Effect::ask(body, Token(1))]
     }
 
     fn on_answer(&mut self, event: &Event) -> Reply {
@@ -166,7 +168,7 @@ mod tests {
     use tiller_protocol::{ModelRef, Notice, NoticeKind};
 
     use super::*;
-    use crate::app::task::Task;
+    use crate::app::effect::Task;
     use crate::testing::Robot;
 
     #[test]
@@ -183,10 +185,10 @@ mod tests {
         assert!(r.screen().contains("Because servers say so."), "{}", r.screen());
         r.run("y");
         assert!(r.tasks.iter().any(|t| matches!(t, Task::Copy { text, .. } if *text == answer)));
-        let before = r.app.model.conversation.cells().len();
+        let before = r.app.model.agent.conversation.cells().len();
         r.run("esc");
-        assert!(r.app.layers.is_empty() && r.app.model.running, "the turn goes on");
-        assert_eq!(r.app.model.conversation.cells().len(), before);
+        assert!(r.app.layers.is_empty() && r.app.model.agent.turn.running, "the turn goes on");
+        assert_eq!(r.app.model.agent.conversation.cells().len(), before);
     }
 
     #[test]

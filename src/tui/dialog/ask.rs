@@ -258,13 +258,13 @@ impl Question {
     fn answer(&mut self, reply: AskReply) -> Reply {
         self.sent = true;
         let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
-        Reply::with(Effect::Ask(body, ANSWER))
+        Reply::with(Effect::ask(body, ANSWER))
     }
 
     /// Answers as Escape does, and goes.
     fn put_off(&mut self, reply: AskReply) -> Reply {
         let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
-        Reply::Done(vec![Effect::Send(body), Effect::Pop])
+        Reply::Done(vec![Effect::send(body), Effect::Pop])
     }
 
     fn press(&mut self, n: usize) -> Reply {

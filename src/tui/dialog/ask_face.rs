@@ -20,7 +20,7 @@ impl Panel for Question {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let (width, height) = model.screen;
+        let (width, height) = model.window.screen;
         let columns = usize::from(width.saturating_sub(4)).max(1);
         let rows = Sheet::new(self.lines.clone(), columns).rows.len();
         let below = buttons::rows(&self.labels(|_| "n".into()), width.saturating_sub(4));
@@ -227,7 +227,7 @@ impl Question {
     }
 
     fn on_event(&mut self, model: &Model) -> Reply {
-        if let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id)
+        if let Some(now) = model.questions.open.iter().find(|a| a.id == self.ask.id)
             && *now != self.ask
             && let Some(new) = Self::of(now)
         {

@@ -128,7 +128,7 @@ fn a_plan_is_read_changed_approved_or_dropped() {
 #[test]
 fn a_plan_is_opened_in_the_editor_and_read_again() {
     use crate::app::effect::External;
-    use crate::app::task::Task;
+    use crate::app::effect::Task;
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("plan.md");
     std::fs::write(&file, "1. What the person wrote\n").unwrap();
@@ -140,11 +140,9 @@ fn a_plan_is_opened_in_the_editor_and_read_again() {
     r.run("wait 401; e");
     assert!(r.screen().contains("What the agent wrote"), "{}", r.screen());
     let at = r.tasks.iter().position(|t| matches!(t, Task::Suspend(..))).unwrap();
-    let Task::Suspend(External::Editor { file: opened, line: None }, owner) = r.tasks.remove(at) else {
-        panic!()
-    };
+    let Task::Suspend(External::Editor { file: opened, line: None }) = r.tasks.remove(at) else { panic!() };
     assert_eq!(opened, file);
-    r.app.edited(owner, Ok(()));
+    r.app.edited(Ok(()));
     r.run("wait 1");
     let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
     let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };

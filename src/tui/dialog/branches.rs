@@ -89,7 +89,7 @@ fn toast(text: &str) -> Outcome {
 pub(crate) fn open_branch(head: String, word: &str, tip: Option<EntryId>) -> Effect {
     match tip {
         Some(tip) => Effect::Push(Box::new(Restore::branch(head, word.to_owned(), tip))),
-        None => Effect::Send(CommandBody::Session(SessionCommand::OpenBranch { head })),
+        None => Effect::send(CommandBody::Session(SessionCommand::OpenBranch { head })),
     }
 }
 
@@ -102,8 +102,8 @@ impl Branches {
     /// A change, and then the list anew.
     fn change(command: SessionCommand) -> Outcome {
         let effects = vec![
-            Effect::Ask(CommandBody::Session(command), CHANGE),
-            Effect::Ask(CommandBody::Query(Query::Branches), LIST),
+            Effect::ask(CommandBody::Session(command), CHANGE),
+            Effect::ask(CommandBody::Query(Query::Branches), LIST),
         ];
         Outcome::Stay { effects, reload: false }
     }
@@ -180,11 +180,11 @@ impl Source for Branches {
             "branches.new" => {
                 let tip = self.rows.iter().find(|b| b.open).and_then(|b| b.entry);
                 Some(match tip {
-                    _ if model.running => toast("A turn is running; stop it first"),
+                    _ if model.agent.turn.running => toast("A turn is running; stop it first"),
                     None => toast("No messages yet: there is nothing to branch from"),
                     Some(entry) => {
                         let fork = SessionCommand::Fork { entry };
-                        Outcome::Close(vec![Effect::Send(CommandBody::Session(fork))])
+                        Outcome::Close(vec![Effect::send(CommandBody::Session(fork))])
                     }
                 })
             }
@@ -205,7 +205,7 @@ impl Source for Branches {
             "branches.carry" => Some(match self.row(item)? {
                 b if b.open => toast("This is the current branch"),
                 b if b.entry.is_none() => toast("This branch has no messages"),
-                _ if model.running => toast("A turn is running; stop it first"),
+                _ if model.agent.turn.running => toast("A turn is running; stop it first"),
                 _ => {
                     self.wanted = Wanted::Focus;
                     Outcome::Words { label: "what the summary must keep (optional)", text: String::new() }
@@ -228,7 +228,7 @@ impl Source for Branches {
             (Wanted::Focus, Some(from)) => {
                 let focus = Some(text.to_owned()).filter(|t| !t.is_empty());
                 let carry = SessionCommand::CarryOver { from, focus };
-                Outcome::Close(vec![Effect::Send(CommandBody::Session(carry))])
+                Outcome::Close(vec![Effect::send(CommandBody::Session(carry))])
             }
             (Wanted::Focus, None) => nothing,
         }

@@ -170,7 +170,7 @@ fn the_command_names_the_open_branch() {
     r.run("type /branch plan a; enter");
     assert!(sent(&r).is_empty(), "nothing is open yet: {:?}", sent(&r));
     r.run("ctrl-u");
-    r.app.model.session.branch = BranchName { head: "main".into(), label: String::new() };
+    r.app.model.agent.session.branch = BranchName { head: "main".into(), label: String::new() };
     r.run("type /branch plan a; enter");
     assert_eq!(
         sent(&r),

@@ -158,7 +158,7 @@ impl Clarify {
 
     /// Takes another text under the same question in; what was written stays.
     fn renew(&mut self, model: &Model) -> bool {
-        let now = model.asks.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let now = model.questions.open.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
         let Some(mut new) = now.and_then(Self::of) else { return false };
         new.own = std::mem::take(&mut self.own);
         *self = new;
@@ -175,7 +175,7 @@ impl Clarify {
     fn answer(&mut self, reply: AskReply) -> Reply {
         self.sent = true;
         let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
-        Reply::with(Effect::Ask(body, ANSWER))
+        Reply::with(Effect::ask(body, ANSWER))
     }
 
     /// Whether Enter would select what only its digit may.

@@ -10,9 +10,12 @@ impl Panel for Clarify {
     }
 
     fn title(&self, model: &Model) -> String {
-        let at = model.asks.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
-        let of =
-            if model.asks.len() > 1 { format!(" -- {at} of {}", model.asks.len()) } else { String::new() };
+        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
+        let of = if model.questions.open.len() > 1 {
+            format!(" -- {at} of {}", model.questions.open.len())
+        } else {
+            String::new()
+        };
         format!("Question from {}{of}", model.path_of(&self.ask.agent))
     }
 
@@ -21,7 +24,7 @@ impl Panel for Clarify {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let (width, height) = model.screen;
+        let (width, height) = model.window.screen;
         let columns = width.saturating_sub(4);
         let question = Sheet::new(lines(&self.words), usize::from(columns).max(1)).rows.len();
         let list = self.list(columns).rows.len();
@@ -270,7 +273,7 @@ impl Clarify {
             EscapeStep::Layer if !self.deaf(model) => {
                 let body =
                     CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
-                return Reply::Done(vec![Effect::Send(body), Effect::Pop]);
+                return Reply::Done(vec![Effect::send(body), Effect::Pop]);
             }
             _ => {}
         }

@@ -116,7 +116,7 @@ fn nothing_counts_while_it_is_deaf() {
 fn a_question_from_before_a_restart_is_asked_again() {
     let a = ask(false, true, &THREE);
     let mut r = Robot::new(80, 24);
-    r.app.model.asks.push(a);
+    r.app.model.questions.open.push(a);
     r.run("wait 1; wait 401; 1");
     assert_eq!(replied(&r), choice(&["the old one"]));
 }

@@ -7,7 +7,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -20,7 +20,7 @@ use crate::widget::wrap::wrap;
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("compact.open", "compact", "Compact the conversation to free context", |app| {
-        if app.model.running {
+        if app.model.agent.turn.running {
             Err("A turn is running; stop it first".into())
         } else {
             Ok(Box::new(Compact::default()))
@@ -94,11 +94,12 @@ impl Panel for Compact {
         match action.0 {
             "compact.go" if self.preview.is_some() => {
                 let go = CommandBody::Context(ContextCommand::Compact { focus: None });
-                Reply::Done(vec![Effect::Pop, Effect::Send(go)])
+                Reply::Done(vec![Effect::Pop, Effect::send(go)])
             }
-            "compact.focus" => {
-                Reply::Done(vec![Effect::Pop, Effect::Compose { text: "/compact ".into(), replace: true }])
-            }
+            "compact.focus" => Reply::Done(vec![
+                Effect::Pop,
+                Effect::Compose(ComposerInput::Text { text: "/compact ".into(), replace: true }),
+            ]),
             _ => Reply::Ignored,
         }
     }
@@ -149,7 +150,7 @@ impl Panel for Compact {
 
 impl Compact {
     fn on_open(&mut self) -> Vec<Effect> {
-        vec![Effect::Ask(CommandBody::Context(ContextCommand::CompactPreview), Token(1))]
+        vec![Effect::ask(CommandBody::Context(ContextCommand::CompactPreview), Token(1))]
     }
 
     fn on_answer(&mut self, event: &Event) -> Reply {

@@ -38,8 +38,8 @@ impl Deaf {
     /// How long it still is deaf; `None`: it listens.
     pub(crate) fn left(&self, model: &Model) -> Option<Duration> {
         let deaf = Duration::from_millis(model.ui.approval_deaf);
-        let Some(shown) = self.shown.filter(|_| !model.away) else { return Some(deaf) };
-        let until = shown.max(model.back).max(self.typed.unwrap_or_default()) + deaf;
+        let Some(shown) = self.shown.filter(|_| !model.window.away) else { return Some(deaf) };
+        let until = shown.max(model.window.back).max(self.typed.unwrap_or_default()) + deaf;
         (until > model.mono).then(|| until - model.mono)
     }
 

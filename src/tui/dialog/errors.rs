@@ -4,7 +4,7 @@ use tiller_protocol::{Notice, Time};
 
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Task};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -72,7 +72,7 @@ impl Source for Log {
             return None;
         }
         let text = item.and_then(|i| self.of(i)).map(whole)?;
-        Some(Outcome::Stay { effects: vec![Effect::Copy { text, what: "entry" }], reload: false })
+        Some(Outcome::Stay { effects: vec![Effect::Task(Task::Copy { text, what: "entry" })], reload: false })
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
@@ -96,7 +96,7 @@ impl Source for Log {
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         let text = self.of(item).map(whole).unwrap_or_default();
-        vec![Effect::Copy { text, what: "entry" }]
+        vec![Effect::Task(Task::Copy { text, what: "entry" })]
     }
 
     fn nothing(&self) -> &'static str {

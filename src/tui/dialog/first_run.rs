@@ -17,7 +17,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
 
-use crate::app::effect::{Connect, Connected, Effect, Token};
+use crate::app::effect::{ComposerInput, Connect, Connected, Effect, SettingsChange, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -140,7 +140,7 @@ impl FirstRun {
     /// Keys come first, and programs before servers, for they are known from the start: no number changes when
     /// a server is found.
     fn menu(&self, model: &Model) -> Vec<(Choice, String)> {
-        let keys = model.found_keys.iter().map(|k| {
+        let keys = model.environment.found_keys.iter().map(|k| {
             let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
             (choice, format!("Use the key in {} ({})", k.variable, k.provider))
         });
@@ -149,7 +149,7 @@ impl FirstRun {
             (Choice::Url, "Use a server by its base URL (a local one needs no key)".into()),
             (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
         ];
-        let programs = model.found_agents.iter().map(|a| {
+        let programs = model.environment.found_agents.iter().map(|a| {
             (Choice::Program(a.clone()), format!("Use {a}, installed on this machine, as an agent"))
         });
         let found = self.found.iter().map(|(provider, place)| {
@@ -229,12 +229,12 @@ impl FirstRun {
     }
 
     fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
-        self.had = !matches!(model.session.model.provider(), "" | "demo");
+        self.had = !matches!(model.agent.session.model.provider(), "" | "demo");
         // A URL is shown again when nothing answers there; a key is not.
         let tried = (self.step == Step::Url).then(|| self.field.clone());
         let _ = self.go(Step::Busy(busy));
         self.tried = tried;
-        Reply::with(Effect::Connect(what, CONNECT))
+        Reply::with(Effect::Task(Task::Connect(what, CONNECT)))
     }
 
     fn connected(&mut self, done: Connected) -> Reply {
@@ -249,7 +249,7 @@ impl FirstRun {
             effects.extend(choose(only));
         } else if !self.had {
             // The engine takes one of the provider's by itself.
-            effects.push(Effect::KeepModel(None));
+            effects.push(Effect::Settings(SettingsChange::KeepModel(None)));
         } else if self.had {
             // A provider was added to a session that has a model: it goes on, unless the person says so.
             effects.push(Effect::Act(Action("model.open")));
@@ -260,8 +260,8 @@ impl FirstRun {
 
 /// From now on, and in later sessions.
 fn choose(model: ModelRef) -> [Effect; 2] {
-    let keep = Effect::KeepModel(Some(model.clone()));
-    [Effect::Send(CommandBody::Session(SessionCommand::SetModel { model })), keep]
+    let keep = Effect::Settings(SettingsChange::KeepModel(Some(model.clone())));
+    [Effect::send(CommandBody::Session(SessionCommand::SetModel { model })), keep]
 }
 
 fn chosen(model: ModelRef) -> Reply {
@@ -334,7 +334,7 @@ impl Panel for FirstRun {
 
     fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
         match event {
-            PanelEvent::Opened => Reply::Done(vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]),
+            PanelEvent::Opened => Reply::Done(vec![Effect::ask(CommandBody::Query(Query::Models), LOOK)]),
             PanelEvent::Answer(_, event) => self.on_answer(event),
             PanelEvent::JobDone(_, result) => self.on_job(result),
             PanelEvent::Message(what) => self.on_message(what),
@@ -377,9 +377,10 @@ impl FirstRun {
                     self.open(model)
                 }
                 // Words are for the composer: nothing that is typed is lost, and this can be opened again.
-                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => {
-                    Reply::Done(vec![Effect::Focus(View::Composer), Effect::Type(*key)])
-                }
+                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => Reply::Done(vec![
+                    Effect::Focus(View::Composer),
+                    Effect::Compose(ComposerInput::Key(*key)),
+                ]),
                 _ => Reply::Ignored,
             },
             None => Reply::Ignored,
@@ -390,7 +391,10 @@ impl FirstRun {
         if self.writing() {
             self.field.insert(text.trim());
         } else if text.trim().contains(char::is_whitespace) {
-            return Reply::Done(vec![Effect::Focus(View::Composer), Effect::Paste(text.to_owned())]);
+            return Reply::Done(vec![
+                Effect::Focus(View::Composer),
+                Effect::Compose(ComposerInput::Paste(text.to_owned())),
+            ]);
         } else {
             // Perhaps a key: it must not stand in the composer for all to see.
             self.said = Some("Choose first what it is, then paste it again".into());

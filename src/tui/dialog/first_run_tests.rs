@@ -1,6 +1,6 @@
 use super::*;
+use crate::app::effect::Task;
 use crate::app::msg::Msg;
-use crate::app::task::Task;
 use crate::model::kinds::FoundKey;
 use crate::testing::Robot;
 
@@ -55,7 +55,7 @@ fn it_is_offered_once_and_never_over_typing() {
     let mut r = Robot::new(80, 24);
     r.app.asking.first_run = true;
     r.run("type hello");
-    r.app.model.ready = true;
+    r.app.model.engine.ready = true;
     r.run("wait 500");
     assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
     r.run("wait 600");
@@ -96,7 +96,7 @@ fn keys_of_the_environment_are_offered_by_name() {
         provider: provider.into(),
         model: model.map(|m| ModelRef(m.into())),
     };
-    r.app.model.found_keys =
+    r.app.model.environment.found_keys =
         vec![key("XAI_API_KEY", "xai", Some("xai/grok")), key("MISTRAL_API_KEY", "mistral", None)];
     r.push(Box::new(FirstRun::default()));
     let screen = r.screen();
@@ -157,7 +157,7 @@ fn a_refusal_is_shown_whole_and_the_way_back_is_open() {
 /// Settings that are to be kept.
 fn kept(r: &Robot) -> Vec<(String, serde_json::Value)> {
     let setting = |t: &Task| match t {
-        Task::Setting { key, value } => Some((key.clone(), value.clone())),
+        Task::SaveSetting { key, value } => Some((key.clone(), value.clone())),
         _ => None,
     };
     r.tasks.iter().filter_map(setting).collect()
@@ -215,7 +215,7 @@ fn words_typed_or_pasted_into_it_go_to_the_composer() {
 fn what_is_typed_just_as_it_comes_is_no_answer() {
     let mut r = Robot::new(80, 24);
     r.app.asking.first_run = true;
-    r.app.model.ready = true;
+    r.app.model.engine.ready = true;
     r.run("wait 0");
     assert!(r.screen().contains("Set up a model"), "{}", r.screen());
     r.clear().run("type 3 files");
@@ -223,7 +223,7 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
     // Seen for a moment, a digit is an answer.
     let mut r = Robot::new(80, 24);
     r.app.asking.first_run = true;
-    r.app.model.ready = true;
+    r.app.model.engine.ready = true;
     r.run("wait 0; wait 401").clear().run("3");
     assert_eq!(r.commands().len(), 1);
 }
@@ -231,7 +231,7 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
 #[test]
 fn an_agent_program_of_this_machine_can_be_given_what_is_typed() {
     let mut r = Robot::new(80, 24);
-    r.app.model.found_agents = vec!["claude".into(), "codex".into()];
+    r.app.model.environment.found_agents = vec!["claude".into(), "codex".into()];
     r.run("type mend it").push(Box::new(FirstRun::default()));
     assert!(r.screen().contains("4 Use claude"), "{}", r.screen());
     r.clear().run("5");

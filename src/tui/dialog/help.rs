@@ -127,8 +127,9 @@ mod tests {
 
     #[test]
     fn choosing_a_row_sends_no_draft_and_ends_nothing_unseen() {
+        use crate::app::effect::Task;
         use crate::app::msg::Msg;
-        use crate::app::task::Task;
+        use crate::input::Input;
         use crate::keymap::Chord;
         let bad = |r: &mut Robot| {
             let ends = |t: &Task| match t {
@@ -139,7 +140,9 @@ mod tests {
             r.app.take_tasks().iter().any(ends)
         };
         // As fast as a hand can be: no frame is drawn between the keys.
-        let press = |r: &mut Robot, key: &str| r.app.update(Msg::Key(Chord::parse(key).unwrap().event()));
+        let press = |r: &mut Robot, key: &str| {
+            r.app.update(Msg::Input(Input::Key(Chord::parse(key).unwrap().event())))
+        };
         let mut r = Robot::new(118, 25);
         r.run("type half a thought");
         assert!(!bad(&mut r));

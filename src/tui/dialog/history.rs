@@ -6,7 +6,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -86,7 +86,7 @@ impl Source for History {
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Compose { text: item.id.clone(), replace: true }]
+        vec![Effect::Compose(ComposerInput::Text { text: item.id.clone(), replace: true })]
     }
 
     fn act(&mut self, action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
@@ -98,7 +98,7 @@ impl Source for History {
             HistoryScope::Project => HistoryScope::All,
             HistoryScope::All => HistoryScope::Session,
         };
-        Some(Outcome::Stay { effects: vec![Effect::Ask(self.query(), Token(1))], reload: true })
+        Some(Outcome::Stay { effects: vec![Effect::ask(self.query(), Token(1))], reload: true })
     }
 
     fn hints(&self, _any: bool) -> Vec<Hint> {

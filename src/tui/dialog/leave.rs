@@ -11,7 +11,7 @@ use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice
 
 use super::words;
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{ComposerInput, Effect};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -78,7 +78,7 @@ impl Leave {
 }
 
 fn carry(from: EntryId, focus: Option<String>) -> Effect {
-    Effect::Send(CommandBody::Session(SessionCommand::CarryOver { from, focus }))
+    Effect::send(CommandBody::Session(SessionCommand::CarryOver { from, focus }))
 }
 
 impl App {
@@ -87,7 +87,7 @@ impl App {
         match self.model.ui.branch_summary {
             BranchSummary::Never => {}
             BranchSummary::Always => self.effects(self.top(), vec![carry(from, None)]),
-            BranchSummary::Ask if self.layers.is_empty() && !self.model.running => {
+            BranchSummary::Ask if self.layers.is_empty() && !self.model.agent.turn.running => {
                 self.push(Box::new(Leave::of(from, name, entries)));
             }
             // Something else is being answered: that is not disturbed.
@@ -192,7 +192,11 @@ impl Panel for Leave {
 impl Leave {
     fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(edit) = &mut self.writing else {
-            return Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), Effect::Type(*key)]);
+            return Reply::Done(vec![
+                Effect::Pop,
+                Effect::Focus(View::Composer),
+                Effect::Compose(ComposerInput::Key(*key)),
+            ]);
         };
         match key.code {
             KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
@@ -214,7 +218,7 @@ impl Leave {
                 Reply::done()
             }
             None => {
-                let typed = Effect::Paste(text.to_owned());
+                let typed = Effect::Compose(ComposerInput::Paste(text.to_owned()));
                 Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), typed])
             }
         }

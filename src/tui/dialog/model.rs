@@ -47,7 +47,7 @@ impl Source for Models {
         let EventBody::Reply(reply) = &event.body else { return false };
         let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return false };
         self.heard = true;
-        let used = self.of.as_ref().map_or(&model.session.model, |(_, now)| now);
+        let used = self.of.as_ref().map_or(&model.agent.session.model, |(_, now)| now);
         let mut models: Vec<&ModelChoice> = models.iter().collect();
         // What can be chosen stands first, and what is in use before all.
         models.sort_by_key(|m| (m.model != *used, m.unavailable.is_some()));
@@ -88,8 +88,8 @@ impl Source for Models {
         let model = ModelRef(item.id.clone());
         let set = CommandBody::Session(SessionCommand::SetModel { model });
         match &self.of {
-            Some((agent, _)) => vec![Effect::SendTo(agent.clone(), set)],
-            None => vec![Effect::Send(set)],
+            Some((agent, _)) => vec![Effect::send_to(agent.clone(), set)],
+            None => vec![Effect::send(set)],
         }
     }
 

@@ -9,7 +9,7 @@ use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 use super::picker::{Item, Picker, Source};
 use super::settings;
 use crate::app::App;
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{ComposerInput, Effect, Navigation, SettingsChange, Token};
 use crate::keymap::action::Action;
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -189,7 +189,7 @@ impl Source for Everything {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let mut all = Vec::new();
-        for (i, ask) in model.asks.iter().enumerate() {
+        for (i, ask) in model.questions.open.iter().enumerate() {
             let text = format!("Answer: {}", crate::view::notice_bar::sentence(model, ask));
             let key = if i == 0 { self.answer.as_str() } else { "" };
             let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waiting"));
@@ -198,14 +198,14 @@ impl Source for Everything {
         }
         all.extend(self.fixed.iter().cloned());
         all.extend(settings::rows(&model.ui));
-        for a in &model.agents {
+        for a in &model.crew.agents {
             let label = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
             let mut item = Item::new(format!("agent {}", a.id), format!("Agent: {label}"));
             item.detail.clone_from(&a.act);
             item.more = format!("{} {}", a.id, a.model);
             all.push(item);
         }
-        let current = model.session.summary.as_ref().map(|s| s.id);
+        let current = model.agent.session.summary.as_ref().map(|s| s.id);
         for s in &self.sessions {
             let mut item = Item::new(format!("session {}", s.id), format!("Session: {}", s.title));
             let here = current == Some(s.id);
@@ -215,7 +215,8 @@ impl Source for Everything {
         }
         for m in &self.models {
             let mut item = Item::new(format!("model {}", m.model), format!("Model: {}", m.model));
-            item.detail = if m.model == model.session.model { "in use".into() } else { m.source.clone() };
+            item.detail =
+                if m.model == model.agent.session.model { "in use".into() } else { m.source.clone() };
             item.disabled.clone_from(&m.unavailable);
             all.push(item);
         }
@@ -228,7 +229,7 @@ impl Source for Everything {
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
         let Some((kind, id)) = item.id.split_once(' ') else { return Vec::new() };
-        let used = || Effect::Used(item.id.clone());
+        let used = || Effect::Settings(SettingsChange::PaletteRow(item.id.clone()));
         match kind {
             "action" => self
                 .registry
@@ -248,15 +249,17 @@ impl Source for Everything {
                 Effect::Focus(View::Agents),
                 Effect::Tell(View::Agents, Box::new(tiller_protocol::AgentId(id.into()))),
             ],
-            "theme" => vec![Effect::Theme { name: Some(id.into()), keep: true }],
-            "ask" => id.parse::<AskId>().map(Effect::Answer).into_iter().collect(),
+            "theme" => vec![Effect::Settings(SettingsChange::Theme { name: Some(id.into()), keep: true })],
+            "ask" => {
+                id.parse::<AskId>().map(|id| Effect::Navigate(Navigation::Question(id))).into_iter().collect()
+            }
             "session" => match id.parse() {
-                Ok(id) => vec![Effect::Send(CommandBody::Session(SessionCommand::Open { id }))],
+                Ok(id) => vec![Effect::send(CommandBody::Session(SessionCommand::Open { id }))],
                 Err(_) => Vec::new(),
             },
             _ => {
                 let model = tiller_protocol::ModelRef(id.into());
-                vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))]
+                vec![Effect::send(CommandBody::Session(SessionCommand::SetModel { model }))]
             }
         }
     }
@@ -266,7 +269,10 @@ impl Source for Everything {
 fn run(c: &dyn SlashCommand, model: &Model) -> Vec<Effect> {
     if needs_words(c) {
         let text = format!("/{} ", c.name());
-        return vec![Effect::Act(Action("view.composer")), Effect::Compose { text, replace: true }];
+        return vec![
+            Effect::Act(Action("view.composer")),
+            Effect::Compose(ComposerInput::Text { text, replace: true }),
+        ];
     }
     c.run("", model).unwrap_or_default()
 }

@@ -70,7 +70,7 @@ fn a_question_is_opened_by_its_row() {
     assert!(r.app.layers.is_empty());
     r.run("ctrl-p").run("type answer wants").run("down").run("enter");
     let open = r.app.layers.last().and_then(|l| l.question(&r.app.model));
-    assert_eq!(open, r.app.model.asks.get(1).map(|a| a.id), "{}", r.screen());
+    assert_eq!(open, r.app.model.questions.open.get(1).map(|a| a.id), "{}", r.screen());
 }
 
 #[test]

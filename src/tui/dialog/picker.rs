@@ -20,7 +20,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::{CommandBody, Event};
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -187,7 +187,7 @@ impl Picker {
     }
 
     fn asked(list: Vec<(CommandBody, Token)>) -> Vec<Effect> {
-        list.into_iter().map(|(body, token)| Effect::Ask(body, token)).collect()
+        list.into_iter().map(|(body, token)| Effect::ask(body, token)).collect()
     }
 
     /// After the filter changed.
@@ -462,7 +462,7 @@ pub(crate) fn sample() -> Picker {
             ["red", "green", "blue"].map(|c| Item::new(c, c).detail("a colour")).to_vec()
         }
         fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-            vec![Effect::Compose { text: item.id.clone(), replace: false }]
+            vec![Effect::Compose(ComposerInput::Text { text: item.id.clone(), replace: false })]
         }
         fn preview(&self, item: &Item) -> Option<String> {
             Some(format!("this is {}", item.text))

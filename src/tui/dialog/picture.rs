@@ -10,7 +10,7 @@ use image::RgbaImage;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelStatus, Placement, Refresh, Reply};
@@ -138,7 +138,7 @@ impl Panel for Picture {
 impl Picture {
     fn on_open(&mut self) -> Vec<Effect> {
         let data = self.data.take().unwrap_or_else(|| "".into());
-        vec![Effect::Job(Box::new(move || Box::new(decode(&data))), Token(1))]
+        vec![Effect::Task(Task::Job(Box::new(move || Box::new(decode(&data))), Token(1)))]
     }
 
     fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
@@ -155,8 +155,8 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::effect::Task;
     use crate::app::msg::Msg;
-    use crate::app::task::Task;
     use crate::testing::Robot;
     use crate::theme::{Depth, Theme};
 

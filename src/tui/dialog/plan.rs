@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tiller_protocol::{AskBody, AskReply};
 
 use super::ask::Choice;
-use crate::app::effect::{Effect, External, Job, Token};
+use crate::app::effect::{Effect, External, Job, Task, Token};
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
@@ -44,7 +44,7 @@ pub(super) fn choices() -> Vec<Choice> {
 /// Opens the editor on its file.
 pub(super) fn editor(body: &AskBody) -> Option<Effect> {
     let AskBody::Plan { file, .. } = body else { return None };
-    Some(Effect::Suspend(External::Editor { file: PathBuf::from(file), line: None }))
+    Some(Effect::Task(Task::Suspend(External::Editor { file: PathBuf::from(file), line: None })))
 }
 
 /// Reads the file again, after the editor.
@@ -61,7 +61,7 @@ pub(super) fn read(body: &AskBody) -> Option<Effect> {
         let read: Read = read().map_err(|e| format!("The plan cannot be read: {e}"));
         Box::new(read)
     });
-    Some(Effect::Job(job, READ))
+    Some(Effect::Task(Task::Job(job, READ)))
 }
 
 /// What the job found.

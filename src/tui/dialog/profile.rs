@@ -37,7 +37,7 @@ pub(crate) fn meaning(profile: Profile) -> &'static str {
 
 /// The effects that change to `profile`, with a question before the most permissive one.
 pub(crate) fn change(profile: Profile) -> Vec<Effect> {
-    let then = vec![Effect::Send(CommandBody::Session(SessionCommand::SetProfile { profile }))];
+    let then = vec![Effect::send(CommandBody::Session(SessionCommand::SetProfile { profile }))];
     if profile != Profile::Full {
         return then;
     }
@@ -52,7 +52,7 @@ impl Source for Profiles {
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
-        let now = |p| if p == model.session.profile { "now" } else { "" };
+        let now = |p| if p == model.agent.session.profile { "now" } else { "" };
         Profile::ALL
             .iter()
             .map(|p| {

@@ -10,7 +10,7 @@ use tiller_protocol::{
     CommandBody, Event, EventBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -30,7 +30,7 @@ use crate::widget::{draw, field};
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("queue.open", "queue", "Reorder, edit or remove waiting messages", |app| {
-        let none = app.model.waiting().next().is_none();
+        let none = app.model.agent.waiting().next().is_none();
         if none { Err("No message is waiting".into()) } else { Ok(Box::new(Queue::default())) }
     })],
     groups: &[("Queue", ACTIONS)],
@@ -96,7 +96,7 @@ fn line(n: usize, q: &Queued) -> Line {
 }
 
 fn lines(model: &Model) -> Vec<Line> {
-    model.waiting().enumerate().map(|(n, q)| line(n, q)).collect()
+    model.agent.waiting().enumerate().map(|(n, q)| line(n, q)).collect()
 }
 
 fn waits(q: &Queued) -> bool {
@@ -115,18 +115,18 @@ fn changed(old: &Message, edit: &Edit) -> Option<Effect> {
 }
 
 fn send(command: QueueCommand) -> Reply {
-    Reply::with(Effect::Ask(CommandBody::Queue(command), CHANGE))
+    Reply::with(Effect::ask(CommandBody::Queue(command), CHANGE))
 }
 
 impl Queue {
     fn current<'a>(&self, model: &'a Model) -> Option<&'a Queued> {
         let id = self.chosen?;
-        model.waiting().find(|q| q.id == id)
+        model.agent.waiting().find(|q| q.id == id)
     }
 
     /// The chosen message stays chosen wherever it goes; when it has gone out, its neighbour is chosen.
     fn follow(&mut self, model: &Model) {
-        self.ids = model.waiting().map(|q| q.id).collect();
+        self.ids = model.agent.waiting().map(|q| q.id).collect();
         match self.chosen.and_then(|id| self.ids.iter().position(|i| *i == id)) {
             Some(at) => self.rows.chosen = at,
             None => self.rows.chosen = self.rows.chosen.min(self.ids.len().saturating_sub(1)),
@@ -137,7 +137,7 @@ impl Queue {
     fn shift(&self, model: &Model, down: bool) -> Reply {
         let Some(id) = self.chosen else { return Reply::done() };
         // Places are those of the engine's list, in which delivered ones may still stand.
-        let all = &model.queue;
+        let all = &model.agent.queue;
         let Some(at) = all.iter().position(|q| q.id == id) else { return Reply::done() };
         let to = match down {
             true => (at + 1..all.len()).find(|i| waits(&all[*i])),
@@ -148,7 +148,9 @@ impl Queue {
 
     fn mode(&self, model: &Model, mode: SendMode) -> Reply {
         match self.current(model) {
-            Some(q) if q.mode != mode || !model.running => send(QueueCommand::Mode { id: q.id, mode }),
+            Some(q) if q.mode != mode || !model.agent.turn.running => {
+                send(QueueCommand::Mode { id: q.id, mode })
+            }
             _ => Reply::done(),
         }
     }
@@ -162,14 +164,14 @@ impl Queue {
         let attachments = old.attachments.into_iter().filter(|a| text.contains(a.label())).collect();
         let message = Message { text, attachments, ..Message::default() };
         self.sent = Some(message.clone());
-        Reply::with(Effect::Ask(CommandBody::Queue(QueueCommand::Edit { id, message }), EDIT))
+        Reply::with(Effect::ask(CommandBody::Queue(QueueCommand::Edit { id, message }), EDIT))
     }
 
     fn remove(&self, model: &Model) -> Reply {
         let Some(q) = self.current(model) else { return Reply::done() };
         Reply::Done(vec![
             Effect::Tell(View::Composer, Box::new(ComposerRequest::Keep(q.message.clone()))),
-            Effect::Ask(CommandBody::Queue(QueueCommand::Remove { id: q.id }), CHANGE),
+            Effect::ask(CommandBody::Queue(QueueCommand::Remove { id: q.id }), CHANGE),
         ])
     }
 
@@ -201,7 +203,7 @@ impl Panel for Queue {
     }
 
     fn title(&self, model: &Model) -> String {
-        format!("Queue {}", model.waiting().count())
+        format!("Queue {}", model.agent.waiting().count())
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -209,10 +211,10 @@ impl Panel for Queue {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let columns = model.screen.0.saturating_sub(6).max(1);
+        let columns = model.window.screen.0.saturating_sub(6).max(1);
         let field = self.edit.as_ref().map_or(0, |(.., e)| field::rows(e, columns).clamp(1, FIELD));
         let need = Rows::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
-        if model.screen.0 < 60 || model.screen.1 < 16 {
+        if model.window.screen.0 < 60 || model.window.screen.1 < 16 {
             Placement::Full
         } else {
             Placement::Dock { height: need }
@@ -242,7 +244,10 @@ impl Panel for Queue {
             }
             "list.copy" => {
                 if let Some(q) = self.current(model) {
-                    return Reply::with(Effect::Copy { text: q.message.text.clone(), what: "message" });
+                    return Reply::with(Effect::Task(Task::Copy {
+                        text: q.message.text.clone(),
+                        what: "message",
+                    }));
                 }
             }
             "list.back" => return Reply::with(Effect::Pop),
@@ -276,7 +281,7 @@ impl Panel for Queue {
             return vec![Hint::as_("queue.send", "keep"), Hint::of("queue.newline")];
         }
         let mut all = vec![Hint::of("queue.edit"), Hint::of("queue.take")];
-        if model.waiting().count() > 1 {
+        if model.agent.waiting().count() > 1 {
             all.extend([Hint::of("queue.up"), Hint::of("queue.down")]);
         }
         match self.current(model).map(|q| q.mode) {
@@ -362,7 +367,7 @@ impl Queue {
     fn on_event(&mut self, model: &Model) -> Reply {
         // It went out while its words were being changed: they must not be sent as if it still waited.
         if let Some((_, old, edit)) =
-            self.edit.take_if(|(id, ..)| !model.queue.iter().any(|q| q.id == *id && waits(q)))
+            self.edit.take_if(|(id, ..)| !model.agent.queue.iter().any(|q| q.id == *id && waits(q)))
         {
             let mut all: Vec<Effect> = changed(&old, &edit).into_iter().collect();
             let said = Notice::new(NoticeKind::Info, "The message was already sent unchanged");
@@ -371,13 +376,13 @@ impl Queue {
                 false => said.hint("Your text is the newest entry of the composer's history"),
             };
             all.push(Effect::Toast(said));
-            if model.waiting().next().is_none() {
+            if model.agent.waiting().next().is_none() {
                 all.push(Effect::Pop);
             }
             return Reply::Done(all);
         }
         // Nothing waits any more: nothing is left to do here, unless words are being written.
-        if model.waiting().next().is_none() && self.edit.is_none() && self.sent.is_none() {
+        if model.agent.waiting().next().is_none() && self.edit.is_none() && self.sent.is_none() {
             return Reply::with(Effect::Pop);
         }
         Reply::Ignored

@@ -180,7 +180,7 @@ fn a_crash_while_taking_back_loses_and_doubles_nothing() {
         let path = dir.path().join("draft.json");
         let make = || {
             let mut r = Robot::new(80, 24);
-            r.app.model.folders.draft = Some(path.clone());
+            r.app.model.environment.folders.draft = Some(path.clone());
             r.app.start();
             r.size(80, 24);
             r
@@ -213,12 +213,12 @@ fn a_click_on_the_waiting_lines_opens_the_queue_and_one_in_it_chooses() {
     let click = |r: &mut Robot, text: &str| {
         let row = r.screen().lines().position(|l| l.contains(text)).unwrap() as u16;
         for kind in [MouseEventKind::Down(MouseButton::Left), MouseEventKind::Up(MouseButton::Left)] {
-            r.msg(crate::app::msg::Msg::Mouse(MouseEvent {
+            r.msg(crate::app::msg::Msg::Input(crate::input::Input::Mouse(MouseEvent {
                 kind,
                 column: 12,
                 row,
                 modifiers: KeyModifiers::NONE,
-            }));
+            })));
         }
     };
     click(&mut r, "then this");
@@ -257,6 +257,6 @@ fn a_message_that_goes_out_while_it_is_changed_is_neither_lost_nor_sent_twice() 
         assert_eq!(edits, 0, "{typed}");
         r.run("esc; esc");
         // All of it: the composer is empty, and Up brings what waits or was changed.
-        assert_eq!(r.app.model.queue.len(), 2);
+        assert_eq!(r.app.model.agent.queue.len(), 2);
     }
 }

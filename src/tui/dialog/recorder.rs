@@ -14,7 +14,7 @@ use super::confirm;
 use super::deaf::Deaf;
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
@@ -94,7 +94,7 @@ impl Source for Actions {
         let (Some(home), Some(spec)) = (self.map.words().scope(home), self.map.words().find(id)) else {
             return Vec::new();
         };
-        let file = model.folders.config.as_ref().map(|f| f.join("keys.toml"));
+        let file = model.environment.folders.config.as_ref().map(|f| f.join("keys.toml"));
         vec![Effect::Push(Box::new(Recorder::new(home, *spec, Arc::clone(&self.map), file)))]
     }
 }
@@ -175,7 +175,7 @@ impl Recorder {
         let (words, preset, home) = (self.map.words(), self.map.preset.clone(), self.home.name);
         let (keys, id) = (self.text(), self.spec.action.0);
         let job = move || Box::new(keep(words, &file, &preset, home, &keys, id)) as Box<dyn Any + Send>;
-        Reply::with(Effect::Job(Box::new(job), Token(1)))
+        Reply::with(Effect::Task(Task::Job(Box::new(job), Token(1))))
     }
 }
 
@@ -323,7 +323,7 @@ impl Recorder {
             Ok(()) => {
                 let text = format!("{} is now: {}", show(&self.keys), self.spec.help);
                 let said = Notice::new(NoticeKind::Info, text);
-                Reply::Done(vec![Effect::Pop, Effect::Reload, Effect::Toast(said)])
+                Reply::Done(vec![Effect::Pop, Effect::Task(Task::Reload), Effect::Toast(said)])
             }
             Err(why) => {
                 self.says = Err(why);

@@ -1,6 +1,6 @@
 use super::*;
+use crate::app::effect::Task;
 use crate::app::msg::Msg;
-use crate::app::task::Task;
 use crate::testing::Robot;
 
 /// A robot with a configuration folder; the file that it writes.
@@ -8,7 +8,7 @@ fn robot() -> (Robot, tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("keys.toml");
     let mut r = Robot::new(80, 24);
-    r.app.model.folders.config = Some(dir.path().to_owned());
+    r.app.model.environment.folders.config = Some(dir.path().to_owned());
     (r, dir, file)
 }
 

@@ -7,7 +7,7 @@ use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -191,7 +191,7 @@ impl Source for Report {
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Copy { text: format!("{}\n{}", item.text, item.more), what: "row" }]
+        vec![Effect::Task(Task::Copy { text: format!("{}\n{}", item.text, item.more), what: "row" })]
     }
 
     fn act(&mut self, action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
@@ -204,7 +204,7 @@ impl Source for Report {
             CostBy::Agent => (CostBy::Day, "Cost by day"),
             CostBy::Day => (CostBy::Model, "Cost by model"),
         };
-        Some(Outcome::Stay { effects: vec![Effect::Ask(self.ask.clone(), Token(1))], reload: true })
+        Some(Outcome::Stay { effects: vec![Effect::ask(self.ask.clone(), Token(1))], reload: true })
     }
 
     fn hints(&self, _any: bool) -> Vec<Hint> {

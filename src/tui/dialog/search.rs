@@ -9,7 +9,7 @@ use tiller_protocol::{
 
 use super::picker::{Item, Outcome, Picker, Source};
 use super::sessions::ago;
-use crate::app::effect::{Effect, Token, Visit};
+use crate::app::effect::{Effect, Navigation, Token, Visit};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -64,7 +64,7 @@ struct Search {
 
 /// Makes it.
 pub(crate) fn open(model: &Model) -> Picker {
-    let here = model.session.summary.as_ref();
+    let here = model.agent.session.summary.as_ref();
     Picker::new(Search {
         text: String::new(),
         place: Place::Project,
@@ -99,7 +99,7 @@ impl Search {
     }
 
     fn again(&mut self) -> Outcome {
-        let effects = self.look().into_iter().map(|(body, token)| Effect::Ask(body, token)).collect();
+        let effects = self.look().into_iter().map(|(body, token)| Effect::ask(body, token)).collect();
         Outcome::Stay { effects, reload: true }
     }
 
@@ -109,7 +109,7 @@ impl Search {
 
     fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
         let then = if branch { Visit::Branch } else { Visit::Show };
-        vec![Effect::Visit { session: hit.session, entry: hit.entry, then }]
+        vec![Effect::Navigate(Navigation::Entry { session: hit.session, entry: hit.entry, then })]
     }
 }
 

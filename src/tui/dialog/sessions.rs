@@ -7,7 +7,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, SessionId, SessionSummary, Time};
 
 use super::picker::{self, Item, Outcome, Picker, Source};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Navigation, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -102,7 +102,7 @@ impl Sessions {
     }
 
     fn again(&self) -> Outcome {
-        Outcome::Stay { effects: vec![Effect::Ask(self.query(), Token(1))], reload: true }
+        Outcome::Stay { effects: vec![Effect::ask(self.query(), Token(1))], reload: true }
     }
 
     /// Asks for a change that is shown already; a refusal brings back what was before.
@@ -110,7 +110,7 @@ impl Sessions {
         self.next += 1;
         let token = Token(CHANGES + self.next);
         self.changes.push((token, before));
-        Outcome::Stay { effects: vec![Effect::Ask(CommandBody::Session(command), token)], reload: true }
+        Outcome::Stay { effects: vec![Effect::ask(CommandBody::Session(command), token)], reload: true }
     }
 
     fn trashed(&self, id: SessionId) -> bool {
@@ -178,7 +178,7 @@ impl Source for Sessions {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let now = model.now;
-        let current = model.session.summary.as_ref().map(|s| s.id);
+        let current = model.agent.session.summary.as_ref().map(|s| s.id);
         self.rows
             .iter()
             .map(|s| {
@@ -209,7 +209,7 @@ impl Source for Sessions {
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         item.id
             .parse()
-            .map_or(Vec::new(), |id| vec![Effect::Send(CommandBody::Session(SessionCommand::Open { id }))])
+            .map_or(Vec::new(), |id| vec![Effect::send(CommandBody::Session(SessionCommand::Open { id }))])
     }
 
     fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
@@ -253,7 +253,7 @@ impl Source for Sessions {
                     let said = Notice::new(NoticeKind::Info, "This session has no messages yet");
                     return Some(Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false });
                 }
-                Some(Outcome::Close(vec![Effect::Branch(s.id)]))
+                Some(Outcome::Close(vec![Effect::Navigate(Navigation::Branch(s.id))]))
             }
             _ => None,
         }

@@ -4,6 +4,7 @@ use tiller_protocol::{ModelRef, SeqIds, SessionId};
 
 use super::*;
 use crate::app::msg::Msg;
+use crate::input::Input;
 use crate::model::conversation::script::Script;
 use crate::testing::{Robot, START};
 
@@ -209,7 +210,7 @@ mod models {
 fn what_takes_a_session_away_waits_until_the_list_was_in_sight() {
     let (mut r, rows) = opened(80, 24);
     for key in ["ctrl-x", "d"] {
-        r.msg(crate::app::msg::Msg::Key(crate::keymap::Chord::parse(key).unwrap().event()));
+        r.msg(crate::app::msg::Msg::Input(Input::Key(crate::keymap::Chord::parse(key).unwrap().event())));
     }
     assert_eq!(sent(&r), [], "{}", r.screen());
     r.run("wait 401; ctrl-x d");

@@ -6,7 +6,7 @@ use tiller_config::schema;
 
 use super::picker::{ACTIONS, Item, Outcome, Picker, Source};
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, SettingsChange};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
@@ -114,7 +114,7 @@ pub(crate) fn change(name: &str, ui: &schema::Ui) -> Option<Effect> {
     let Setting(name, _, values) = SETTINGS.iter().find(|s| s.0 == name)?;
     let now = serde_json::to_value(ui).ok()?;
     let value = next(&values(), &now[*name])?;
-    Some(Effect::Setting { key: format!("ui.{name}"), value })
+    Some(Effect::Settings(SettingsChange::Set { key: format!("ui.{name}"), value }))
 }
 
 impl Source for Settings {
@@ -153,7 +153,7 @@ impl Source for Settings {
             return Some(Outcome::Close(vec![Effect::Act(Action("theme.open"))]));
         };
         self.ui[*name] = value.clone();
-        let effects = vec![Effect::Setting { key: format!("ui.{name}"), value }];
+        let effects = vec![Effect::Settings(SettingsChange::Set { key: format!("ui.{name}"), value })];
         Some(Outcome::Stay { effects, reload: true })
     }
 
@@ -173,7 +173,7 @@ impl Source for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::task::Task;
+    use crate::app::effect::Task;
     use crate::testing::Robot;
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         r.run("type plain ascii; enter");
         assert!(r.app.model.ui.ascii);
         assert!(r.screen().contains("on  (yours)"), "{}", r.screen());
-        let kept = |t: &Task| matches!(t, Task::Setting { key, value } if key == "ui.ascii" && *value == json!(true));
+        let kept = |t: &Task| matches!(t, Task::SaveSetting { key, value } if key == "ui.ascii" && *value == json!(true));
         assert!(r.tasks.iter().any(kept));
         r.run("enter");
         assert!(!r.app.model.ui.ascii, "and back");
@@ -215,7 +215,7 @@ mod tests {
             (title.to_owned(), "Do this and see what happens.".to_owned(), action.to_owned())
         };
         let steps = [step("One", "composer.send"), step("Two", "view.todo"), step("Three", "help.open")];
-        r.app.model.tour = crate::model::tour::Tour::new(&steps);
+        *r.app.model.tour = crate::model::tour::Tour::new(&steps);
         assert!(r.app.act(Action("tour.open")));
         r.run("wait 1");
         insta::assert_snapshot!("tour_at_80x24", r.screen());

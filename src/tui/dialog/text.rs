@@ -4,7 +4,7 @@ use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Task};
 use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
@@ -145,7 +145,7 @@ impl Panel for Text {
             return Reply::done();
         }
         match action.0 {
-            "list.copy" => Reply::with(Effect::Copy { text: self.source.clone(), what: "text" }),
+            "list.copy" => Reply::with(Effect::Task(Task::Copy { text: self.source.clone(), what: "text" })),
             "list.back" => Reply::with(Effect::Pop),
             id if self.scroll.act(id) => Reply::done(),
             _ => Reply::Ignored,

@@ -2,7 +2,7 @@
 
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, SettingsChange};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
@@ -36,14 +36,14 @@ impl Source for ThemeSource {
     }
 
     fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
-        vec![Effect::Theme { name: item.map(|i| i.id.clone()), keep: false }]
+        vec![Effect::Settings(SettingsChange::Theme { name: item.map(|i| i.id.clone()), keep: false })]
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
-        vec![Effect::Theme { name: Some(item.id.clone()), keep: true }]
+        vec![Effect::Settings(SettingsChange::Theme { name: Some(item.id.clone()), keep: true })]
     }
 
     fn cancelled(&mut self) -> Vec<Effect> {
-        vec![Effect::Theme { name: None, keep: false }]
+        vec![Effect::Settings(SettingsChange::Theme { name: None, keep: false })]
     }
 }

@@ -8,7 +8,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
-use crate::app::effect::{Effect, External, Token};
+use crate::app::effect::{Effect, External, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -45,7 +45,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 
 /// The viewer of the conversation.
 pub fn open(model: &Model) -> Result<Box<dyn Panel>, String> {
-    if model.conversation.cells().is_empty() {
+    if model.agent.conversation.cells().is_empty() {
         return Err("The conversation is empty".into());
     }
     Ok(Box::new(ConversationPanel::viewer()))
@@ -230,15 +230,22 @@ impl Panel for Output {
             }
             "list.next" => return self.find(true),
             "list.previous" => return self.find(false),
-            "list.copy" => return Reply::with(Effect::Copy { text: self.text.clone(), what: "tool output" }),
+            "list.copy" => {
+                return Reply::with(Effect::Task(Task::Copy {
+                    text: self.text.clone(),
+                    what: "tool output",
+                }));
+            }
             "list.back" => return Reply::with(Effect::Pop),
-            "viewer.dump" => return Reply::with(Effect::Suspend(External::Dump { text: self.clean_text() })),
+            "viewer.dump" => {
+                return Reply::with(Effect::Task(Task::Suspend(External::Dump { text: self.clean_text() })));
+            }
             "viewer.edit" => {
                 return match private_file("output", &self.text) {
                     Ok(file) => {
                         self.file = Some(file.clone());
                         let line = u32::try_from(self.top.0 + 1).ok();
-                        Reply::with(Effect::Suspend(External::Editor { file, line }))
+                        Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line })))
                     }
                     Err(e) => {
                         let text = format!("The output could not be written for the editor: {e}");
@@ -362,7 +369,7 @@ impl Output {
 
     fn on_open(&mut self) -> Vec<Effect> {
         let query = Query::ToolOutput { call_id: self.call_id.clone() };
-        vec![Effect::Ask(CommandBody::Query(query), FULL)]
+        vec![Effect::ask(CommandBody::Query(query), FULL)]
     }
 
     fn on_answer(&mut self, token: Token, event: &Event) -> Reply {

@@ -60,7 +60,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// `then` makes commands of them; those that are asked ([`Effect::Ask`]) are answered to this dialog, which
+    /// `then` makes commands of them; those that are asked ([`Effect::ask`]) are answered to this dialog, which
     /// closes when they are taken.
     pub fn new(title: &str, about: &str, text: &str, then: Then) -> Self {
         let (title, about) = (title.to_owned(), about.to_owned());
@@ -70,7 +70,7 @@ impl Words {
     fn send(&mut self) -> Reply {
         match (self.then)(self.edit.text().trim()) {
             Ok(effects) => {
-                let asks = effects.iter().any(|e| matches!(e, Effect::Ask(..) | Effect::AskOf(..)));
+                let asks = effects.iter().any(|e| matches!(e, Effect::Command(r) if r.token.is_some()));
                 self.sent = asks;
                 self.said = None;
                 let close = (!asks).then_some(Effect::Pop);
@@ -102,7 +102,7 @@ impl Panel for Words {
     }
 
     fn placement(&self, _columns: u16, model: &Model) -> Placement {
-        let rows = self.height(model.screen.0.saturating_sub(4));
+        let rows = self.height(model.window.screen.0.saturating_sub(4));
         Placement::Dock { height: rows + 3 }
     }
 

@@ -176,14 +176,17 @@ fn main() {
         row(
             format!("{n} entries: key and frame"),
             timed(500, |_| {
-                b.app.update(Msg::Key(key));
+                b.app.update(Msg::Input(tiller_tui::input::Input::Key(key)));
                 b.frame();
             }),
         );
         row(
             format!("{n} entries: page up and frame"),
             timed(50, |_| {
-                b.app.update(Msg::Key(KeyEvent::new(KeyCode::PageUp, KeyModifiers::NONE)));
+                b.app.update(Msg::Input(tiller_tui::input::Input::Key(KeyEvent::new(
+                    KeyCode::PageUp,
+                    KeyModifiers::NONE,
+                ))));
                 b.frame();
             }),
         );
@@ -208,7 +211,7 @@ fn main() {
         row(
             format!("{what}: key and frame after it"),
             timed(500, |_| {
-                b.app.update(Msg::Key(key));
+                b.app.update(Msg::Input(tiller_tui::input::Input::Key(key)));
                 b.frame();
             }),
         );

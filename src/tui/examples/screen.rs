@@ -26,8 +26,8 @@ fn main() {
         return;
     }
     let mut options = UiOptions::new(Arc::new(|k| std::env::var(k).ok()));
-    options.inline = std::env::args().any(|a| a == "--inline");
-    options.plain = std::env::args().any(|a| a == "--plain");
+    options.mode.inline = std::env::args().any(|a| a == "--inline");
+    options.mode.plain = std::env::args().any(|a| a == "--plain");
     let (ui, _sender) = Ui::new(options);
     match ui.run(Box::new(|_| true)) {
         Ok(exit) => println!("{exit:?}"),
@@ -55,7 +55,7 @@ fn bench() {
     for i in 0..KEYS {
         let key = if i % 60 == 59 { "ctrl-u" } else { "x" };
         let Ok(chord) = Chord::parse(key) else { return };
-        app.update(Msg::Key(chord.event()));
+        app.update(Msg::Input(tiller_tui::input::Input::Key(chord.event())));
         drop(app.take_tasks());
         let cursor = app.draw(&mut buf);
         out.clear();

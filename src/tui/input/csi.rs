@@ -5,8 +5,7 @@ use crossterm::event::{
 };
 
 use super::keys::key;
-use super::{Front, Input};
-use crate::app::msg::TerminalFact;
+use super::{Front, Input, TerminalFact};
 
 /// Numbers between semicolons, each with its colon parts.
 struct Params<'a>(&'a [u8]);

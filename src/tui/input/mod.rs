@@ -14,9 +14,7 @@ pub(crate) mod reader;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 
-use crate::app::msg::{Msg, TerminalFact};
-
-/// What the bytes mean.
+/// One input of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Key(KeyEvent),
@@ -33,19 +31,15 @@ pub enum Input {
     Fact(TerminalFact),
 }
 
-impl From<Input> for Msg {
-    fn from(i: Input) -> Self {
-        match i {
-            Input::Key(k) => Self::Key(k),
-            Input::Mouse(m) => Self::Mouse(m),
-            Input::Paste(p) => Self::Paste(p),
-            Input::FocusGained => Self::FocusGained,
-            Input::FocusLost => Self::FocusLost,
-            Input::Background(r, g, b) => Self::Background(r, g, b),
-            Input::Scheme { dark } => Self::Scheme { dark },
-            Input::Fact(f) => Self::Terminal(f),
-        }
-    }
+/// Answers of the terminal to the queries that are sent at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalFact {
+    /// Kitty keyboard flags in force (`CSI ? n u`).
+    Keyboard(u16),
+    /// Primary device attributes: every terminal answers this one, so it ends the wait for others.
+    Attributes,
+    /// DECRQM: mode and state (0 unknown, 1 set, 2 reset, 3 and 4 permanently so).
+    Mode(u16, u8),
 }
 
 /// What the decoder waits for; decides how long the reader waits before it calls [`Decoder::flush`].

@@ -28,8 +28,8 @@ impl App {
         };
         // Terminals report the focus just before the click that gave it.
         let fresh = matches!(event.kind, MouseEventKind::Down(_) | MouseEventKind::Up(_))
-            && self.model.mono.saturating_sub(self.model.back) < FOCUSING;
-        if !wanted || self.model.away || fresh {
+            && self.model.mono.saturating_sub(self.model.window.back) < FOCUSING;
+        if !wanted || self.model.window.away || fresh {
             self.dirty = false;
             return;
         }

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::app::inbox::Post;
-use crate::app::msg::Msg;
+use crate::app::msg::{Msg, OutputMsg};
 
 #[derive(Default)]
 struct State {
@@ -44,7 +44,7 @@ pub struct Writer {
 
 impl Writer {
     /// Starts writing to `to`. The thread holds `tell` and ends when the writer is dropped or the terminal
-    /// is gone, which it tells as [`Msg::Lost`].
+    /// is gone, which it tells as [`OutputMsg::Lost`].
     ///
     /// # Errors
     /// When no thread can be made.
@@ -76,11 +76,11 @@ impl Writer {
                 mine.changed.notify_all();
                 if let Err(e) = done {
                     tracing::debug!(error = %e, "the terminal can no longer be written to");
-                    let _ = tell.send(Msg::Lost);
+                    let _ = tell.send(Msg::Output(OutputMsg::Lost));
                     return;
                 }
                 if want {
-                    let _ = tell.send(Msg::Written);
+                    let _ = tell.send(Msg::Output(OutputMsg::Ready));
                 }
             }
         })?;
@@ -92,7 +92,7 @@ impl Writer {
         self.direct = direct.map(|d| Box::new(d) as _);
     }
 
-    /// Whether a frame may be made now. When not, [`Msg::Written`] comes as soon as it may.
+    /// Whether a frame may be made now. When not, [`OutputMsg::Ready`] comes as soon as it may.
     pub fn ready(&self) -> bool {
         let mut s = self.shared.lock();
         let ready = !s.busy && s.waiting.is_none();
@@ -189,7 +189,7 @@ mod tests {
             assert!(!w.ready());
         }
         go.send(()).unwrap();
-        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Written)));
+        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Output(OutputMsg::Ready))));
         assert!(w.ready());
         w.write("two".into());
         go.send(()).unwrap();
@@ -236,7 +236,7 @@ mod tests {
         let mut w = Writer::start(Stalled(gate, Arc::default()), tell).unwrap();
         drop(go);
         w.write("x".into());
-        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Lost)));
+        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Output(OutputMsg::Lost))));
         drop(w);
     }
 }

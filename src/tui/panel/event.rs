@@ -43,9 +43,9 @@ pub enum PanelEvent<'a> {
     SettingsChanged,
     /// An event of the engine, after the model took it.
     Engine(&'a Event),
-    /// The answer to an [`crate::app::effect::Effect::Ask`] with this token.
+    /// The answer to an [`crate::app::effect::Effect::ask`] with this token.
     Answer(Token, &'a Event),
-    /// The result of an [`crate::app::effect::Effect::Job`] with this token.
+    /// The result of an [`crate::app::effect::Task::Job`] with this token.
     JobDone(Token, Box<dyn Any + Send>),
     /// The external editor has closed the file of [`crate::app::effect::External::Editor`]; an error: the editor failed.
     Edited(Result<(), String>),

@@ -86,7 +86,7 @@ pub struct Tree {
 /// Turns of the loaded path, oldest first.
 fn turns(model: &Model) -> Vec<Turn> {
     let mut all: Vec<Turn> = Vec::new();
-    for cell in model.conversation.cells() {
+    for cell in model.agent.conversation.cells() {
         if let Body::User { text, origin: Origin::Prompt } = &cell.body {
             all.push(Turn {
                 entry: cell.entry,
@@ -139,7 +139,7 @@ impl Tree {
         let columns = usize::from(columns);
         let all = turns(model);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
-        let earlier = model.conversation.earlier();
+        let earlier = model.agent.conversation.earlier();
         if earlier > 0 {
             let text = format!("{earlier} earlier entries; scroll the conversation up to load them");
             lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
@@ -195,10 +195,10 @@ impl Tree {
     fn fork(&self, model: &Model) -> Reply {
         let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         match self.chosen() {
-            _ if model.running => say("A turn is running; stop it first"),
-            _ if model.session.read_only => say("This session is open read-only"),
+            _ if model.agent.turn.running => say("A turn is running; stop it first"),
+            _ if model.agent.session.read_only => say("This session is open read-only"),
             What::Turn(entry) | What::Left(entry) => Reply::Done(vec![
-                Effect::Send(CommandBody::Session(SessionCommand::Fork { entry })),
+                Effect::send(CommandBody::Session(SessionCommand::Fork { entry })),
                 Effect::Focus(View::Composer),
             ]),
             What::Nothing => Reply::done(),
@@ -297,6 +297,7 @@ impl Tree {
         // Who went back to the very beginning still finds what was left.
         self.left.is_empty()
             && !model
+                .agent
                 .conversation
                 .cells()
                 .iter()
@@ -334,7 +335,7 @@ impl Tree {
     fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         match &event.body {
             // Another agent is on the screen by now.
-            _ if event.agent != model.agent() => Reply::done(),
+            _ if event.agent != model.shown_agent() => Reply::done(),
             EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
             _ => Reply::Ignored,
         }

@@ -38,7 +38,7 @@ impl Left {
 
 /// Asks for the operations.
 pub(super) fn ask() -> Vec<Effect> {
-    vec![Effect::Ask(CommandBody::Query(Query::Ops { limit: OPS }), LIST)]
+    vec![Effect::ask(CommandBody::Query(Query::Ops { limit: OPS }), LIST)]
 }
 
 /// Takes an answer in; what is to be asked next.
@@ -55,7 +55,7 @@ pub(super) fn answered(list: &mut Vec<Left>, token: Token, reply: &ReplyEvent) -
             }
             let page = |(n, l): (usize, &Left)| {
                 let query = Query::Page { before: l.tip, count: ENTRIES };
-                Effect::Ask(CommandBody::Query(query), Token(WORDS + n as u64))
+                Effect::ask(CommandBody::Query(query), Token(WORDS + n as u64))
             };
             list.iter().enumerate().map(page).collect()
         }

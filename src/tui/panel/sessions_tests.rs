@@ -59,7 +59,7 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
     let ids = path(&mut r, &mut s, 3);
     // Two entries that are not on this path, after the first turn's answer.
     let from =
-        r.app.model.conversation.cells().iter().filter_map(|c| c.entry).find(|e| *e != ids[0]).unwrap();
+        r.app.model.agent.conversation.cells().iter().filter_map(|c| c.entry).find(|e| *e != ids[0]).unwrap();
     let said = s.user("try it with a library");
     let tip = s.assistant(vec![text("the library does it")], StopReason::EndTurn);
     r.clear().event(EventBody::State(StateEvent::HeadMoved {

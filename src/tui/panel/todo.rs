@@ -8,7 +8,7 @@ use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoSt
 
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Task};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
@@ -68,7 +68,7 @@ fn line(model: &Model, item: &TodoItem) -> Line {
     }
     let mut line = Line::new(Wrap::Word);
     line.push(&item.content.replace('\n', " "), look);
-    if let Some(agent) = model.doer(item) {
+    if let Some(agent) = model.assignee(item) {
         line.push_strict(&format!("  @{}", model.name_of(agent)), Look::of(Role::Accent));
     }
     line.gutter(Gutter::new(mark, role))
@@ -76,12 +76,12 @@ fn line(model: &Model, item: &TodoItem) -> Line {
 
 /// Every item on a line of its own.
 fn all(model: &Model) -> Vec<Line> {
-    model.todo.iter().map(|i| line(model, i)).collect()
+    model.agent.todo.iter().map(|i| line(model, i)).collect()
 }
 
 /// For too little room: what is done is counted, what is to come stands side by side.
 fn folded(model: &Model, rows: usize) -> Vec<Line> {
-    let with = |s: TodoStatus| model.todo.iter().filter(move |i| i.status == s);
+    let with = |s: TodoStatus| model.agent.todo.iter().filter(move |i| i.status == s);
     let over = |n: usize| n > rows;
     let mut lines: Vec<Line> = Vec::new();
     let done = with(TodoStatus::Completed).count();
@@ -108,12 +108,12 @@ fn folded(model: &Model, rows: usize) -> Vec<Line> {
 }
 
 fn send(command: TodoCommand) -> Reply {
-    Reply::with(Effect::Send(CommandBody::Todo(command)))
+    Reply::with(Effect::send(CommandBody::Todo(command)))
 }
 
 impl Todo {
     fn item<'a>(&self, model: &'a Model) -> Option<&'a TodoItem> {
-        model.todo.get(self.rows.chosen)
+        model.agent.todo.get(self.rows.chosen)
     }
 
     fn status(&self, model: &Model, to: impl Fn(TodoStatus) -> TodoStatus) -> Reply {
@@ -125,7 +125,7 @@ impl Todo {
     fn shift(&mut self, model: &Model, down: bool) -> Reply {
         let at = self.rows.chosen;
         let to = if down { at + 1 } else { at.wrapping_sub(1) };
-        match (model.todo.get(at), model.todo.get(to)) {
+        match (model.agent.todo.get(at), model.agent.todo.get(to)) {
             (Some(item), Some(_)) => {
                 self.rows.chosen = to;
                 send(TodoCommand::Move { id: item.id.clone(), to })
@@ -154,12 +154,12 @@ impl Panel for Todo {
     fn status(&self, model: &Model) -> PanelStatus {
         PanelStatus::new(self.scope())
             .escape(self.escape_step())
-            .empty(model.todo.is_empty() && self.edit.is_none())
+            .empty(model.agent.todo.is_empty() && self.edit.is_none())
     }
 
     fn title(&self, model: &Model) -> String {
-        let done = model.todo.iter().filter(|i| i.status == TodoStatus::Completed).count();
-        let of = model.todo.iter().filter(|i| i.status != TodoStatus::Cancelled).count();
+        let done = model.agent.todo.iter().filter(|i| i.status == TodoStatus::Completed).count();
+        let of = model.agent.todo.iter().filter(|i| i.status != TodoStatus::Cancelled).count();
         if of == 0 { "Todo".into() } else { format!("Todo {done}/{of}") }
     }
 
@@ -203,7 +203,7 @@ impl Panel for Todo {
                 });
             }
             "todo.agent" => {
-                let Some(id) = self.item(model).and_then(|i| model.doer(i)).cloned() else {
+                let Some(id) = self.item(model).and_then(|i| model.assignee(i)).cloned() else {
                     return Reply::with(Effect::Toast(Notice::new(
                         NoticeKind::Info,
                         "No other agent works on this item",
@@ -216,7 +216,7 @@ impl Panel for Todo {
             "todo.up" => return self.shift(model, false),
             "list.copy" => {
                 if let Some(i) = self.item(model) {
-                    return Reply::with(Effect::Copy { text: i.content.clone(), what: "item" });
+                    return Reply::with(Effect::Task(Task::Copy { text: i.content.clone(), what: "item" }));
                 }
             }
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
@@ -262,7 +262,7 @@ impl Panel for Todo {
             Hint::of("todo.down"),
             Hint::of("todo.up"),
         ];
-        if self.item(model).is_some_and(|i| model.doer(i).is_some()) {
+        if self.item(model).is_some_and(|i| model.assignee(i).is_some()) {
             all.insert(1, Hint::of("todo.agent"));
         }
         all
@@ -281,7 +281,7 @@ impl Panel for Todo {
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let taken = u16::from(self.edit.is_some());
         let list = Rect { height: area.height.saturating_sub(taken), ..area };
-        if cx.model.todo.is_empty() && self.edit.is_none() {
+        if cx.model.agent.todo.is_empty() && self.edit.is_none() {
             let text = format!("No items yet; press {} to add one", cx.key("todo.add"));
             draw::text(buf, list, &text, cx.theme.style(Role::Dim));
         }
@@ -347,14 +347,15 @@ impl Todo {
         }
         let Some((id, edit)) = self.edit.take() else { return Reply::done() };
         let same = |i: &TodoItem| Some(&i.id) == id.as_ref() && i.content.replace('\n', " ") == edit.text();
-        let kept = (!model.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
+        let kept =
+            (!model.agent.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
         Reply::Done(kept.into_iter().collect())
     }
 
     /// An agent whose item another panel wants to be looked at.
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        if let Some(at) = model.todo.iter().position(|i| model.doer(i) == Some(&*id)) {
+        if let Some(at) = model.agent.todo.iter().position(|i| model.assignee(i) == Some(&*id)) {
             self.rows.chosen = at;
         }
         Reply::done()

@@ -9,7 +9,7 @@ use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Not
 
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{ComposerInput, Effect, Task, Token};
 use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -180,14 +180,14 @@ impl Watch {
             }
         };
         let mute = CommandBody::Watch(WatchCommand::Mute { path });
-        Reply::Done(vec![Effect::Send(mute), Effect::Toast(said)])
+        Reply::Done(vec![Effect::send(mute), Effect::Toast(said)])
     }
 
     fn open(&self) -> Reply {
         match self.file() {
             Ok(c) => {
                 let path = c.path.clone();
-                Reply::with(Effect::Ask(CommandBody::Watch(WatchCommand::Diff { path }), DIFF))
+                Reply::with(Effect::ask(CommandBody::Watch(WatchCommand::Diff { path }), DIFF))
             }
             Err(reply) => reply,
         }
@@ -198,7 +198,7 @@ impl Panel for Watch {
     fn status(&self, model: &Model) -> PanelStatus {
         PanelStatus::new(if self.rows.typing() { "input" } else { "watch" })
             .escape(self.rows.escape_step())
-            .empty(model.feed.is_empty())
+            .empty(model.workspace.feed.is_empty())
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -214,7 +214,7 @@ impl Panel for Watch {
     }
 
     fn placement(&self, _width: u16, model: &Model) -> Placement {
-        Placement::Rows(u16::try_from(fold(&model.feed).len()).unwrap_or(u16::MAX))
+        Placement::Rows(u16::try_from(fold(&model.workspace.feed).len()).unwrap_or(u16::MAX))
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
@@ -226,7 +226,7 @@ impl Panel for Watch {
                         let text = format!("@{} ", c.path);
                         Reply::Done(vec![
                             Effect::Focus(View::Composer),
-                            Effect::Compose { text, replace: false },
+                            Effect::Compose(ComposerInput::Text { text, replace: false }),
                         ])
                     }
                     Err(reply) => reply,
@@ -244,11 +244,11 @@ impl Panel for Watch {
             "watch.pause" => {
                 self.paused = !self.paused;
                 let pause = WatchCommand::Pause { paused: self.paused };
-                return Reply::with(Effect::Send(CommandBody::Watch(pause)));
+                return Reply::with(Effect::send(CommandBody::Watch(pause)));
             }
             "list.copy" => {
                 if let Some(c) = self.chosen() {
-                    return Reply::with(Effect::Copy { text: c.path.clone(), what: "path" });
+                    return Reply::with(Effect::Task(Task::Copy { text: c.path.clone(), what: "path" }));
                 }
             }
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
@@ -305,7 +305,7 @@ impl Panel for Watch {
             self.unseen = 0;
         }
         let before = self.chosen().cloned();
-        self.shown = fold(&cx.model.feed);
+        self.shown = fold(&cx.model.workspace.feed);
         // The choice stays with its change while new ones come in above, once the person has moved.
         if self.rows.chosen > 0
             && let Some(c) = before

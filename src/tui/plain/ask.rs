@@ -9,15 +9,15 @@ impl Plain {
     /// Reads a question out, with its answers by number. One at a time: an answer can only be for what
     /// was read out last.
     pub(crate) fn ask(&mut self, ask: &Ask) {
-        if self.asked.is_some_and(|id| id != ask.id) {
+        if self.question.id.is_some_and(|id| id != ask.id) {
             self.say("Another question is waiting.");
             return;
         }
-        self.asked = Some(ask.id);
-        self.read.sure = None;
+        self.question.id = Some(ask.id);
+        self.question.unconfirmed = None;
         let yes = |text: &str| (text.to_owned(), AskReply::Yes { value: None });
         let no = |text: &str| (text.to_owned(), AskReply::Declined);
-        self.choices = match &ask.body {
+        self.question.choices = match &ask.body {
             AskBody::Permission(p) => {
                 let name = self.model.path_of(&ask.agent);
                 self.say(&format!("Permission: {name} wants to {}:\n{}", p.wants(), p.shown));
@@ -95,7 +95,7 @@ impl Plain {
             }
         };
         let lines: Vec<String> =
-            self.choices.iter().enumerate().map(|(i, (t, _))| format!("{}: {t}", i + 1)).collect();
+            self.question.choices.iter().enumerate().map(|(i, (t, _))| format!("{}: {t}", i + 1)).collect();
         let why = if matches!(ask.body, AskBody::Permission(_)) {
             " To deny with a reason, type 1 and the reason."
         } else {

@@ -5,7 +5,7 @@ use tiller_protocol::restore::{RestorePreview, RestoreWhat};
 use tiller_protocol::{CommandBody, EntryId, Origin};
 
 use super::Plain;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Request};
 use crate::model::conversation::Body;
 use crate::slash;
 
@@ -45,7 +45,7 @@ pub(super) fn rewind(p: &mut Plain, text: &str) -> Result<(), String> {
 /// The person's messages, oldest first, each in one line.
 fn messages(p: &Plain) -> Vec<(EntryId, String)> {
     let line = |text: &str| text.lines().next().unwrap_or_default().chars().take(80).collect::<String>();
-    let cells = p.model.conversation.cells().iter();
+    let cells = p.model.agent.conversation.cells().iter();
     cells
         .filter_map(|c| match &c.body {
             Body::User { text, origin: Origin::Prompt } => Some((c.entry?, line(text))),
@@ -76,7 +76,7 @@ pub(super) fn elsewhere(p: &mut Plain, name: &str, text: &str) -> Option<Result<
         Err(why) => return Some(Err(why.trim_end_matches('.').to_owned())),
     };
     let fits = |e: &Effect| match e {
-        Effect::Send(_) | Effect::Toast(_) => true,
+        Effect::Command(Request { to: None, token: None, .. }) | Effect::Toast(_) => true,
         Effect::Act(a) => a.0 == "global.quit",
         _ => false,
     };
@@ -85,7 +85,7 @@ pub(super) fn elsewhere(p: &mut Plain, name: &str, text: &str) -> Option<Result<
     }
     for e in effects {
         match e {
-            Effect::Send(body) => p.send(body),
+            Effect::Command(request) => p.send(request.body),
             Effect::Toast(n) => p.notice(&n),
             _ => p.quit(),
         }

@@ -41,7 +41,11 @@ const ALL: &[Slash] = &[
         name: "go",
         help: "continue a turn that failed or was stopped; retry now instead of waiting",
         run: |p, _| {
-            let c = if p.model.retry.is_some() { TurnCommand::SkipWait } else { TurnCommand::Continue };
+            let c = if p.model.agent.turn.retry.is_some() {
+                TurnCommand::SkipWait
+            } else {
+                TurnCommand::Continue
+            };
             send(p, CommandBody::Turn(c))
         },
     },
@@ -102,7 +106,7 @@ const ALL: &[Slash] = &[
         name: "rename",
         help: "rename TITLE: name this session",
         run: |p, text| {
-            let id = p.model.session.summary.as_ref().map(|s| s.id).ok_or("no session is open yet")?;
+            let id = p.model.agent.session.summary.as_ref().map(|s| s.id).ok_or("no session is open yet")?;
             send(p, CommandBody::Session(SessionCommand::Rename { id, title: text.into() }))
         },
     },
@@ -147,8 +151,8 @@ const ALL: &[Slash] = &[
         name: "answer",
         help: "read the open question again",
         run: |p, _| {
-            let ask = p.model.asks.first().cloned().ok_or("no question is waiting")?;
-            p.asked = None;
+            let ask = p.model.questions.open.first().cloned().ok_or("no question is waiting")?;
+            p.question.id = None;
             p.ask(&ask);
             Ok(())
         },
@@ -165,8 +169,9 @@ const ALL: &[Slash] = &[
             "pause" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: true })),
             "resume" | "go on" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: false })),
             _ => {
-                let from = p.model.feed.len().saturating_sub(20);
-                let lines: Vec<String> = p.model.feed[from..].iter().map(|c| c.path.clone()).collect();
+                let from = p.model.workspace.feed.len().saturating_sub(20);
+                let lines: Vec<String> =
+                    p.model.workspace.feed[from..].iter().map(|c| c.path.clone()).collect();
                 p.say(&format!("Changed files:\n{}", lines.join("\n")));
                 Ok(())
             }
@@ -299,28 +304,34 @@ pub(super) fn numbered(text: &str, len: usize) -> Result<usize, String> {
 fn waiting(p: &mut Plain, text: &str) -> Result<(), String> {
     let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
     let (number, words) = rest.trim().split_once(' ').unwrap_or((rest, ""));
-    let at = |p: &Plain| numbered(number, p.model.queue.len());
+    let at = |p: &Plain| numbered(number, p.model.agent.queue.len());
     match verb {
         "" => {}
         "drop" => {
-            let id = at(p).map(|i| p.model.queue[i].id)?;
+            let id = at(p).map(|i| p.model.agent.queue[i].id)?;
             return send(p, CommandBody::Queue(QueueCommand::Remove { id }));
         }
         "edit" if words.trim().is_empty() => return Err("the new text is needed".into()),
         "edit" => {
-            let q = at(p).map(|i| p.model.queue[i].clone())?;
+            let q = at(p).map(|i| p.model.agent.queue[i].clone())?;
             // What is attached stays with it.
             let message = Message { text: words.trim().into(), ..q.message };
             return send(p, CommandBody::Queue(QueueCommand::Edit { id: q.id, message }));
         }
         "first" => {
-            let id = at(p).map(|i| p.model.queue[i].id)?;
+            let id = at(p).map(|i| p.model.agent.queue[i].id)?;
             return send(p, CommandBody::Queue(QueueCommand::Move { id, to: 0 }));
         }
         _ => return Err("drop, edit or first is needed".into()),
     }
-    let lines: Vec<String> =
-        p.model.queue.iter().enumerate().map(|(i, q)| format!("{}: {}", i + 1, q.message.text)).collect();
+    let lines: Vec<String> = p
+        .model
+        .agent
+        .queue
+        .iter()
+        .enumerate()
+        .map(|(i, q)| format!("{}: {}", i + 1, q.message.text))
+        .collect();
     p.say(&format!("Waiting messages: {}\n{}", lines.len(), lines.join("\n")));
     Ok(())
 }
@@ -330,7 +341,7 @@ fn todo(p: &mut Plain, text: &str) -> Result<(), String> {
         return send(p, CommandBody::Todo(TodoCommand::Add { content: content.into() }));
     }
     if let Some(n) = text.strip_prefix("done ") {
-        let id = numbered(n, p.model.todo.len()).map(|i| p.model.todo[i].id.clone())?;
+        let id = numbered(n, p.model.agent.todo.len()).map(|i| p.model.agent.todo[i].id.clone())?;
         return send(p, CommandBody::Todo(TodoCommand::Status { id, status: TodoStatus::Completed }));
     }
     let word = |s: TodoStatus| match s {
@@ -341,6 +352,7 @@ fn todo(p: &mut Plain, text: &str) -> Result<(), String> {
     };
     let lines: Vec<String> = p
         .model
+        .agent
         .todo
         .iter()
         .enumerate()
@@ -366,7 +378,7 @@ impl Plain {
         }
         let done = if let Some(rest) = line.strip_prefix('/') {
             self.slash(rest)
-        } else if let Some(id) = self.asked {
+        } else if let Some(id) = self.question.id {
             self.answer(id, line.trim())
         } else if let Some(rest) = line.strip_prefix("!!") {
             send(self, CommandBody::Turn(TurnCommand::Shell { line: rest.trim().into(), share: false }))
@@ -395,7 +407,7 @@ impl Plain {
     }
 
     fn answer(&mut self, id: tiller_protocol::AskId, text: &str) -> Result<(), String> {
-        if let Some(reply) = self.read.sure.take() {
+        if let Some(reply) = self.question.unconfirmed.take() {
             if text == "yes" {
                 self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
                 return Ok(());
@@ -404,7 +416,7 @@ impl Plain {
                 "the answer was not yes, so the question is still open; /answer shows it again".into()
             );
         }
-        let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
+        let ask = self.model.questions.open.iter().find(|a| a.id == id).map(|a| &a.body);
         let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. } | AskBody::Plan { .. }));
         let decides = |n: &str| match ask {
             Some(AskBody::Clarify { decides, .. }) => {
@@ -418,8 +430,8 @@ impl Plain {
             _ => decides(n),
         };
         let (number, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let mut reply = match numbered(number, self.choices.len()) {
-            Ok(i) => self.choices[i].1.clone(),
+        let mut reply = match numbered(number, self.question.choices.len()) {
+            Ok(i) => self.question.choices[i].1.clone(),
             Err(_) if free => AskReply::Choice { answers: vec![text.into()] },
             Err(why) => return Err(why),
         };
@@ -441,7 +453,7 @@ impl Plain {
             _ if !rest.is_empty() => return Err("type a number to answer".into()),
             AskReply::Permission { decision: Decision::Deny { .. }, .. } | AskReply::Declined => {}
             _ if risky(number) => {
-                self.read.sure = Some(reply);
+                self.question.unconfirmed = Some(reply);
                 self.say("This is risky. Type yes to allow it; anything else leaves it open.");
                 return Ok(());
             }

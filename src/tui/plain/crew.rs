@@ -16,6 +16,7 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
     if verb.is_empty() {
         let lines: Vec<String> = p
             .model
+            .crew
             .agents
             .iter()
             .map(|a| {
@@ -51,7 +52,7 @@ pub(super) fn tell(p: &mut Plain, text: &str) -> Result<(), String> {
 }
 
 fn named(p: &Plain, name: &str) -> Result<AgentId, String> {
-    let children = || p.model.agents.iter().filter(|a| !a.id.is_main());
+    let children = || p.model.crew.agents.iter().filter(|a| !a.id.is_main());
     let found =
         children().find(|a| a.id.name() == name.trim() || a.label == name.trim()).map(|a| a.id.clone());
     found.ok_or_else(|| {

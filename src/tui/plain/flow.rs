@@ -16,7 +16,7 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
     let id = |id: &&str| (*id).to_owned();
     let command = match words.as_slice() {
         [] => {
-            let all: Vec<String> = p.model.workflows.iter().map(lines).collect();
+            let all: Vec<String> = p.model.crew.workflows.iter().map(lines).collect();
             p.say(&if all.is_empty() { "No workflow was started.".to_owned() } else { all.join("\n") });
             p.send(CommandBody::Query(Query::Workflows));
             return Ok(());

@@ -28,16 +28,16 @@ impl Plain {
     pub(crate) fn interrupt(&mut self) {
         let now = self.model.mono;
         let again = self.leaving.pressed.replace(now).is_some_and(|t| now.saturating_sub(t) < AGAIN);
-        if self.doors.hidden {
+        if self.input.hidden {
             self.hide(false);
             self.leaving.pressed = None;
             return self.open_setup();
         }
-        if let Some(id) = self.model.conversation.running_line().map(str::to_owned) {
+        if let Some(id) = self.model.agent.conversation.running_line().map(str::to_owned) {
             self.say("Stopping your command. Press Ctrl-C again to kill it.");
             return self.send(CommandBody::Turn(TurnCommand::StopTool { id }));
         }
-        if self.model.running {
+        if self.model.agent.turn.running {
             self.say(if again { "Killing." } else { "Stopping. Press Ctrl-C again to kill its commands." });
             return self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: again }));
         }
@@ -49,11 +49,11 @@ impl Plain {
 
     /// Quits, but asks first when something runs.
     pub(crate) fn quit(&mut self) {
-        if !self.model.ready || self.leaving.warned || self.leaving.looks.is_some() {
+        if !self.model.engine.ready || self.leaving.warned || self.leaving.looks.is_some() {
             return self.leave();
         }
         self.send(CommandBody::Query(Query::Processes));
-        self.leaving.looks = Some(CommandId(self.next));
+        self.leaving.looks = Some(CommandId(self.requests.last));
     }
 
     /// Takes the answer to that look; `true`: it was one, and is not read out.
@@ -63,11 +63,11 @@ impl Plain {
             return false;
         }
         let mut words = Vec::new();
-        if self.model.running {
+        if self.model.agent.turn.running {
             words.push("A turn is running; quitting stops it.".to_owned());
         }
         if matches!(**reply, ReplyEvent::ProcessesReply { .. }) {
-            for p in self.model.processes.iter().filter(|p| p.lives()) {
+            for p in self.model.workspace.processes.iter().filter(|p| p.lives()) {
                 words.push(format!("{} runs in the background; quitting ends it: {}", p.id, p.command));
             }
         }
@@ -89,7 +89,7 @@ impl Plain {
 
     /// Saves and ends.
     pub(crate) fn leave(&mut self) {
-        if self.model.ready {
+        if self.model.engine.ready {
             self.send(CommandBody::Session(SessionCommand::Quit));
         } else {
             self.exit = Some(Exit::Quit);

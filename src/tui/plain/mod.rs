@@ -26,7 +26,7 @@ use tiller_protocol::{
 };
 
 use crate::app::inbox::{Inbox, Post};
-use crate::app::msg::Msg;
+use crate::app::msg::{Msg, OutputMsg, SignalMsg};
 use crate::app::ui::{Exit, UiError, UiOptions};
 use crate::model::Model;
 use crate::terminal::signals::Signals;
@@ -37,59 +37,87 @@ const STILL: Duration = Duration::from_secs(15);
 /// How long a command that the engine did not take waits.
 const RETRY: Duration = Duration::from_millis(5);
 
-/// The state of the linear face.
+/// The plain mode's state.
 pub(crate) struct Plain {
     pub(crate) model: Model,
     pub(crate) out: Box<dyn Write + Send>,
     clock: Arc<dyn Clock>,
-    next: u64,
-    outbox: VecDeque<Command>,
-    /// Words of the reply that do not make a whole line yet.
-    pub(crate) partial: String,
-    /// Rows of a table that has not ended yet: it is read out as sentences.
-    pub(crate) table: String,
-    /// Something of this reply has been printed.
-    pub(crate) speaking: bool,
-    /// When the turn began, and when something was said last.
-    started: Option<Duration>,
-    said: Duration,
-    /// The person's own line that runs.
-    shell: Option<shell::Shell>,
-    /// Answers by number to the question that was read out last.
-    pub(crate) choices: Vec<(String, AskReply)>,
-    pub(crate) asked: Option<tiller_protocol::AskId>,
-    pub(crate) read: ReadOut,
-    deadlines: crate::app::deadline::Deadlines,
+    requests: Requests,
+    pub(crate) reply: ReplyText,
+    progress: Progress,
+    pub(crate) question: OpenQuestion,
     /// What `/open N` means.
     pub(crate) sessions: Vec<SessionSummary>,
-    /// Lines come from a file or a pipe: its end is no wish to leave before the answers are there.
-    script: bool,
-    /// There will be no more lines.
-    over: bool,
+    input: LineInput,
     pub(crate) setup: setup::Setup,
     pub(crate) leaving: leave::Leaving,
-    pub(crate) doors: Doors,
-    /// Messages and `!` lines that the engine has not taken up yet, questions that it has not answered.
-    owed: Vec<CommandId>,
+    pub(crate) hooks: PlainHooks,
     pub(crate) exit: Option<Exit>,
 }
 
-/// The question that was read out last.
+/// Commands to the engine.
 #[derive(Default)]
-pub(crate) struct ReadOut {
-    pub(crate) at: Duration,
-    /// A risky yes to it that waits for the word.
-    pub(crate) sure: Option<AskReply>,
+struct Requests {
+    /// Number of the newest command.
+    last: u64,
+    /// Commands that the engine has not taken yet, in order.
+    waiting: VecDeque<Command>,
+    /// Messages and `!` lines that the engine has not taken up yet, and queries without an answer.
+    unanswered: Vec<CommandId>,
 }
 
-/// Ways out of this face: to set a model up, to keep a setting, to be told what came of a job.
+/// The reply that is being printed.
 #[derive(Default)]
-pub(crate) struct Doors {
+pub(crate) struct ReplyText {
+    /// Words that do not make a whole line yet.
+    pub(crate) partial: String,
+    /// Rows of a table that has not ended yet: a table is printed as sentences.
+    pub(crate) table: String,
+    /// Something of this reply has been printed.
+    pub(crate) begun: bool,
+}
+
+/// What runs, and when something was printed last.
+#[derive(Default)]
+struct Progress {
+    /// When the turn began.
+    started: Option<Duration>,
+    /// When a line was printed last.
+    said: Duration,
+    /// The person's own shell line that runs.
+    shell: Option<shell::Shell>,
+}
+
+/// The question that was printed last.
+#[derive(Default)]
+pub(crate) struct OpenQuestion {
+    pub(crate) id: Option<tiller_protocol::AskId>,
+    /// Its answers by number.
+    pub(crate) choices: Vec<(String, AskReply)>,
+    /// When it was printed.
+    pub(crate) read_at: Duration,
+    /// A risky yes that waits for its confirmation.
+    pub(crate) unconfirmed: Option<AskReply>,
+    deadlines: crate::app::deadline::Deadlines,
+}
+
+/// Where lines come from.
+#[derive(Default)]
+struct LineInput {
+    /// A file or a pipe: after its end the program waits for the answers.
+    script: bool,
+    /// There will be no more lines.
+    ended: bool,
+    /// Echo is off: what is typed is not shown.
+    hidden: bool,
+}
+
+/// Functions of other rooms: to set a model up and to keep a setting; and the channel for the result of a job.
+#[derive(Default)]
+pub(crate) struct PlainHooks {
     connect: Option<crate::app::ui::SetUp>,
     save: Option<crate::app::ui::SaveSetting>,
     tx: Option<Post>,
-    /// What is typed is not shown.
-    hidden: bool,
 }
 
 /// Runs until the end of input or `/quit`.
@@ -114,14 +142,14 @@ pub(crate) fn run(
         let _ = tx.send(Msg::Line(None));
     })?;
     let mut plain = Plain::new(Box::new(std::io::stdout()), Arc::clone(&o.clock));
-    plain.model.ui = Arc::new(o.config);
-    plain.script = !std::io::stdin().is_terminal();
-    plain.doors = Doors { connect: o.connect, save: o.save_setting, tx: Some(jobs), hidden: false };
-    plain.model.found_keys = o.found_keys;
-    plain.model.found_agents = o.found_agents;
-    plain.setup.offer = o.first_run && !plain.script;
+    *plain.model.ui = Arc::new(o.config);
+    plain.input.script = !std::io::stdin().is_terminal();
+    plain.hooks = PlainHooks { connect: o.hooks.connect, save: o.hooks.save_setting, tx: Some(jobs) };
+    plain.model.environment.found_keys = o.found.keys;
+    plain.model.environment.found_agents = o.found.agents;
+    plain.setup.offer = o.start.first_run && !plain.input.script;
     plain.say(&format!("Tiller in plain text mode, enabled by {why}. Type a message, or /help."));
-    if let Some(text) = o.prompt {
+    if let Some(text) = o.start.prompt {
         // Where a model may have to be set up first, it waits for the engine's word.
         if plain.setup.offer { plain.setup.held = Some(text) } else { plain.line(&text) }
     }
@@ -132,29 +160,20 @@ pub(crate) fn run(
 
 impl Plain {
     pub(crate) fn new(out: Box<dyn Write + Send>, clock: Arc<dyn Clock>) -> Self {
+        let progress = Progress { said: clock.mono(), ..Progress::default() };
         let mut plain = Self {
             model: Model::default(),
             out,
-            said: clock.mono(),
             clock,
-            next: 0,
-            outbox: VecDeque::new(),
-            partial: String::new(),
-            table: String::new(),
-            speaking: false,
-            started: None,
-            shell: None,
-            choices: Vec::new(),
-            asked: None,
-            read: ReadOut::default(),
-            deadlines: crate::app::deadline::Deadlines::default(),
+            requests: Requests::default(),
+            reply: ReplyText::default(),
+            progress,
+            question: OpenQuestion::default(),
             sessions: Vec::new(),
-            script: false,
+            input: LineInput::default(),
             setup: setup::Setup::default(),
             leaving: leave::Leaving::default(),
-            doors: Doors::default(),
-            over: false,
-            owed: Vec::new(),
+            hooks: PlainHooks::default(),
             exit: None,
         };
         plain.send(CommandBody::Query(Query::Snapshot));
@@ -165,19 +184,19 @@ impl Plain {
     fn turns(&mut self, rx: &Inbox, commands: &dyn Fn(Command) -> bool) {
         let mut wait = RETRY;
         while self.exit.is_none() {
-            while let Some(c) = self.outbox.front() {
+            while let Some(c) = self.requests.waiting.front() {
                 if !commands(c.clone()) {
                     // An engine that never comes costs nearly nothing.
                     wait = (wait * 5 / 4).min(Duration::from_secs(60));
                     break;
                 }
-                self.outbox.pop_front();
+                self.requests.waiting.pop_front();
                 wait = RETRY;
             }
-            let still = (self.model.running || self.shell.is_some()).then_some(STILL);
-            let retry = (!self.outbox.is_empty()).then_some(wait);
+            let still = (self.model.agent.turn.running || self.progress.shell.is_some()).then_some(STILL);
+            let retry = (!self.requests.waiting.is_empty()).then_some(wait);
             let now = self.clock.mono();
-            let limit = self.model.deadlines.values().min().map(|t| t.saturating_sub(now));
+            let limit = self.model.questions.deadlines.values().min().map(|t| t.saturating_sub(now));
             match rx.recv([still, retry, limit].into_iter().flatten().min()) {
                 Ok(msg) => self.take(msg),
                 Err(RecvTimeoutError::Timeout) => {
@@ -194,7 +213,7 @@ impl Plain {
         self.model.mono = self.clock.mono();
         match msg {
             Msg::Engine(event) => {
-                let ran = self.model.running;
+                let ran = self.model.agent.turn.running;
                 let was = self.model.row(&event.agent).map(|a| a.state);
                 self.model.apply(&event);
                 if !event.agent.is_main() {
@@ -204,9 +223,9 @@ impl Plain {
                 if !self.looked(&event) {
                     self.event(&event);
                 }
-                match (ran, self.model.running) {
-                    (false, true) => self.started = Some(self.model.mono),
-                    (true, false) => self.started = None,
+                match (ran, self.model.agent.turn.running) {
+                    (false, true) => self.progress.started = Some(self.model.mono),
+                    (true, false) => self.progress.started = None,
                     _ => {}
                 }
                 self.taken_up(&event);
@@ -221,20 +240,22 @@ impl Plain {
                 self.wind_up();
             }
             Msg::Line(Some(line)) => {
-                if let Some(id) = self.asked {
-                    self.deadlines.attended(id, self.model.mono);
+                if let Some(id) = self.question.id {
+                    self.question.deadlines.attended(id, self.model.mono);
                 }
                 self.line(&line);
             }
-            Msg::Line(None) if self.script => {
-                self.over = true;
+            Msg::Line(None) if self.input.script => {
+                self.input.ended = true;
                 self.wind_up();
             }
             // No more lines can come, so nothing can be asked.
             Msg::Line(None) => self.leave(),
-            Msg::Terminate(signal_hook::consts::SIGINT) if !self.script => self.interrupt(),
-            Msg::Lost => self.exit = Some(Exit::Signal(crate::input::reader::HANGUP)),
-            Msg::Terminate(n) => self.exit = Some(Exit::Signal(n)),
+            Msg::Signal(SignalMsg::Terminate(signal_hook::consts::SIGINT)) if !self.input.script => {
+                self.interrupt()
+            }
+            Msg::Output(OutputMsg::Lost) => self.exit = Some(Exit::Signal(crate::input::reader::HANGUP)),
+            Msg::Signal(SignalMsg::Terminate(n)) => self.exit = Some(Exit::Signal(n)),
             Msg::Job(_, result) => self.connected(result),
             Msg::Notice(n) => self.notice(&n),
             _ => {}
@@ -245,18 +266,18 @@ impl Plain {
     /// Whether a line may have been typed before the question could be read. The lines of a script are not typed.
     pub(crate) fn typed_ahead(&self) -> bool {
         let deaf = Duration::from_millis(self.model.ui.approval_deaf);
-        !self.script && self.clock.mono().saturating_sub(self.read.at) < deaf
+        !self.input.script && self.clock.mono().saturating_sub(self.question.read_at) < deaf
     }
 
     /// A question was read out just now.
     pub(crate) fn read_out(&mut self) {
-        self.read.at = self.clock.mono();
+        self.question.read_at = self.clock.mono();
     }
 
     /// Says no to approvals whose time is over.
     pub(crate) fn too_late(&mut self) {
         self.model.mono = self.clock.mono();
-        for (answer, said) in self.deadlines.late(&mut self.model) {
+        for (answer, said) in self.question.deadlines.late(&mut self.model) {
             self.send(answer);
             self.notice(&said);
         }
@@ -265,8 +286,8 @@ impl Plain {
     /// Says that something still runs, if nothing was said for long enough.
     pub(crate) fn still(&mut self) {
         let now = self.clock.mono();
-        let started = self.started.or(self.shell.as_ref().map(|s| s.since));
-        if let Some(started) = started.filter(|_| now.saturating_sub(self.said) >= STILL) {
+        let started = self.progress.started.or(self.progress.shell.as_ref().map(|s| s.since));
+        if let Some(started) = started.filter(|_| now.saturating_sub(self.progress.said) >= STILL) {
             let seconds = now.saturating_sub(started).as_secs();
             self.say(&format!("still running, {seconds} s"));
         }
@@ -274,7 +295,7 @@ impl Plain {
 
     /// One line of ours: cleaned, and never in the middle of another.
     pub(crate) fn say(&mut self, text: &str) {
-        self.said = self.clock.mono();
+        self.progress.said = self.clock.mono();
         let text = crate::text::clean::plain_lines(text);
         if writeln!(self.out, "{}", text.trim_end()).and_then(|()| self.out.flush()).is_err() {
             self.exit = Some(Exit::Signal(crate::input::reader::HANGUP));
@@ -291,31 +312,34 @@ impl Plain {
             EventBody::Ask(_) => false,
         };
         if told {
-            self.owed.retain(|id| event.cause != Some(*id));
+            self.requests.unanswered.retain(|id| event.cause != Some(*id));
         }
     }
 
     /// After the last line of a script: what is open is answered with no, and when nothing runs or waits any
     /// more, this ends.
     fn wind_up(&mut self) {
-        if !self.over {
+        if !self.input.ended {
             return;
         }
-        if let Some(id) = self.asked.take() {
-            self.read.sure = None;
-            let asks = &self.model.asks;
+        if let Some(id) = self.question.id.take() {
+            self.question.unconfirmed = None;
+            let asks = &self.model.questions.open;
             let clarify = asks.iter().any(|a| a.id == id && matches!(a.body, AskBody::Clarify { .. }));
             // The first choice is the one that allows nothing; a model's own choices are no such thing.
-            let no = self.choices.first().filter(|_| !clarify).map(|(_, reply)| reply.clone());
+            let no = self.question.choices.first().filter(|_| !clarify).map(|(_, reply)| reply.clone());
             let reply = no.unwrap_or(AskReply::Declined);
             self.say("No one can answer the question, so it was denied.");
             self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
         }
         let m = &self.model;
-        let rests = m.ready && !m.running && m.queue.is_empty() && m.asks.is_empty();
-        if rests && self.owed.is_empty() && self.outbox.is_empty() {
+        let rests = m.engine.ready
+            && !m.agent.turn.running
+            && m.agent.queue.is_empty()
+            && m.questions.open.is_empty();
+        if rests && self.requests.unanswered.is_empty() && self.requests.waiting.is_empty() {
             self.leave();
-            self.over = false;
+            self.input.ended = false;
         }
     }
 
@@ -326,7 +350,7 @@ impl Plain {
 
     /// Sends a command to this agent; `None`: the main one.
     pub(crate) fn send_to(&mut self, agent: Option<AgentId>, body: CommandBody) {
-        self.next += 1;
+        self.requests.last += 1;
         // These are always heard of again; what becomes of a message to an agent its receipt tells.
         let answered = match &body {
             CommandBody::Query(_) => true,
@@ -335,14 +359,16 @@ impl Plain {
             _ => false,
         };
         if answered && agent.is_none() {
-            self.owed.push(CommandId(self.next));
+            self.requests.unanswered.push(CommandId(self.requests.last));
         }
-        self.outbox.push_back(Command { agent, ..Command::new(CommandId(self.next), body) });
+        self.requests
+            .waiting
+            .push_back(Command { agent, ..Command::new(CommandId(self.requests.last), body) });
     }
 
     /// Commands not yet taken by the engine.
     #[cfg(test)]
     pub(crate) fn waiting(&mut self) -> Vec<CommandBody> {
-        self.outbox.drain(..).map(|c| c.body).collect()
+        self.requests.waiting.drain(..).map(|c| c.body).collect()
     }
 }

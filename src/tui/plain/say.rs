@@ -47,11 +47,11 @@ impl Plain {
 
     /// The next question, when this one is answered.
     fn answered(&mut self, id: Option<tiller_protocol::AskId>) {
-        if self.asked == id {
-            self.asked = None;
-            self.read.sure = None;
-            self.choices.clear();
-            if let Some(next) = self.model.asks.first().cloned() {
+        if self.question.id == id {
+            self.question.id = None;
+            self.question.unconfirmed = None;
+            self.question.choices.clear();
+            if let Some(next) = self.model.questions.open.first().cloned() {
                 self.ask(&next);
             }
         }
@@ -71,7 +71,7 @@ impl Plain {
             TurnEvent::TextDelta { text } => self.words(text),
             TurnEvent::AssistantMessage { text, .. } => {
                 // What was streamed is not read out again.
-                if self.speaking {
+                if self.reply.begun {
                     self.end_words();
                 } else if !text.is_empty() {
                     let label = self.label();
@@ -107,19 +107,19 @@ impl Plain {
     }
 
     fn label(&self) -> String {
-        if self.model.session.model.provider() == "demo" { "Demo".into() } else { "Assistant".into() }
+        if self.model.agent.session.model.provider() == "demo" { "Demo".into() } else { "Assistant".into() }
     }
 
     /// Words of the reply: whole lines are read out as they come.
     fn words(&mut self, text: &str) {
-        if !self.speaking {
-            self.speaking = true;
-            self.partial = format!("{}: ", self.label());
+        if !self.reply.begun {
+            self.reply.begun = true;
+            self.reply.partial = format!("{}: ", self.label());
         }
-        self.partial.push_str(text);
-        if let Some(end) = self.partial.rfind('\n') {
-            let rest = self.partial.split_off(end + 1);
-            let lines = std::mem::replace(&mut self.partial, rest);
+        self.reply.partial.push_str(text);
+        if let Some(end) = self.reply.partial.rfind('\n') {
+            let rest = self.reply.partial.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.reply.partial, rest);
             self.lines(&lines);
         }
     }
@@ -129,7 +129,7 @@ impl Plain {
         let mut ready = String::new();
         for line in lines.split_inclusive('\n') {
             if line.trim_start().starts_with('|') {
-                self.table.push_str(line);
+                self.reply.table.push_str(line);
                 continue;
             }
             self.take_table(&mut ready);
@@ -142,7 +142,7 @@ impl Plain {
 
     /// The table, if there is one, as sentences behind `out`.
     fn take_table(&mut self, out: &mut String) {
-        let table = std::mem::take(&mut self.table);
+        let table = std::mem::take(&mut self.reply.table);
         if !table.is_empty() {
             out.push_str(&spoken(&table));
             out.push('\n');
@@ -150,14 +150,14 @@ impl Plain {
     }
 
     fn end_words(&mut self) {
-        let rest = std::mem::take(&mut self.partial);
+        let rest = std::mem::take(&mut self.reply.partial);
         self.lines(&rest);
         let mut ready = String::new();
         self.take_table(&mut ready);
         if !ready.trim().is_empty() {
             self.say(&ready);
         }
-        self.speaking = false;
+        self.reply.begun = false;
     }
 
     fn tool(&mut self, e: &ToolEvent) {
@@ -194,17 +194,17 @@ impl Plain {
             }
             ToolEvent::ShellStarted { line } => {
                 self.say(&format!("Shell: {} is running. Ctrl-C stops it.", line.line));
-                self.shell = Some(Shell::new(&line.call_id, self.clock.mono()));
+                self.progress.shell = Some(Shell::new(&line.call_id, self.clock.mono()));
             }
             ToolEvent::ShellLine { call_id, line, output, exit, .. } => {
-                let shell = self.shell.take_if(|s| s.id == *call_id);
+                let shell = self.progress.shell.take_if(|s| s.id == *call_id);
                 let exit = exit.map_or_else(String::new, |n| format!(" (exit {n})"));
                 // What was read out while it ran is not read out again.
                 let rest = shell.filter(|s| s.read_out).map_or_else(|| output.clone(), |s| s.partial);
                 self.say(&format!("Shell: {line}{exit}\n{rest}"));
             }
             ToolEvent::ToolProgress { call_id, text } => {
-                let shell = self.shell.as_mut().filter(|s| s.id == *call_id);
+                let shell = self.progress.shell.as_mut().filter(|s| s.id == *call_id);
                 if let Some(lines) = shell.and_then(|s| s.push(text)) {
                     self.say(&lines);
                 }

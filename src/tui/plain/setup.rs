@@ -52,8 +52,8 @@ pub(crate) struct Setup {
 impl Plain {
     /// Offers it when there is no real model and nobody chose to go without.
     pub(crate) fn offer_setup(&mut self) {
-        let model = &self.model.session.model;
-        if self.model.ready
+        let model = &self.model.agent.session.model;
+        if self.model.engine.ready
             && std::mem::take(&mut self.setup.offer)
             && matches!(model.provider(), "" | "demo")
         {
@@ -67,8 +67,8 @@ impl Plain {
         let lines: Vec<String> =
             self.menu().into_iter().enumerate().map(|(n, (_, text))| format!("{}: {text}", n + 1)).collect();
         self.say(&format!("Set up a model. Type a number; /later skips the setup.\n{}", lines.join("\n")));
-        if !self.model.found_agents.is_empty() {
-            let all = self.model.found_agents.join(", ");
+        if !self.model.environment.found_agents.is_empty() {
+            let all = self.model.environment.found_agents.join(", ");
             self.say(&format!(
                 "Agent programs on this machine: {all}. To use one: /later, then /spawn @NAME TASK."
             ));
@@ -76,7 +76,7 @@ impl Plain {
     }
 
     fn menu(&self) -> Vec<(Choice, String)> {
-        let keys = self.model.found_keys.iter().map(|k| {
+        let keys = self.model.environment.found_keys.iter().map(|k| {
             let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
             (choice, format!("use the key in {} ({})", k.variable, k.provider))
         });
@@ -92,8 +92,12 @@ impl Plain {
     pub(crate) fn setup_line(&mut self, line: &str) -> bool {
         let Some(step) = self.setup.step.clone() else {
             // Nothing can be sent without a model: the words wait.
-            let message = !line.starts_with(['/', '!']) && self.asked.is_none();
-            if !message || !self.model.ready || !self.model.session.model.0.is_empty() || self.script {
+            let message = !line.starts_with(['/', '!']) && self.question.id.is_none();
+            if !message
+                || !self.model.engine.ready
+                || !self.model.agent.session.model.0.is_empty()
+                || self.input.script
+            {
                 return false;
             }
             self.hold(line);
@@ -182,7 +186,7 @@ impl Plain {
     }
 
     fn connect(&mut self, what: Connect, doing: &str) {
-        let (Some(connect), Some(tx)) = (self.doors.connect.clone(), self.doors.tx.clone()) else {
+        let (Some(connect), Some(tx)) = (self.hooks.connect.clone(), self.hooks.tx.clone()) else {
             self.say("Failed: providers are set up in config.toml.");
             return;
         };
@@ -242,7 +246,7 @@ impl Plain {
 
     /// The session's model is another one: perhaps the one that was chosen here.
     pub(crate) fn model_chosen(&mut self) {
-        let now = self.model.session.model.clone();
+        let now = self.model.agent.session.model.clone();
         let wanted = match &self.setup.keep {
             Some(Some(which)) => *which == now,
             Some(None) => !matches!(now.provider(), "" | "demo"),
@@ -250,7 +254,7 @@ impl Plain {
         };
         if wanted {
             self.setup.keep = None;
-            let kept = self.doors.save.as_ref().map(|save| save("model", &now.0.clone().into()));
+            let kept = self.hooks.save.as_ref().map(|save| save("model", &now.0.clone().into()));
             if let Some(Err(why)) = kept {
                 self.say(&format!("Not saved for later sessions: {why}"));
             }
@@ -282,14 +286,14 @@ impl Plain {
 
     /// Shows what is typed no more, or again. Nothing happens where there is no terminal.
     pub(crate) fn hide(&mut self, hide: bool) {
-        if self.doors.hidden == hide {
+        if self.input.hidden == hide {
             return;
         }
         let stdin = std::io::stdin();
         let Ok(mut modes) = rustix::termios::tcgetattr(&stdin) else { return };
         modes.local_modes.set(rustix::termios::LocalModes::ECHO, !hide);
         if rustix::termios::tcsetattr(&stdin, rustix::termios::OptionalActions::Now, &modes).is_ok() {
-            self.doors.hidden = hide;
+            self.input.hidden = hide;
             if !hide {
                 // The Enter was not shown either.
                 self.say("");

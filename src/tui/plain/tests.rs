@@ -136,7 +136,7 @@ fn a_number_that_was_typed_ahead_allows_nothing() {
     // What allows nothing is taken at once.
     let body = EventBody::Ask(AskEvent::PermissionAsked { ask: permission(2) });
     let event = Event { seq: 2, time: START, session, agent: AgentId::main(), cause: None, body };
-    r.plain.asked = None;
+    r.plain.question.id = None;
     r.plain.take(Msg::Engine(Box::new(event)));
     r.plain.line("1");
     assert_eq!(r.plain.waiting().len(), 1);
@@ -283,7 +283,7 @@ fn the_queue_can_be_edited() {
 #[test]
 fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
     let mut r = Reader::new();
-    r.plain.model.ui = Arc::new(tiller_config::schema::Ui { approval_timeout: 60, ..Default::default() });
+    *r.plain.model.ui = Arc::new(tiller_config::schema::Ui { approval_timeout: 60, ..Default::default() });
     r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
     r.clock.advance(Duration::from_secs(59));
     r.plain.too_late();
@@ -312,7 +312,7 @@ impl Reader {
 
     /// The engine has answered: there is no model.
     fn no_model(&mut self) {
-        self.plain.model.ready = true;
+        self.plain.model.engine.ready = true;
         self.plain.setup.offer = true;
         self.plain.offer_setup();
     }
@@ -386,26 +386,26 @@ fn ctrl_c_stops_then_kills_and_on_idle_quits_at_the_second() {
     let interrupt = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
     let quit = CommandBody::Session(tiller_protocol::command::SessionCommand::Quit);
     let mut r = Reader::new();
-    r.plain.model.ready = true;
+    r.plain.model.engine.ready = true;
     r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
     for hard in [false, true] {
-        r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+        r.plain.take(Msg::Signal(crate::app::msg::SignalMsg::Terminate(signal_hook::consts::SIGINT)));
         assert_eq!(r.plain.waiting(), [interrupt(hard)]);
     }
-    r.plain.model.running = false;
+    r.plain.model.agent.turn.running = false;
     r.clock.advance(Duration::from_secs(3));
-    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    r.plain.take(Msg::Signal(crate::app::msg::SignalMsg::Terminate(signal_hook::consts::SIGINT)));
     assert!(r.plain.waiting().is_empty() && r.text().contains("Press Ctrl-C again to quit"));
-    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    r.plain.take(Msg::Signal(crate::app::msg::SignalMsg::Terminate(signal_hook::consts::SIGINT)));
     assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Processes)]);
-    let id = r.plain.next;
+    let id = r.plain.requests.last;
     r.reply(id, ReplyEvent::ProcessesReply { rows: Vec::new() });
     assert_eq!(r.plain.waiting(), [quit]);
     assert_eq!(r.plain.exit, None, "the engine says when all is saved");
     // A script's end by signal is what it was.
     let mut r = Reader::new();
-    r.plain.script = true;
-    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    r.plain.input.script = true;
+    r.plain.take(Msg::Signal(crate::app::msg::SignalMsg::Terminate(signal_hook::consts::SIGINT)));
     assert!(r.plain.exit.is_some());
 }
 
@@ -416,7 +416,7 @@ fn quitting_tells_what_runs_in_the_background_first() {
         r.plain.line("/quit");
         assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Processes)]);
         let rows = vec!["p1: running for 3 s: npm run dev\n  ready".into(), "p2: ended, exit 0: ls".into()];
-        let id = r.plain.next;
+        let id = r.plain.requests.last;
         r.reply(id, ReplyEvent::ProcessesReply { rows });
         assert!(
             r.text().contains("p1 runs in the background; quitting ends it: npm run dev"),
@@ -427,8 +427,8 @@ fn quitting_tells_what_runs_in_the_background_first() {
         assert!(r.plain.waiting().is_empty());
     };
     let mut r = Reader::new();
-    r.plain.model.ready = true;
-    r.plain.model.session.model = tiller_protocol::ModelRef("a/b".into());
+    r.plain.model.engine.ready = true;
+    r.plain.model.agent.session.model = tiller_protocol::ModelRef("a/b".into());
     ask(&mut r);
     // Going on takes the wish back.
     r.plain.line("/agents");
@@ -457,7 +457,7 @@ fn of_other_agents_only_states_and_questions_are_told() {
     of(&mut r, view(AgentState::Running, ""));
     of(&mut r, EventBody::Turn(TurnEvent::TurnStarted {}));
     of(&mut r, EventBody::Turn(TurnEvent::TextDelta { text: "words of a child.\n".into() }));
-    assert!(!r.plain.model.running, "the main agent rests");
+    assert!(!r.plain.model.agent.turn.running, "the main agent rests");
     let ask = Ask { agent: AgentId("main/a1".into()), ..permission(1) };
     of(&mut r, EventBody::Ask(AskEvent::PermissionAsked { ask }));
     of(&mut r, view(AgentState::Done, "two pages"));
@@ -498,7 +498,7 @@ fn workflows_are_told_in_lines_and_steered_by_words() {
     assert!(said.contains("Workflow w1 ship failed: 1 of 2 steps done."), "{said}");
     assert!(said.contains("test failed, needs build") && !said.contains('\u{1b}'), "{said}");
     assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Workflows)]);
-    let id = r.plain.next;
+    let id = r.plain.requests.last;
     let file = WorkflowFile { name: "ship".into(), steps: vec!["build".into()], ..WorkflowFile::default() };
     r.reply(id, ReplyEvent::WorkflowsReply { files: vec![file] });
     assert!(r.text().contains("ship: 1 steps"));

@@ -28,12 +28,12 @@ impl SlashCommand for Branch {
         if args.is_empty() {
             return Ok(vec![Effect::Push(Box::new(branches::open()))]);
         }
-        let head = model.session.branch.head.clone();
+        let head = model.agent.session.branch.head.clone();
         if head.is_empty() {
             return Err("No messages yet: there is no branch to name.".into());
         }
         let label = args.to_owned();
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::LabelBranch {
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::LabelBranch {
             session: None,
             head,
             label,

@@ -31,6 +31,6 @@ impl SlashCommand for Budget {
         if !usd.is_finite() || usd < 0.0 {
             return Err("A budget is an amount in dollars, 0 or more.".into());
         }
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetBudget { usd }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::SetBudget { usd }))])
     }
 }

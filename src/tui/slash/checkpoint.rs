@@ -28,6 +28,6 @@ impl SlashCommand for Checkpoint {
             return Err("Write a name after the command: /checkpoint NAME".into());
         }
         let name = args.to_owned();
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::Checkpoint { name }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::Checkpoint { name }))])
     }
 }

@@ -25,13 +25,13 @@ impl SlashCommand for Compact {
     }
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        if model.running {
+        if model.agent.turn.running {
             return Err("A turn is running. Stop it first (Esc), or wait until it ends.".into());
         }
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("compact.open"))]);
         }
         let focus = Some(args.to_owned());
-        Ok(vec![Effect::Send(CommandBody::Context(ContextCommand::Compact { focus }))])
+        Ok(vec![Effect::send(CommandBody::Context(ContextCommand::Compact { focus }))])
     }
 }

@@ -25,7 +25,7 @@ impl SlashCommand for SetEffort {
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
-            let view = &model.session.effort;
+            let view = &model.agent.session.effort;
             let levels: Vec<&str> = view.offered.iter().map(|e| e.word()).collect();
             if levels.is_empty() {
                 return Err("This model does not support thinking.".into());
@@ -37,7 +37,7 @@ impl SlashCommand for SetEffort {
             ));
         }
         let effort: Effort = args.parse()?;
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetEffort { effort }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::SetEffort { effort }))])
     }
 }
 

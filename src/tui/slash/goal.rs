@@ -27,10 +27,11 @@ impl SlashCommand for SetGoal {
     }
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        let send = |command| Ok(vec![Effect::Send(CommandBody::Goal(command))]);
+        let send = |command| Ok(vec![Effect::send(CommandBody::Goal(command))]);
         match args.trim() {
             "" => {
                 let text = model
+                    .agent
                     .session
                     .goal
                     .as_ref()

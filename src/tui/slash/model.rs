@@ -32,6 +32,6 @@ impl SlashCommand for PickModel {
             return Err("Write it as provider/model, or use /model alone to choose from a list.".into());
         }
         let model = ModelRef(args.to_owned());
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::SetModel { model }))])
     }
 }

@@ -20,6 +20,6 @@ impl SlashCommand for New {
     }
 
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::New))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::New))])
     }
 }

@@ -30,6 +30,6 @@ impl SlashCommand for Permissions {
             return Ok(vec![Effect::Act(Action("profile.open"))]);
         }
         let profile: Profile = args.parse()?;
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetProfile { profile }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::SetProfile { profile }))])
     }
 }

@@ -24,15 +24,15 @@ impl SlashCommand for Plan {
     }
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        if model.session.profile == Profile::Plan && args.is_empty() {
+        if model.agent.session.profile == Profile::Plan && args.is_empty() {
             return Err("Planning is already on: write what to plan, or leave with /permissions".into());
         }
         let set = SessionCommand::SetProfile { profile: Profile::Plan };
-        let mut effects = vec![Effect::Send(CommandBody::Session(set))];
+        let mut effects = vec![Effect::send(CommandBody::Session(set))];
         if !args.is_empty() {
             let message = Message::text(args);
             let say = TurnCommand::Submit { message, mode: SendMode::Steer };
-            effects.push(Effect::Send(CommandBody::Turn(say)));
+            effects.push(Effect::send(CommandBody::Turn(say)));
         }
         Ok(effects)
     }

@@ -28,6 +28,6 @@ impl SlashCommand for Queue {
             return Err("Write the message after the command: /queue MESSAGE".into());
         }
         let message = Message::text(args);
-        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Queue }))])
+        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Queue }))])
     }
 }

@@ -24,13 +24,13 @@ impl SlashCommand for Rename {
     }
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        let Some(session) = &model.session.summary else {
+        let Some(session) = &model.agent.session.summary else {
             return Err("The session is still being opened. Try again in a moment.".into());
         };
         if args.is_empty() {
             return Err("Write the new title after the command: /rename TITLE".into());
         }
         let rename = SessionCommand::Rename { id: session.id, title: args.to_owned() };
-        Ok(vec![Effect::Send(CommandBody::Session(rename))])
+        Ok(vec![Effect::send(CommandBody::Session(rename))])
     }
 }

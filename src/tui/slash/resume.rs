@@ -20,9 +20,9 @@ impl SlashCommand for Continue {
     }
 
     fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        if model.running {
+        if model.agent.turn.running {
             return Err("A turn is already running.".into());
         }
-        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Continue))])
+        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Continue))])
     }
 }

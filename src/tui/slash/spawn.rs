@@ -27,6 +27,6 @@ impl SlashCommand for Spawn {
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("spawn.open"))]);
         }
-        Ok(vec![Effect::Send(CommandBody::Agent(crate::panel::agents::spawned(args)?))])
+        Ok(vec![Effect::send(CommandBody::Agent(crate::panel::agents::spawned(args)?))])
     }
 }

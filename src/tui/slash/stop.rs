@@ -20,9 +20,9 @@ impl SlashCommand for Stop {
     }
 
     fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
-        if !model.running {
+        if !model.agent.turn.running {
             return Err("No turn is running.".into());
         }
-        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
+        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
     }
 }

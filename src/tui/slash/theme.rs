@@ -1,7 +1,7 @@
 //! `/theme`.
 
 use super::SlashCommand;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, SettingsChange};
 use crate::keymap::action::Action;
 use crate::model::Model;
 
@@ -25,6 +25,6 @@ impl SlashCommand for Theme {
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("theme.open"))]);
         }
-        Ok(vec![Effect::Theme { name: Some(args.to_owned()), keep: true }])
+        Ok(vec![Effect::Settings(SettingsChange::Theme { name: Some(args.to_owned()), keep: true })])
     }
 }

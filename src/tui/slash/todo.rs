@@ -28,6 +28,6 @@ impl SlashCommand for Todo {
         if args.is_empty() {
             return Ok(vec![Effect::Focus(View::Todo)]);
         }
-        Ok(vec![Effect::Send(CommandBody::Todo(TodoCommand::Add { content: args.to_owned() }))])
+        Ok(vec![Effect::send(CommandBody::Todo(TodoCommand::Add { content: args.to_owned() }))])
     }
 }

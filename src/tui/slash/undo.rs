@@ -20,6 +20,6 @@ impl SlashCommand for Undo {
     }
 
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: self.0 }))])
+        Ok(vec![Effect::send(CommandBody::Session(SessionCommand::UndoOp { redo: self.0 }))])
     }
 }

@@ -33,6 +33,6 @@ impl SlashCommand for Workflow {
             None if args.trim().is_empty() => return Ok(vec![Effect::Act(Action("workflows.open"))]),
             None => AgentCommand::Workflow { name: id(args) },
         };
-        Ok(vec![Effect::Send(CommandBody::Agent(command))])
+        Ok(vec![Effect::send(CommandBody::Agent(command))])
     }
 }

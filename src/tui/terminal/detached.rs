@@ -9,7 +9,7 @@ use crate::app::effect::Effect;
 use crate::app::msg::Msg;
 use crate::app::run::Loop;
 use crate::app::state::Owner;
-use crate::app::ui::{Exit, UiError, escape_wait};
+use crate::app::ui::{Exit, UiError};
 use crate::input::reader::HANGUP;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
@@ -92,11 +92,8 @@ impl Loop {
             }
             // The shell has had the terminal without our having left it.
             Said::Continued(_) => {
-                if let Some(t) = &self.terminal {
-                    match t.again() {
-                        Ok(bytes) => self.writer.write(bytes),
-                        Err(_) => return self.lost(),
-                    }
+                if self.io.restore_modes().is_err() {
+                    return self.lost();
                 }
                 self.again();
             }
@@ -110,7 +107,7 @@ impl Loop {
 
     /// The terminal cannot be used. Old news when somebody has come with another one since.
     pub(crate) fn lost(&mut self) {
-        if self.seating.host.is_none() || self.terminal.as_ref().is_none_or(Terminal::gone) {
+        if self.seating.host.is_none() || self.io.terminal.as_ref().is_none_or(Terminal::gone) {
             self.hang_up();
         }
     }
@@ -132,7 +129,7 @@ impl Loop {
 
     /// Something works here, or is about to.
     fn works(&self) -> bool {
-        self.app.model.ready && (!self.outbox.is_empty() || self.facts().at_work())
+        self.app.model.engine.ready && (!self.outbox.is_empty() || self.facts().at_work())
     }
 
     /// Why the screen cannot be left, as a sentence.
@@ -162,14 +159,14 @@ impl Loop {
     /// Gives the terminal back for good. Everything else goes on.
     fn away(&mut self, words: &str) {
         if self.seating.here() {
-            self.leave();
+            self.io.leave();
         }
         self.seating.presence = Presence::Away;
         (self.seating.idle, self.seating.ended) = (None, None);
-        self.terminal = None;
+        self.io.terminal = None;
         // What comes for it from now on goes nowhere.
         if let Ok(nowhere) = Writer::start(std::io::sink(), self.tx.clone()) {
-            self.writer = nowhere;
+            self.io.writer = nowhere;
         }
         if let Ok(null) = std::fs::File::options().read(true).write(true).open("/dev/null") {
             let _ = rustix::stdio::dup2_stdin(&null);
@@ -181,7 +178,7 @@ impl Loop {
             seat.leave(words);
         }
         self.seating.watchers.dismiss("detached");
-        self.app.model.away = true;
+        self.app.model.window.away = true;
     }
 
     /// How long nobody has to look; `None`: until something happens.
@@ -190,7 +187,7 @@ impl Loop {
             return None;
         }
         let since = |t: Duration| REST.saturating_sub(self.clock.mono().saturating_sub(t));
-        let living = self.app.model.processes.iter().any(crate::model::Process::lives);
+        let living = self.app.model.workspace.processes.iter().any(crate::model::Process::lives);
         self.seating.idle.filter(|_| !self.seating.ending).map(since).or(living.then_some(LOOK))
     }
 
@@ -220,7 +217,7 @@ impl Loop {
         if let Some(host) = &self.seating.host {
             (host.left)(Left::Ended(&facts));
         }
-        self.app.effects(Owner::Shell, vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))]);
+        self.app.effects(Owner::Shell, vec![Effect::send(CommandBody::Session(SessionCommand::Quit))]);
         self.tasks();
     }
 
@@ -250,32 +247,32 @@ impl Loop {
         rustix::stdio::dup2_stdin(&arrival.input).map_err(std::io::Error::from)?;
         rustix::stdio::dup2_stdout(&arrival.output).map_err(std::io::Error::from)?;
         rustix::stdio::dup2_stderr(&arrival.output).map_err(std::io::Error::from)?;
-        let (no_mouse, inline) = self.options.as_ref().map_or((false, false), |o| (o.no_mouse, o.inline));
+        let (no_mouse, inline) =
+            self.options.as_ref().map_or((false, false), |o| (o.mode.no_mouse, o.mode.inline));
         let terminal = Terminal::open(Modes::of(&self.app.model.ui, no_mouse, inline))?;
-        self.writer = Writer::start(terminal.output()?, self.tx.clone())?;
-        self.writer.direct(terminal.direct());
+        self.io.writer = Writer::start(terminal.output()?, self.tx.clone())?;
+        self.io.writer.direct(terminal.direct());
         if let Some(o) = &self.options {
-            self.window = crate::terminal::notify::Window::of_env(&*o.env);
-            self.escape = escape_wait(&o.env);
+            self.io.read_environment(&o.env);
             self.app.themes.depth(crate::theme::Depth::of_env(&*o.env));
         }
-        self.encoder = Encoder::default();
-        self.bursts = false;
+        self.io.encoder = Encoder::default();
+        self.io.bursts = false;
         let (w, h) = terminal.size();
-        self.terminal = Some(terminal);
-        let mut out = self.enter()?;
+        self.io.terminal = Some(terminal);
+        let mut out = self.io.enter()?;
         self.seating.seat = Some(arrival.seat);
         self.seating.presence = Presence::Here;
         (self.seating.idle, self.seating.ended) = (None, None);
-        self.app.model.away = false;
+        self.app.model.window.away = false;
         self.app.keys.pending.clear();
         self.app.told.forget();
         self.take(Msg::Resize(w, h));
         // As at the start: the first frame and the switches in one write, then the terminal is asked.
         let cursor = self.app.draw(&mut self.buf);
-        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
+        self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         out.push_str(QUERIES);
-        self.writer.write(out);
+        self.io.writer.write(out);
         Ok(())
     }
 }

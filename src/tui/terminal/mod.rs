@@ -8,6 +8,7 @@ pub mod observer;
 pub(crate) mod outside;
 pub(crate) mod signals;
 pub(crate) mod suspend;
+pub(crate) mod terminal_io;
 pub mod terminal_owner;
 pub(crate) mod watchers;
 

@@ -7,7 +7,7 @@ use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{Event, EventBody};
 
 use crate::app::App;
-use crate::app::task::Task;
+use crate::app::effect::{Task, WindowTask};
 use crate::view::words::needs_you;
 use crate::widget::draw;
 
@@ -20,7 +20,7 @@ impl App {
         let title = title(self);
         if title != self.told.title {
             self.told.title.clone_from(&title);
-            self.tasks.push(Task::Title(title));
+            self.tasks.push(Task::Window(WindowTask::Title(title)));
         }
     }
 
@@ -33,7 +33,7 @@ impl App {
             }
             EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
                 let took = self.told.turn.take().map(|t| self.model.mono.saturating_sub(t));
-                if self.model.detachable {
+                if self.model.environment.detachable {
                     self.tasks.push(Task::Ended(*status));
                 }
                 match status {
@@ -46,8 +46,8 @@ impl App {
             EventBody::Ask(AskEvent::PermissionAsked { .. } | AskEvent::QuestionAsked { .. }) => "needs you",
             _ => return,
         };
-        if self.model.away && self.model.ui.notifications {
-            self.tasks.push(Task::Notify(text.into()));
+        if self.model.window.away && self.model.ui.notifications {
+            self.tasks.push(Task::Window(WindowTask::Notify(text.into())));
         }
     }
 }
@@ -57,11 +57,12 @@ fn title(app: &App) -> String {
     let m = &app.model;
     let needs = needs_you(m);
     let project = m
+        .agent
         .session
         .summary
         .as_ref()
         .map_or("", |s| s.project.rsplit('/').find(|p| !p.is_empty()).unwrap_or(""));
-    let mark = match (needs, m.running || m.main_runs()) {
+    let mark = match (needs, m.agent.turn.running || m.main_runs()) {
         (0, false) => String::new(),
         (0, true) => "~ · ".into(),
         (n, _) => format!("! {n} · "),

@@ -11,7 +11,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator;
 
 use crate::app::inbox::Post;
-use crate::app::msg::Msg;
+use crate::app::msg::{Msg, SignalMsg};
 
 /// How long a stop may take to begin. It comes at once, unless there is no shell that could let us go on.
 const BEGINS: Duration = Duration::from_millis(150);
@@ -61,15 +61,15 @@ impl Signals {
                     SIGCONT => {
                         *mine.count() += 1;
                         mine.changed.notify_all();
-                        Msg::Continued
+                        Msg::Signal(SignalMsg::Continued)
                     }
                     // The loop waits for the editor and the editor has stopped: stop with it.
                     SIGTSTP if away => {
                         let _ = kill_process(getpid(), STOP);
                         continue;
                     }
-                    SIGTSTP => Msg::Stop,
-                    n => Msg::Terminate(n),
+                    SIGTSTP => Msg::Signal(SignalMsg::Stop),
+                    n => Msg::Signal(SignalMsg::Terminate(n)),
                 };
                 if to.send(msg).is_err() {
                     return;

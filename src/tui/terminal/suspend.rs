@@ -3,54 +3,29 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tiller_protocol::{Notice, NoticeKind, Origin};
 
 use crate::app::effect::External;
-use crate::app::msg::Msg;
+use crate::app::msg::{Msg, OutputMsg};
 use crate::app::run::Loop;
-use crate::app::state::Owner;
 use crate::app::ui::{Exit, UiError};
 use crate::cell::plain::plain_lines;
-use crate::input::reader::Reader;
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell};
 use crate::terminal::clipboard::{self, Plan, Surroundings};
+use crate::terminal::terminal_io::SETTLE;
 use crate::terminal::terminal_owner::Presence;
 
-/// How long what is being written may take before the screen is left all the same.
-const SETTLE: Duration = Duration::from_millis(500);
-
 impl Loop {
-    /// Raw mode and the reader; the bytes that switch our modes on are to be written first.
-    pub(crate) fn enter(&mut self) -> Result<String, UiError> {
-        let Some(t) = &self.terminal else { return Ok(String::new()) };
-        let bytes = t.enter()?;
-        self.reader = Some(Reader::new(t.input()?, self.escape, self.bursts));
-        Ok(bytes)
-    }
-
-    /// Gives the terminal back. Nothing is done twice.
-    pub(crate) fn leave(&mut self) {
-        self.reader = None;
-        self.writer.settle(SETTLE);
-        if let Some(t) = &self.terminal {
-            t.leave();
-        }
-        if let Some(s) = &self.signals {
-            s.away(true);
-        }
-    }
-
     /// Takes the terminal again, and draws everything anew.
     pub(crate) fn back(&mut self) {
-        if let Some(s) = &self.signals {
+        if let Some(s) = &self.io.signals {
             s.away(false);
-            self.resumed = s.continued();
+            self.io.resumed = s.continued();
         }
-        match self.enter() {
-            Ok(bytes) => self.writer.write(bytes),
+        match self.io.enter() {
+            Ok(bytes) => self.io.writer.write(bytes),
             Err(e) => self.no_terminal(&e),
         }
         self.again();
@@ -59,15 +34,12 @@ impl Loop {
     /// The shell let us go on. When we did not stop by ourselves it has had the terminal without our
     /// having left it: every mode anew.
     pub(crate) fn resume(&mut self) {
-        let count = self.signals.as_ref().map_or(0, crate::terminal::signals::Signals::continued);
-        if count != self.resumed
-            && let Some(t) = &self.terminal
-        {
-            self.resumed = count;
-            self.writer.settle(SETTLE);
-            match t.again() {
-                Ok(bytes) => self.writer.write(bytes),
-                Err(e) => self.no_terminal(&e.into()),
+        let count = self.io.signals.as_ref().map_or(0, crate::terminal::signals::Signals::continued);
+        if count != self.io.resumed {
+            self.io.resumed = count;
+            self.io.writer.settle(SETTLE);
+            if let Err(e) = self.io.restore_modes() {
+                self.no_terminal(&e.into());
             }
         }
         self.again();
@@ -75,33 +47,32 @@ impl Loop {
 
     fn no_terminal(&self, e: &UiError) {
         tracing::debug!(error = %e, "the terminal could not be restored");
-        let _ = self.tx.try_send(Msg::Lost);
+        let _ = self.tx.try_send(Msg::Output(OutputMsg::Lost));
     }
 
     /// The size may have changed, and nothing on the screen can be trusted.
     pub(crate) fn again(&mut self) {
-        if let Some(t) = &self.terminal {
-            let (w, h) = t.size();
+        if let Some((w, h)) = self.io.size() {
             let _ = self.tx.try_send(Msg::Resize(w, h));
         }
-        self.encoder.repaint();
+        self.io.encoder.repaint();
         self.app.redraw();
     }
 
-    pub(crate) fn suspend(&mut self, external: External, owner: Owner) {
+    pub(crate) fn suspend(&mut self, external: External) {
         match external {
             External::Stop => self.stop(true),
             External::Editor { file, line } => {
-                self.leave();
-                let result = match self.options.as_ref().and_then(|o| o.editor.as_ref()) {
+                self.io.leave();
+                let result = match self.options.as_ref().and_then(|o| o.hooks.editor.as_ref()) {
                     Some(edit) => edit(&file, line),
                     None => Err("No editor is set: set $VISUAL or $EDITOR".into()),
                 };
                 self.back();
-                self.app.edited(owner, result);
+                self.app.edited(result);
             }
             External::Dump { text } => {
-                self.leave();
+                self.io.leave();
                 match self.seating.seat.clone() {
                     Some(seat) => seat.dump(&crate::text::clean::plain_lines(&text)),
                     None => dump(&text),
@@ -117,7 +88,7 @@ impl Loop {
         let around = Surroundings::read(|k| env.as_ref().and_then(|e| e(k)), cfg!(target_os = "macos"));
         let mut plan = clipboard::plan(text, around);
         if let Some(osc) = plan.osc52.clone().and_then(|b| String::from_utf8(b).ok()) {
-            self.writer.write(osc);
+            self.io.writer.write(osc);
         }
         let bytes = text.len();
         let told = move |plan: &Plan, display: Option<&Result<(), String>>| {
@@ -137,7 +108,7 @@ impl Loop {
             // A tmux that cannot be asked, from within a container for instance, may still listen.
             if around.tmux && !plan.tmux && plan.osc52.is_some() {
                 let bare = clipboard::osc52(&text, false);
-                let _ = tx.send(Msg::Out(String::from_utf8_lossy(&bare).into_owned()));
+                let _ = tx.send(Msg::Output(OutputMsg::Bytes(String::from_utf8_lossy(&bare).into_owned())));
             }
             let done = plan.display.then(|| clipboard::to_display(text));
             let _ = tx.send(Msg::Notice(Box::new(told(&plan, done.as_ref()))));
@@ -150,13 +121,13 @@ impl Loop {
     /// Stops the process as the shell expects it; goes on here after `fg`. `all`: with those that were
     /// started together with it, as Ctrl-Z does.
     pub(crate) fn stop(&mut self, all: bool) {
-        self.leave();
+        self.io.leave();
         if let Some(seat) = self.seating.seat.clone() {
             // What works goes on; the loop hears of it as before, and draws nothing until the shell says so.
             self.seating.presence = Presence::Stopped;
             return seat.stop(all);
         }
-        let stopped = self.signals.as_ref().is_some_and(|s| s.stop(all));
+        let stopped = self.io.signals.as_ref().is_some_and(|s| s.stop(all));
         self.back();
         if !stopped {
             self.app.say("Cannot suspend: Tiller was not started from a shell with job control");
@@ -169,12 +140,12 @@ impl Loop {
         let mut wrong = Vec::new();
         let before = (Arc::clone(&self.app.model.ui), self.app.keys.map.table());
         let theme = self.app.themes.current().clone();
-        match o.settings.as_ref().map(|read| read()) {
-            Some(Ok(ui)) => self.app.model.ui = Arc::new(ui),
+        match o.hooks.settings.as_ref().map(|read| read()) {
+            Some(Ok(ui)) => *self.app.model.ui = Arc::new(ui),
             Some(Err(n)) => wrong.push(n),
             None => {}
         }
-        self.app.model.restricted = o.restricted.load(std::sync::atomic::Ordering::Acquire);
+        self.app.model.environment.restricted = o.restricted.load(std::sync::atomic::Ordering::Acquire);
         self.app.status_refresh();
         if let Err(e) = self.app.themes.reload(&self.app.model.ui) {
             wrong.push(Notice::new(NoticeKind::Config, format!("theme: {e}")));
@@ -184,7 +155,7 @@ impl Loop {
         self.app.settings_changed();
         self.app.redraw();
         // What concerns the engine alone it tells itself.
-        let same = *before.0 == *self.app.model.ui
+        let same = before.0 == *self.app.model.ui
             && before.1 == self.app.keys.map.table()
             && theme == *self.app.themes.current();
         if wrong.is_empty() && !same {
@@ -199,23 +170,11 @@ impl Loop {
     pub(crate) fn carry_out(&mut self) -> Result<(), Notice> {
         let Some(o) = &self.options else { return Ok(()) };
         let ui = Arc::clone(&self.app.model.ui);
-        if let Some(t) = &mut self.terminal {
-            self.writer.write(t.mouse(&ui, o.no_mouse));
+        if let Some(t) = &mut self.io.terminal {
+            self.io.writer.write(t.mouse(&ui, o.mode.no_mouse));
         }
-        self.app.keys.map = Arc::new(crate::app::ui::load_keys(&ui, o.config_folder.as_deref())?);
+        self.app.keys.map = Arc::new(crate::app::ui::load_keys(&ui, o.folders.config.as_deref())?);
         Ok(())
-    }
-
-    /// The terminal does not mark pastes: take bytes that come at once for one.
-    pub(crate) fn no_pastes(&mut self) {
-        if !self.bursts {
-            self.bursts = true;
-            if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
-                && let Ok(input) = t.input()
-            {
-                self.reader = Some(Reader::new(input, self.escape, true));
-            }
-        }
     }
 
     /// The end: stop reading, let the last bytes out, give the terminal back.
@@ -223,11 +182,11 @@ impl Loop {
         if self.seating.presence == Presence::Away {
             return;
         }
-        self.leave();
-        let Some(t) = self.terminal.as_ref().filter(|t| t.alternate()) else { return };
+        self.io.leave();
+        let Some(t) = self.io.terminal.as_ref().filter(|t| t.alternate()) else { return };
         let mut text = String::new();
         if self.app.model.ui.leave_last {
-            text = last_exchange(self.app.model.conversation.cells(), t.size().0);
+            text = last_exchange(self.app.model.agent.conversation.cells(), t.size().0);
         }
         if self.exit == Some(Exit::Quit) {
             let env = self.options.as_ref().map(|o| Arc::clone(&o.env));
@@ -235,15 +194,15 @@ impl Loop {
             text.push_str(&way_back(&self.app.model, &here));
         }
         // Not standard output: by now the terminal may be another one than at the start.
-        self.writer.write(text);
-        self.writer.settle(SETTLE);
+        self.io.writer.write(text);
+        self.io.writer.settle(SETTLE);
     }
 }
 
 /// How to go on with what was said here, for a shell in the folder `here`; empty when nothing was.
 fn way_back(model: &Model, here: &str) -> String {
-    let said = model.conversation.cells().iter().any(asked);
-    let Some(session) = model.session.summary.as_ref().filter(|_| said) else { return String::new() };
+    let said = model.agent.conversation.cells().iter().any(asked);
+    let Some(session) = model.agent.session.summary.as_ref().filter(|_| said) else { return String::new() };
     let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
     let folder = match session.project.as_str() {
         project if project == here => String::new(),

@@ -1,6 +1,7 @@
 use crate::app::inbox::inbox;
 use std::io;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use base64::Engine as _;
 use ratatui::layout::Rect;
@@ -8,7 +9,7 @@ use tiller_config::schema::Ui;
 use tiller_protocol::StopReason;
 
 use super::*;
-use crate::app::task::Task;
+use crate::app::effect::Task;
 use crate::app::ui::{UiOptions, make_app};
 use crate::model::conversation::script::{Script, text as text_block};
 use crate::testing::{Robot, text_of};
@@ -65,8 +66,8 @@ fn a_changed_key_file_and_theme_are_seen_at_once_and_a_wrong_one_changes_nothing
     let read = Arc::clone(&settings);
     let (mut l, _) = stopped(&[], |o| {
         o.config = settings.lock().unwrap().clone();
-        o.config_folder = Some(folder.clone());
-        o.settings = Some(Box::new(move || Ok(read.lock().unwrap().clone())));
+        o.folders.config = Some(folder.clone());
+        o.hooks.settings = Some(Box::new(move || Ok(read.lock().unwrap().clone())));
     });
     let footer = |l: &mut Loop| text_of(&shown(l)).lines().last().unwrap().to_owned();
     let ground = |l: &mut Loop| shown(l)[(0, 0)].bg;
@@ -113,19 +114,19 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
     r.app.redraw();
     let look = |r: &Robot| r.buffer()[(0, 0)].bg;
-    r.msg(Msg::Background(250, 250, 245));
+    r.msg(Msg::Input(crate::input::Input::Background(250, 250, 245)));
     assert_eq!(r.app.themes.current().name, "gruvbox-light");
     let light = look(&r);
-    r.msg(Msg::Background(16, 16, 20));
+    r.msg(Msg::Input(crate::input::Input::Background(16, 16, 20)));
     assert_eq!(r.app.themes.current().name, "gruvbox-dark");
     assert_ne!(light, look(&r), "and it is seen");
-    r.msg(Msg::Scheme { dark: false });
+    r.msg(Msg::Input(crate::input::Input::Scheme { dark: false }));
     assert_eq!(r.app.themes.current().name, "gruvbox-light", "mode 2031 too");
     // A theme that was chosen by name stays.
     let ui = Ui { theme: "tokyonight".into(), ..ui };
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
     r.app.redraw();
-    r.msg(Msg::Background(250, 250, 245));
+    r.msg(Msg::Input(crate::input::Input::Background(250, 250, 245)));
     assert_eq!(r.app.themes.current().name, "tokyonight");
 }
 
@@ -133,7 +134,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
 fn copied(vars: &'static [&'static str], text: &str) -> (String, String) {
     let (mut l, sink) = stopped(vars, |_| {});
     l.copy(text, "reply");
-    l.writer.settle(Duration::from_secs(10));
+    l.io.writer.settle(Duration::from_secs(10));
     let screen = text_of(&shown(&mut l));
     let bytes = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
     (bytes, screen)
@@ -167,7 +168,7 @@ fn the_conversation_is_dumped_to_the_scrollback_as_clean_lines() {
     r.msg(Msg::Engine(Box::new(s.snapshot(entries, 0, false))));
     r.run("ctrl-x [; s");
     let dumped = r.tasks.iter().find_map(|t| match t {
-        Task::Suspend(External::Dump { text }, _) => Some(text.clone()),
+        Task::Suspend(External::Dump { text }) => Some(text.clone()),
         _ => None,
     });
     let text = crate::text::clean::plain_lines(&dumped.expect("a dump"));
@@ -180,9 +181,9 @@ fn the_conversation_is_dumped_to_the_scrollback_as_clean_lines() {
 fn ctrl_z_stops_and_what_comes_back_is_drawn_anew() {
     let mut r = Robot::new(80, 24);
     r.run("type half a thought; ctrl-z");
-    assert!(r.tasks.iter().any(|t| matches!(t, Task::Suspend(External::Stop, _))));
+    assert!(r.tasks.iter().any(|t| matches!(t, Task::Suspend(External::Stop))));
     r.tasks.clear();
-    r.msg(Msg::Continued);
+    r.msg(Msg::Signal(crate::app::msg::SignalMsg::Continued));
     assert!(r.tasks.iter().any(|t| matches!(t, Task::Repaint)));
     assert!(r.screen().contains("half a thought"), "and what was typed is there");
     // Where no shell waits for the program it says so and goes on.
@@ -195,7 +196,7 @@ fn ctrl_z_stops_and_what_comes_back_is_drawn_anew() {
 #[test]
 fn the_last_exchange_is_left_as_plain_lines() {
     let mut r = Robot::new(80, 24);
-    assert_eq!(last_exchange(r.app.model.conversation.cells(), 80), "");
+    assert_eq!(last_exchange(r.app.model.agent.conversation.cells(), 80), "");
     let mut script = Script::new();
     let mut entries = Vec::new();
     for (question, answer) in [("first", "old"), ("second\x1b]0;x\x07", "**new** \x1b[2Jwords")] {
@@ -204,7 +205,7 @@ fn the_last_exchange_is_left_as_plain_lines() {
     }
     let event = script.snapshot(entries, 0, false);
     r.msg(Msg::Engine(Box::new(event)));
-    let text = last_exchange(r.app.model.conversation.cells(), 80);
+    let text = last_exchange(r.app.model.agent.conversation.cells(), 80);
     assert!(text.contains("second") && text.contains("new"), "{text}");
     assert!(!text.contains("first") && !text.contains("old"), "{text}");
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");

@@ -117,16 +117,16 @@ pub(crate) fn rests(a: &AgentView) -> bool {
 impl Facts {
     /// As the model has it.
     pub fn of(m: &Model) -> Self {
-        let main = m.main_talk();
+        let main = m.main_session_model();
         let summary = main.summary.as_ref();
         let works = |a: &AgentView| a.state.at_work() && !rests(a);
         Self {
             session: summary.map(|s| s.id.to_string()).unwrap_or_default(),
             title: summary.map(|s| s.title.clone()).unwrap_or_default(),
             turn: m.main_runs(),
-            agents: m.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
+            agents: m.crew.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
             waiting: crate::view::words::needs_you(m),
-            processes: m.processes.iter().filter(|p| Process::lives(p)).count(),
+            processes: m.workspace.processes.iter().filter(|p| Process::lives(p)).count(),
             goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
             lines: 0,
             ended: None,

@@ -9,11 +9,10 @@ use tiller_protocol::{
 };
 
 use crate::app::App;
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Navigation, Task};
 use crate::app::state::Owner;
-use crate::app::task::Task;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::model::{Model, Whose};
+use crate::model::{EventTarget, Model};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{self, Panel, PanelEvent, Reply, View};
 
@@ -26,7 +25,8 @@ const SENT: usize = 64;
 
 /// Does it; `None`: it is none of these, or it cannot be done now.
 pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
-    (action.0 == "crew.home" && app.model.shown.is_some()).then(|| vec![Effect::Show(AgentId::main())])
+    (action.0 == "crew.home" && app.model.shown.is_some())
+        .then(|| vec![Effect::Navigate(Navigation::Agent(AgentId::main()))])
 }
 
 /// Why it cannot be done now.
@@ -102,7 +102,7 @@ impl App {
 
     /// Shows an agent's conversation.
     pub(crate) fn show_agent(&mut self, agent: &AgentId) {
-        let now = self.model.agent();
+        let now = self.model.shown_agent();
         if *agent != now {
             let row = self.model.row(agent);
             let begun = row.and_then(|r| r.child.as_ref()).is_none_or(|c| c.session.is_some());
@@ -139,18 +139,18 @@ impl App {
 
     /// Shows an agent's conversation, and does something there.
     pub(crate) fn show_for(&mut self, agent: &AgentId, action: Action) {
-        let here = *agent == self.model.agent();
+        let here = *agent == self.model.shown_agent();
         self.show_agent(agent);
         if here {
             self.effects(Owner::Shell, vec![Effect::Act(action)]);
-        } else if *agent == self.model.agent() {
+        } else if *agent == self.model.shown_agent() {
             self.stage.then = Some((agent.clone(), action));
         }
     }
 
     /// The conversation of the agent on the screen is here.
     pub(crate) fn agent_here(&mut self) {
-        let now = self.model.agent();
+        let now = self.model.shown_agent();
         if let Some((_, action)) = self.stage.then.take().filter(|(agent, _)| *agent == now) {
             self.effects(Owner::Shell, vec![Effect::Act(action)]);
         }
@@ -164,7 +164,9 @@ impl App {
         f: impl FnOnce(&mut dyn Panel, &Model) -> R,
     ) -> Option<R> {
         match owner {
-            Owner::View(view @ (View::Composer | View::Conversation)) if *agent != self.model.agent() => {
+            Owner::View(view @ (View::Composer | View::Conversation))
+                if *agent != self.model.shown_agent() =>
+            {
                 let panel = self.stage.find(agent, view)?;
                 Some(f(panel, &self.model))
             }
@@ -179,7 +181,7 @@ impl App {
             EventBody::State(StateEvent::QueueChanged { .. } | StateEvent::HeadMoved { .. })
         );
         if composers
-            && self.model.whose(event) == Whose::Home
+            && self.model.target(event) == EventTarget::Home
             && let Some(panel) = self.stage.find(&event.agent, View::Composer)
             && let Reply::Done(list) = panel.handle(PanelEvent::Engine(event), &self.model)
         {

@@ -87,14 +87,14 @@ fn shorten_worst(left: &mut [Piece], right: &mut [Piece]) -> bool {
 
 fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Vec<Piece>) {
     let m = cx.model;
-    let s = &m.session;
+    let s = &m.agent.session;
     let mut left = Vec::new();
     let mut put = |text: String, brief: String, role: Role, rank: u8| {
         if !text.is_empty() {
             left.push(Piece { text, brief, role, rank });
         }
     };
-    if let Some(agent) = &m.shown {
+    if let Some(agent) = &*m.shown {
         let said = |n| format!("> {}", draw::cut_middle(&m.path_of(agent), n));
         put(said(40), said(16), Role::Accent, 0);
     }
@@ -133,7 +133,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let (text, role) = goal(g);
         add(text, role, 2);
     }
-    if m.restricted {
+    if m.environment.restricted {
         // Nothing that the folder brings is in use.
         add("untrusted".into(), Role::Waiting, 2);
     }
@@ -159,18 +159,18 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let rank = if b.starts_with("5:") { 7 } else { 3 };
         put(b.clone(), brief, if b.contains('!') { Role::Waiting } else { Role::Dim }, rank);
     }
-    if !m.status_line.is_empty() {
-        put(m.status_line.clone(), draw::cut(&m.status_line, 20), Role::Dim, 5);
+    if !m.environment.status_line.is_empty() {
+        put(m.environment.status_line.clone(), draw::cut(&m.environment.status_line, 20), Role::Dim, 5);
     }
-    if m.not_saving.is_some() {
+    if m.engine.not_saving.is_some() {
         put("NOT SAVING".into(), "NOT SAVING".into(), Role::Error, 0);
     }
     if facts.errors > 0 {
         let text = format!("x {} {}", facts.errors, cx.key("errors.open"));
         put(text, format!("x {}", facts.errors), Role::Error, 2);
     }
-    let queued = m.waiting().count();
-    if queued > 0 && m.screen.1 < LOW {
+    let queued = m.agent.waiting().count();
+    if queued > 0 && m.window.screen.1 < LOW {
         put(format!("queue {queued}"), format!("q{queued}"), Role::Text, 1);
     }
     let needs = needs_you(m);
@@ -193,7 +193,7 @@ pub fn profile_role(p: Profile) -> Role {
 }
 
 fn context(cx: &DrawCx<'_>, class: Class) -> String {
-    let s = &cx.model.session;
+    let s = &cx.model.agent.session;
     match s.window {
         Some(window) if window > 0 => {
             let part = (s.context.saturating_mul(100) / window).min(100);
@@ -225,7 +225,7 @@ mod tests {
             let mut r = Robot::new(width, height);
             r.run("wait 0");
             assert!(!r.screen().contains("untrusted"));
-            r.app.model.restricted = true;
+            r.app.model.environment.restricted = true;
             r.run("wait 0");
             assert!(r.screen().lines().next().is_some_and(|l| l.contains("untrusted")), "{}", r.screen());
         }

@@ -64,7 +64,10 @@ impl App {
         self.last.drawn.push(buf.area);
         self.toasts.expire(self.model.mono);
         self.screen.size = buf.area;
-        self.model.screen = (buf.area.width, buf.area.height);
+        let screen = (buf.area.width, buf.area.height);
+        if self.model.window.screen != screen {
+            self.model.window.screen = screen;
+        }
         let scopes = self.scopes();
         let waiting = self.waiting_asks();
         // How wide the strip is does not depend on how high it is.
@@ -336,12 +339,12 @@ impl App {
         }
         // The footer says "again" no longer than it is true.
         all.push(self.keys.escape.map(|t| t + crate::input::escape::DOUBLE).filter(|t| *t > now));
-        all.push(self.model.deadlines.values().min().copied());
-        if self.model.retry.is_some() {
+        all.push(self.model.questions.deadlines.values().min().copied());
+        if self.model.agent.turn.retry.is_some() {
             all.push(Some(now + Duration::from_secs(1)));
         }
-        let waits =
-            self.waiting_asks() > self.asking.aside.len() || (self.asking.first_run && self.model.ready);
+        let waits = self.waiting_asks() > self.asking.aside.len()
+            || (self.asking.first_run && self.model.engine.ready);
         if self.layers.is_empty() && waits {
             let quiet = self.keys.typed.map_or(now, |t| t + crate::app::asking::QUIET);
             all.push(Some(quiet).filter(|t| *t > now));

@@ -34,7 +34,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
     let m = cx.model;
     let mut out = Vec::new();
     tour(cx, width, &mut out);
-    if let Some(why) = &m.not_saving {
+    if let Some(why) = &m.engine.not_saving {
         out.push(Line {
             text: format!("x Not saving: {why}"),
             right: String::new(),
@@ -43,7 +43,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
         });
     }
     if asks > 0
-        && let Some(ask) = m.asks.first()
+        && let Some(ask) = m.questions.open.first()
     {
         let right = format!("{} to answer", cx.key("global.answer"));
         let more = if asks > 1 { format!(" (+{})", asks - 1) } else { String::new() };
@@ -54,14 +54,14 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
             act: Some("global.answer"),
         });
     }
-    if let Some(what) = m.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
-        && !m.running
+    if let Some(what) = m.agent.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
+        && !m.agent.turn.running
     {
-        let right = if m.session.read_only { String::new() } else { "/continue resumes it".into() };
+        let right = if m.agent.session.read_only { String::new() } else { "/continue resumes it".into() };
         let text = format!("- Interrupted: {}", what.replace('\n', " "));
         out.push(Line { text, right, role: Role::Waiting, act: None });
     }
-    if let Some(r) = &m.retry {
+    if let Some(r) = &m.agent.turn.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
         let text = format!("~ Retry {} of {} in {left} s: {}", r.attempt, r.of, r.why);
         out.push(Line {
@@ -78,10 +78,10 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
 /// The messages that wait, and the keys that do something about them.
 fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
     // Low screens tell in the header how many there are.
-    if cx.model.screen.1 < LOW {
+    if cx.model.window.screen.1 < LOW {
         return;
     }
-    let all: Vec<_> = cx.model.waiting().collect();
+    let all: Vec<_> = cx.model.agent.waiting().collect();
     for (i, q) in all.iter().take(QUEUE).enumerate() {
         let saved = if q.state == QueuedState::Queued { " (saving)" } else { "" };
         let text = format!("{} {}: {}{saved}", queue::word(q.mode), i + 1, q.message.text.replace('\n', " "));
@@ -127,12 +127,12 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
 /// What the border over the lines says.
 pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
     let m = cx.model;
-    match m.waiting().count() {
+    match m.agent.waiting().count() {
         n @ 1.. if shown.contains(&Some("queue.open")) => format!("queue {n}"),
         _ if m.tour.step().is_some() => "tour".into(),
-        _ if m.not_saving.is_some() => "not saving".into(),
-        _ if !m.asks.is_empty() => "needs you".into(),
-        _ if m.retry.is_none() => "unfinished".into(),
+        _ if m.engine.not_saving.is_some() => "not saving".into(),
+        _ if !m.questions.open.is_empty() => "needs you".into(),
+        _ if m.agent.turn.retry.is_none() => "unfinished".into(),
         _ => "retrying".into(),
     }
 }

@@ -165,9 +165,9 @@ fn commands_go_to_whom_they_are_for() {
     r.clear();
     let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: false });
     let models = CommandBody::Query(Query::Models);
-    r.app.effects(Owner::Shell, vec![Effect::Send(stop), Effect::Send(models)]);
+    r.app.effects(Owner::Shell, vec![Effect::send(stop), Effect::send(models)]);
     let home = CommandBody::Turn(TurnCommand::Continue);
-    r.app.effects(Owner::Shell, vec![Effect::SendTo(AgentId::main(), home)]);
+    r.app.effects(Owner::Shell, vec![Effect::send_to(AgentId::main(), home)]);
     r.run("wait 0");
     let whom: Vec<String> = r.addressed().into_iter().map(|(to, _)| to).collect();
     assert_eq!(whom, ["main/a1", "main", "main"]);

@@ -7,7 +7,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{Event, EventBody};
 
 use crate::app::App;
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::app::state::Owner;
 use crate::model::Model;
 use crate::text::{clean, shorten_end};
@@ -43,7 +43,7 @@ impl App {
     pub(crate) fn status_refresh(&mut self) {
         let command = self.model.ui.statusline.clone().filter(|c| !c.trim().is_empty());
         let (Some(command), Some(runner)) = (command, self.status.runner.clone()) else {
-            self.model.status_line.clear();
+            self.model.environment.status_line.clear();
             return;
         };
         if self.status.running {
@@ -53,7 +53,7 @@ impl App {
         self.status.running = true;
         let state = state(&self.model);
         let job = Box::new(move || Box::new(runner(&command, &state)) as Box<dyn std::any::Any + Send>);
-        self.effects(Owner::Shell, vec![Effect::Job(job, Token(0))]);
+        self.effects(Owner::Shell, vec![Effect::Task(Task::Job(job, Token(0)))]);
     }
 
     /// The command is done.
@@ -63,11 +63,11 @@ impl App {
             Ok(text) => {
                 let first = clean::lines(&text).map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
                 let ascii = self.model.ui.ascii;
-                self.model.status_line = shorten_end(&clean::plain(first), LONGEST, ascii);
+                self.model.environment.status_line = shorten_end(&clean::plain(first), LONGEST, ascii);
                 self.status.wrong = None;
             }
             Err(why) => {
-                self.model.status_line.clear();
+                self.model.environment.status_line.clear();
                 let why = format!("Status line: {}", clean::plain(&why));
                 if self.status.wrong.as_ref() != Some(&why) {
                     self.notice(
@@ -86,7 +86,7 @@ impl App {
 
 /// What the command gets: one JSON object. Fields are only ever added.
 fn state(m: &Model) -> String {
-    let s = &m.session;
+    let s = &m.agent.session;
     let summary = s.summary.as_ref();
     json!({
         "session": summary.map(|x| x.id.to_string()),
@@ -95,7 +95,7 @@ fn state(m: &Model) -> String {
         "model": s.model.0,
         "profile": s.profile.name(),
         "effort": s.effort.used.word(),
-        "running": m.running,
+        "running": m.agent.turn.running,
         "branch": s.git.as_ref().map(|g| g.branch.as_str()),
         "changed": s.git.as_ref().map(|g| g.changed),
         "context": s.context,
@@ -103,9 +103,9 @@ fn state(m: &Model) -> String {
         "input": s.usage.context(),
         "output": s.usage.output,
         "cost_usd": s.cost.map(|c| c.usd()),
-        "todo_done": m.todo.iter().filter(|t| t.status == tiller_protocol::TodoStatus::Completed).count(),
-        "todo": m.todo.len(),
-        "columns": m.screen.0,
+        "todo_done": m.agent.todo.iter().filter(|t| t.status == tiller_protocol::TodoStatus::Completed).count(),
+        "todo": m.agent.todo.len(),
+        "columns": m.window.screen.0,
     })
     .to_string()
 }
@@ -119,8 +119,8 @@ mod tests {
     use tiller_protocol::{ModelRef, Usage};
 
     use super::*;
+    use crate::app::effect::Task;
     use crate::app::msg::Msg;
-    use crate::app::task::Task;
     use crate::testing::Robot;
 
     type Calls = Arc<Mutex<Vec<(String, String)>>>;

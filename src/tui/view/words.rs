@@ -19,11 +19,12 @@ pub(crate) fn goal(g: &GoalView) -> (String, Role) {
 /// How many questions and agents wait for the person.
 pub(crate) fn needs_you(m: &Model) -> usize {
     let agents = m
+        .crew
         .agents
         .iter()
-        .filter(|a| a.state == AgentState::Waiting && !m.asks.iter().any(|k| k.agent == a.id))
+        .filter(|a| a.state == AgentState::Waiting && !m.questions.open.iter().any(|k| k.agent == a.id))
         .count();
-    m.asks.len() + agents
+    m.questions.open.len() + agents
 }
 
 /// `$0.83`; small costs to a tenth of a cent, for `$0.00` would say that it was free.

@@ -31,17 +31,12 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/external/pty/driver.rs", "Driver", 29),
     ("src/snapshot/shadow.rs", "Shadow", 20),
     ("src/tui/app/mod.rs", "App", 20),
-    ("src/tui/app/msg.rs", "Msg", 24),
-    ("src/tui/app/run.rs", "Loop", 26),
-    ("src/tui/app/ui.rs", "UiOptions", 23),
     ("src/tui/dialog/approval/mod.rs", "Approval", 18),
     ("src/tui/dialog/clarify.rs", "Clarify", 21),
     ("src/tui/dialog/picker_source.rs", "Source", 20),
     ("src/tui/dialog/tree/forest.rs", "Tree", 22),
     ("src/tui/dialog/tree/mod.rs", "Browser", 24),
-    ("src/tui/model/mod.rs", "Model", 36),
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
-    ("src/tui/plain/mod.rs", "Plain", 24),
     ("src/watch/workspace/worker.rs", "Worker", 18),
 ];
 /// Crate, type, files.

@@ -16,9 +16,10 @@ use tiller_protocol::{AgentId, SeqIds};
 
 use super::tests::{ask, permission};
 use super::*;
+use crate::app::effect::Task;
 use crate::app::msg::Msg;
 use crate::app::state::Owner;
-use crate::app::task::Task;
+use crate::input::Input;
 use crate::keymap::Chord;
 use crate::testing::Robot;
 
@@ -104,7 +105,8 @@ fn run(events: u32, seed: u64) {
         std::sync::Arc::make_mut(&mut r.app.model.ui).approval_deaf = setting;
         use tiller_protocol::Clock;
         let now = r.clock.mono();
-        let listening = w.top.as_ref().is_some_and(|t| now >= t.2.max(w.focused) + deaf) && !r.app.model.away;
+        let listening =
+            w.top.as_ref().is_some_and(|t| now >= t.2.max(w.focused) + deaf) && !r.app.model.window.away;
         let low = w.top.as_ref().is_some_and(|t| t.1.starts_with("low"));
         match random.below(100) {
             0..70 => {
@@ -112,10 +114,10 @@ fn run(events: u32, seed: u64) {
                 if listening && (YES.contains(&name) || low && name == "enter") {
                     name = "x";
                 }
-                if r.app.model.away {
+                if r.app.model.window.away {
                     w.focused = now;
                 }
-                r.app.update(Msg::Key(Chord::parse(name).expect("a key").event()));
+                r.app.update(Msg::Input(Input::Key(Chord::parse(name).expect("a key").event())));
             }
             70..82 => {
                 let kind = [
@@ -126,24 +128,29 @@ fn run(events: u32, seed: u64) {
                     MouseEventKind::ScrollUp,
                 ][random.below(5) as usize];
                 let (column, row) = (random.below(60) as u16, random.below(16) as u16);
-                r.app.update(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+                r.app.update(Msg::Input(Input::Mouse(MouseEvent {
+                    kind,
+                    column,
+                    row,
+                    modifiers: KeyModifiers::NONE,
+                })));
             }
-            82..84 => r.app.update(Msg::Paste("y\ny\n3".into())),
-            84 => r.app.update(Msg::FocusLost),
+            82..84 => r.app.update(Msg::Input(Input::Paste("y\ny\n3".into()))),
+            84 => r.app.update(Msg::Input(Input::FocusLost)),
             85..87 => {
                 w.focused = now;
-                r.app.update(Msg::FocusGained);
+                r.app.update(Msg::Input(Input::FocusGained));
             }
             87..90 => {
                 // A new question, a changed one, or one that somebody else answered.
                 let risk = if random.below(2) == 0 { Risk::Low } else { Risk::High };
                 let word = if risk == Risk::Low { "low" } else { "high" };
                 let a = ask(&ids, permission(&format!("{word} {n}"), risk));
-                let old = r.app.model.asks.first().cloned();
+                let old = r.app.model.questions.open.first().cloned();
                 let body = match (random.below(3), old) {
                     (0, Some(old)) => AskEvent::PermissionAsked { ask: Ask { body: a.body, ..old } },
                     (1, Some(old)) => decided(old.id),
-                    _ if r.app.model.asks.len() < 4 => AskEvent::PermissionAsked { ask: a },
+                    _ if r.app.model.questions.open.len() < 4 => AskEvent::PermissionAsked { ask: a },
                     _ => continue,
                 };
                 w.asked += 1;
@@ -152,11 +159,11 @@ fn run(events: u32, seed: u64) {
             98.. => {
                 // Out of whatever random keys have opened, and back to a question: otherwise most of the
                 // run would go by in dialogs in which nothing can be approved.
-                if r.app.model.away {
+                if r.app.model.window.away {
                     w.focused = now;
                 }
                 for name in ["esc", "esc", "esc", "ctrl-x", "a"] {
-                    r.app.update(Msg::Key(Chord::parse(name).expect("a key").event()));
+                    r.app.update(Msg::Input(Input::Key(Chord::parse(name).expect("a key").event())));
                 }
             }
             _ => {
@@ -210,7 +217,7 @@ fn look(r: &mut Robot, buf: &mut Buffer, w: &mut Watch) {
         _ => None,
     };
     let now = top.and_then(|id| {
-        let ask = r.app.model.asks.iter().find(|a| a.id == id)?;
+        let ask = r.app.model.questions.open.iter().find(|a| a.id == id)?;
         let AskBody::Permission(p) = &ask.body else { return None };
         Some((id, p.shown.clone()))
     });

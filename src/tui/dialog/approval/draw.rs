@@ -80,7 +80,7 @@ impl Approval {
     }
 
     pub(super) fn place_for(&self, model: &Model) -> Placement {
-        let (width, height) = model.screen;
+        let (width, height) = model.window.screen;
         // Borders and the columns at the sides.
         let columns = inside(Rect { x: 0, y: 0, width: width.saturating_sub(2), height: 1 }).width;
         let rows = match self.height.get() {

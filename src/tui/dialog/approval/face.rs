@@ -16,11 +16,17 @@ impl Panel for Approval {
             n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
         };
         let risk = if self.p.risk == Risk::High { ", risky" } else { "" };
-        let at = model.asks.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
-        let of =
-            if model.asks.len() > 1 { format!(" -- {at} of {}", model.asks.len()) } else { String::new() };
-        let no =
-            model.deadlines.get(&self.ask.id).map_or_else(String::new, |until| no_in(*until, model.mono));
+        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
+        let of = if model.questions.open.len() > 1 {
+            format!(" -- {at} of {}", model.questions.open.len())
+        } else {
+            String::new()
+        };
+        let no = model
+            .questions
+            .deadlines
+            .get(&self.ask.id)
+            .map_or_else(String::new, |until| no_in(*until, model.mono));
         format!("Approve? {name} -- {}{risk}{of}{no}", self.p.verb)
     }
 
@@ -208,7 +214,7 @@ impl Approval {
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
         let deaf = self.deaf.left(cx.model).filter(|_| cx.focus);
-        let until = cx.model.deadlines.get(&self.ask.id).map(|t| tick(t.saturating_sub(cx.mono)));
+        let until = cx.model.questions.deadlines.get(&self.ask.id).map(|t| tick(t.saturating_sub(cx.mono)));
         deaf.into_iter().chain(until).min()
     }
 }

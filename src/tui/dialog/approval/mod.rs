@@ -162,7 +162,7 @@ impl Approval {
 
     /// Another text under the same question: it is read anew, from the start. A remark stays.
     fn renew(&mut self, model: &Model) -> bool {
-        let now = model.asks.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let now = model.questions.open.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
         let Some(mut new) = now.and_then(Self::of) else { return false };
         new.comment = std::mem::take(&mut self.comment);
         *self = new;
@@ -181,7 +181,7 @@ impl Approval {
             _ => false,
         };
         let same: Vec<(AskId, String)> =
-            model.asks.iter().filter(same).map(|a| (a.id, model.path_of(&a.agent))).collect();
+            model.questions.open.iter().filter(same).map(|a| (a.id, model.path_of(&a.agent))).collect();
         if self.sent || same == self.same {
             return false;
         }
@@ -239,10 +239,10 @@ impl Approval {
         self.said = None;
         let reply = AskReply::Permission { decision: decision.clone(), hash: self.p.hash.clone() };
         let body = |id, reply| CommandBody::Ask(AskCommand::Answer { id, reply });
-        let mut all = vec![Effect::Ask(body(self.ask.id, reply.clone()), ANSWER)];
+        let mut all = vec![Effect::ask(body(self.ask.id, reply.clone()), ANSWER)];
         // Another command is for one agent only; the others are asked about theirs.
         if !matches!(decision, Decision::Edit { .. }) {
-            all.extend(self.same.iter().map(|(id, _)| Effect::Send(body(*id, reply.clone()))));
+            all.extend(self.same.iter().map(|(id, _)| Effect::send(body(*id, reply.clone()))));
         }
         Reply::Done(all)
     }

@@ -5,6 +5,7 @@ use tiller_protocol::{AgentId, Notice, NoticeKind, SeqIds};
 
 use super::*;
 use crate::app::msg::Msg;
+use crate::input::Input;
 use crate::testing::{Robot, START};
 
 pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
@@ -109,7 +110,7 @@ fn nothing_counts_while_it_is_deaf() {
     r.run("wait 300; y");
     assert_eq!(decided(&r), None);
     // So does the return of the focus, also when the terminal forgets to tell.
-    r.run("wait 101").msg(Msg::FocusLost).run("wait 1000; y; wait 300; y");
+    r.run("wait 101").msg(Msg::Input(Input::FocusLost)).run("wait 1000; y; wait 300; y");
     assert_eq!(decided(&r), None);
     r.run("wait 101; y");
     assert_eq!(decided(&r), Some((Decision::Once, "hash of git push --force".into())));
@@ -157,9 +158,11 @@ fn a_click_never_approves() {
         let column = line[..at].chars().count() as u16 + 1;
         let down = MouseEventKind::Down(MouseButton::Left);
         let click = MouseEvent { kind: down, column, row: row as u16, modifiers: KeyModifiers::NONE };
-        r.msg(Msg::FocusLost).msg(Msg::FocusGained).msg(Msg::Mouse(click));
+        r.msg(Msg::Input(Input::FocusLost))
+            .msg(Msg::Input(Input::FocusGained))
+            .msg(Msg::Input(Input::Mouse(click)));
         assert_eq!(decided(&r), None, "the click that brought the window to the front");
-        r.run("wait 500").msg(Msg::Mouse(click));
+        r.run("wait 500").msg(Msg::Input(Input::Mouse(click)));
         assert_eq!(decided(&r).map(|d| d.0), want, "{label}");
     }
 }

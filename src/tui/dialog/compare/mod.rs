@@ -124,7 +124,7 @@ impl Compare {
     }
 
     fn look(&self) -> Effect {
-        Effect::Ask(CommandBody::Query(Query::Compare { pair: self.pair.clone() }), LOOK)
+        Effect::ask(CommandBody::Query(Query::Compare { pair: self.pair.clone() }), LOOK)
     }
 
     fn file(&self) -> Option<&tiller_protocol::RestoreFile> {
@@ -145,9 +145,9 @@ impl Compare {
 
     fn take(&mut self, whole: bool, model: &Model) -> Reply {
         let Some(file) = self.file().filter(|_| self.view == View::Files) else { return Reply::Ignored };
-        let no = if model.running {
+        let no = if model.agent.turn.running {
             Some("A turn is running; stop it first")
-        } else if model.session.read_only {
+        } else if model.agent.session.read_only {
             Some("This session is open read-only")
         } else {
             None
@@ -159,7 +159,7 @@ impl Compare {
         let part =
             TakePart { path: file.path.clone(), hunk: hunk.map(|h| h.to_patch(&file.path, file.kind)) };
         let take = CompareCommand::Take { pair: self.pair.clone(), parts: vec![part] };
-        Reply::with(Effect::Ask(CommandBody::Compare(take), TAKE))
+        Reply::with(Effect::ask(CommandBody::Compare(take), TAKE))
     }
 
     fn run(&mut self, line: String) -> Reply {
@@ -169,7 +169,7 @@ impl Compare {
         self.view = View::Run;
         self.ran = Ran::Running(line.clone());
         let run = CompareCommand::Run { pair: self.pair.clone(), line };
-        Reply::with(Effect::Ask(CommandBody::Compare(run), RUN))
+        Reply::with(Effect::ask(CommandBody::Compare(run), RUN))
     }
 
     fn answered(&mut self, token: Token, reply: &ReplyEvent) -> Reply {
@@ -208,7 +208,7 @@ impl Compare {
     /// The end of a command is asked for; what it began goes on to its end.
     fn stop() -> Effect {
         let id = "compare".to_owned();
-        Effect::Send(CommandBody::Turn(tiller_protocol::command::TurnCommand::StopTool { id }))
+        Effect::send(CommandBody::Turn(tiller_protocol::command::TurnCommand::StopTool { id }))
     }
 }
 
@@ -255,7 +255,7 @@ impl Panel for Compare {
             "compare.take_file" => return self.take(true, model),
             "compare.undo" => {
                 let undo = SessionCommand::UndoOp { redo: false };
-                return Reply::with(Effect::Ask(CommandBody::Session(undo), UNDO));
+                return Reply::with(Effect::ask(CommandBody::Session(undo), UNDO));
             }
             "compare.hunk_down" | "list.next" if self.view == View::Files => self.step_hunk(true),
             "compare.hunk_up" | "list.previous" if self.view == View::Files => self.step_hunk(false),

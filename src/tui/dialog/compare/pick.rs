@@ -50,7 +50,7 @@ impl Source for Branches {
     }
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
-        let left = Side::Branch(model.session.branch.head.clone());
+        let left = Side::Branch(model.agent.session.branch.head.clone());
         let pair = Pair { left, right: Side::Branch(item.id.clone()) };
         vec![Effect::Push(Box::new(Compare::of(pair)))]
     }

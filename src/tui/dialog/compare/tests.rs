@@ -92,7 +92,7 @@ fn a_command_runs_on_both_and_stands_side_by_side() {
 #[test]
 fn the_other_branch_is_picked_and_the_sides_exchanged() {
     let mut r = Robot::new(118, 25);
-    r.app.model.session.branch = BranchName { head: "main".into(), label: String::new() };
+    r.app.model.agent.session.branch = BranchName { head: "main".into(), label: String::new() };
     r.run("type /compare; enter");
     let branch = |head: &str, open: bool, words: &str| BranchView {
         name: BranchName { head: head.into(), label: String::new() },

@@ -3,7 +3,7 @@
 use tiller_protocol::{AgentCommand, AgentId, AgentView, CommandBody, StepState, StepView, WorkflowView};
 
 use super::{DIFF, Flow, agents, graph, say, start, sums};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::text::Text;
 use crate::dialog::words::Words;
@@ -19,7 +19,7 @@ const WORDS: Token = Token(1);
 const PAGE: isize = 8;
 
 fn send(command: AgentCommand) -> Reply {
-    Reply::with(Effect::Send(CommandBody::Agent(command)))
+    Reply::with(Effect::send(CommandBody::Agent(command)))
 }
 
 fn begun(step: &StepView) -> Reply {
@@ -31,7 +31,7 @@ fn begun(step: &StepView) -> Reply {
 
 /// The same keys where only the workflow's row is chosen; `None`: the key is about something else.
 pub(crate) fn key(model: &Model, flow: &str, id: &str) -> Option<Reply> {
-    let view = model.workflows.iter().find(|w| w.id == flow)?;
+    let view = model.crew.workflows.iter().find(|w| w.id == flow)?;
     Some(match id {
         "list.open" => Reply::with(Effect::Push(super::open_at(model, flow)?)),
         "agents.stop" => stop(view),
@@ -85,7 +85,7 @@ impl Flow {
     }
 
     fn other(&mut self, model: &Model) -> Reply {
-        let all = &model.workflows;
+        let all = &model.crew.workflows;
         if all.len() < 2 {
             return say("This session has no other workflow");
         }
@@ -127,7 +127,7 @@ impl Flow {
         if step.agent.is_some() {
             all.push(Hint::of("flow.diff"));
         }
-        if model.workflows.len() > 1 {
+        if model.crew.workflows.len() > 1 {
             all.push(Hint::of("flow.other"));
         }
         all.extend([Hint::of("flow.forward"), Hint::of("flow.back"), Hint::of("flow.start")]);
@@ -142,14 +142,16 @@ fn of_step(id: &str, flow: &WorkflowView, step: &StepView, model: &Model) -> Opt
         None => begun(step),
     };
     Some(match id {
-        "list.open" => with(&|a, _| Reply::Done(vec![Effect::Pop, Effect::Show(a.id.clone())])),
+        "list.open" => {
+            with(&|a, _| Reply::Done(vec![Effect::Pop, Effect::Navigate(Navigation::Agent(a.id.clone()))]))
+        }
         "flow.answer" => answer(step, model),
         "flow.steer" => with(&|a, _| Reply::with(Effect::Push(Box::new(message(model, a.id.clone()))))),
         "flow.pause" => with(&|a, name| pause(a, name)),
         "flow.raise" => with(&|a, name| raise(a, name)),
         "flow.diff" => with(&|a, _| {
             let diff = AgentCommand::Diff { id: a.id.clone() };
-            Reply::with(Effect::Ask(CommandBody::Agent(diff), DIFF))
+            Reply::with(Effect::ask(CommandBody::Agent(diff), DIFF))
         }),
         "flow.result" => result(step, model),
         "flow.end" => match step.state {
@@ -166,15 +168,15 @@ fn end(flow: &WorkflowView, step: &StepView) -> Reply {
     let cancel = AgentCommand::WorkflowCancelStep { id: flow.id.clone(), step: step.id.clone() };
     let title = format!("End the step {}?", clean::plain(&step.id));
     let text = "Its agent is ended, and the steps that need it are skipped. The other steps continue.";
-    let then = vec![Effect::Send(CommandBody::Agent(cancel))];
+    let then = vec![Effect::send(CommandBody::Agent(cancel))];
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "end it", then))))
 }
 
 /// The step's question, else the next one of anybody's.
 fn answer(step: &StepView, model: &Model) -> Reply {
-    let of = |id: &AgentId| model.asks.iter().find(|k| k.agent == *id || k.agent.is_below(id));
+    let of = |id: &AgentId| model.questions.open.iter().find(|k| k.agent == *id || k.agent.is_below(id));
     match agents(step).find_map(of) {
-        Some(ask) => Reply::with(Effect::Answer(ask.id)),
+        Some(ask) => Reply::with(Effect::Navigate(Navigation::Question(ask.id))),
         None => Reply::with(Effect::Act(Action("global.answer"))),
     }
 }
@@ -199,7 +201,7 @@ fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
     let then = move |text: &str| {
         let note = Some(text.to_owned()).filter(|t| !t.is_empty());
         let retry = AgentCommand::WorkflowRetry { id: id.clone(), step: name.clone(), note };
-        Ok(vec![Effect::Ask(CommandBody::Agent(retry), WORDS)])
+        Ok(vec![Effect::ask(CommandBody::Agent(retry), WORDS)])
     };
     let about = "runs the step and all that need it again; add a note if you like";
     let title = format!("Retry {}", clean::plain(&step.id));
@@ -231,6 +233,6 @@ fn stop(flow: &WorkflowView) -> Reply {
     let cancel = AgentCommand::WorkflowCancel { id: flow.id.clone() };
     let text = "The agents of its steps are ended. Finished steps are kept, and you can continue it later.";
     let title = format!("Stop the workflow {}?", clean::plain(&flow.name));
-    let then = vec![Effect::Send(CommandBody::Agent(cancel))];
+    let then = vec![Effect::send(CommandBody::Agent(cancel))];
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "stop", then))))
 }

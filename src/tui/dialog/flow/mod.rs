@@ -88,13 +88,13 @@ pub(super) fn open(model: &Model) -> Box<dyn Panel> {
 }
 
 fn latest(model: &Model) -> Option<&WorkflowView> {
-    let all = &model.workflows;
+    let all = &model.crew.workflows;
     all.iter().rfind(|w| w.state == StepState::Running).or_else(|| all.last())
 }
 
 /// Opens this one.
 pub(crate) fn open_at(model: &Model, id: &str) -> Option<Box<dyn Panel>> {
-    let flow = model.workflows.iter().find(|w| w.id == id)?;
+    let flow = model.crew.workflows.iter().find(|w| w.id == id)?;
     Some(Box::new(Flow::of(flow)))
 }
 
@@ -106,7 +106,7 @@ impl Flow {
     }
 
     fn view<'m>(&self, model: &'m Model) -> Option<&'m WorkflowView> {
-        model.workflows.iter().find(|w| w.id == self.id)
+        model.crew.workflows.iter().find(|w| w.id == self.id)
     }
 
     fn chosen<'m>(&self, model: &'m Model) -> Option<(&'m WorkflowView, &'m StepView)> {
@@ -173,7 +173,7 @@ impl Panel for Flow {
 
     fn title(&self, model: &Model) -> String {
         let Some(flow) = self.view(model) else { return "Workflow".into() };
-        let all = &model.workflows;
+        let all = &model.crew.workflows;
         let mut title = format!("Workflow {}", clean::plain(&flow.called()));
         if all.len() > 1 {
             let at = all.iter().position(|w| w.id == flow.id).unwrap_or(0) + 1;

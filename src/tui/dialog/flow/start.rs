@@ -66,9 +66,9 @@ impl Source for Files {
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
         let start = AgentCommand::Workflow { name: item.id.clone() };
-        let mut then = vec![Effect::Send(CommandBody::Agent(start))];
+        let mut then = vec![Effect::send(CommandBody::Agent(start))];
         // With a picture of another one below this list, that stays; the new one is in it by key.
-        if model.workflows.is_empty() {
+        if model.crew.workflows.is_empty() {
             then.push(Effect::Focus(crate::panel::View::Composer));
         }
         then

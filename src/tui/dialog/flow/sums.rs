@@ -35,7 +35,7 @@ impl Sum {
     pub(super) fn of(model: &Model, step: &StepView) -> Self {
         let own: Vec<&AgentId> = agents(step).collect();
         let mut sum = Self::default();
-        for a in &model.agents {
+        for a in &model.crew.agents {
             if own.iter().any(|id| a.id == **id || a.id.is_below(id)) {
                 sum.add(model, a, own.contains(&&a.id));
             }
@@ -74,7 +74,7 @@ pub(super) fn agent<'m>(model: &'m Model, step: &StepView) -> Option<&'m AgentVi
 
 /// A question of one of its agents, or of one that they started, is open.
 pub(super) fn waits(model: &Model, step: &StepView) -> bool {
-    let asks = |id: &AgentId| model.asks.iter().any(|k| k.agent == *id || k.agent.is_below(id));
+    let asks = |id: &AgentId| model.questions.open.iter().any(|k| k.agent == *id || k.agent.is_below(id));
     let rests = |id: &AgentId| model.row(id).is_some_and(|a| a.state == AgentState::Waiting);
     agents(step).any(|id| asks(id) || rests(id))
 }

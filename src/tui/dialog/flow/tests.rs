@@ -159,7 +159,7 @@ fn keys_steer_the_step_and_the_whole() {
     r.run("G; enter");
     assert!(r.screen().contains("has not started"), "{}", r.screen());
     r.run("g; enter");
-    assert_eq!(r.app.model.agent(), AgentId("main/a1".into()));
+    assert_eq!(r.app.model.shown_agent(), AgentId("main/a1".into()));
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Restore {
     fn go_to_branch(&mut self, bring: bool, model: &Model) -> Reply {
         let Some(branch) = self.branch.as_ref().filter(|_| !self.going) else { return Reply::done() };
         let known = self.preview.as_ref().is_some_and(|p| p.time.is_some());
-        let no = if model.running {
+        let no = if model.agent.turn.running {
             Some("A turn is running; stop it first")
         } else if bring && self.preview.is_none() {
             Some("The files are still being compared")
@@ -135,9 +135,9 @@ impl Restore {
         let open = CommandBody::Session(SessionCommand::OpenBranch { head: branch.head.clone() });
         if bring {
             self.going = true;
-            return Reply::with(Effect::Ask(open, WENT));
+            return Reply::with(Effect::ask(open, WENT));
         }
-        Reply::Done(vec![Effect::Pop, Effect::Send(open), Effect::Focus(View::Composer)])
+        Reply::Done(vec![Effect::Pop, Effect::send(open), Effect::Focus(View::Composer)])
     }
 
     fn go(&mut self, what: RestoreWhat, model: &Model) -> Reply {
@@ -145,9 +145,9 @@ impl Restore {
             return self.go_to_branch(what.files(), model);
         }
         let Some(preview) = self.preview.as_ref().filter(|_| !self.going) else { return Reply::done() };
-        let no = if model.running {
+        let no = if model.agent.turn.running {
             Some("A turn is running; stop it first")
-        } else if model.session.read_only {
+        } else if model.agent.session.read_only {
             Some("This session is open read-only")
         } else if what.files() && preview.time.is_none() {
             Some("The file states at that point were not kept; only the conversation can be restored")
@@ -161,7 +161,7 @@ impl Restore {
             let fork = SessionCommand::Fork { entry: self.entry };
             return Reply::Done(vec![
                 Effect::Pop,
-                Effect::Send(CommandBody::Session(fork)),
+                Effect::send(CommandBody::Session(fork)),
                 Effect::Focus(View::Composer),
             ]);
         }
@@ -183,7 +183,7 @@ impl Restore {
             force: named(Choice::all, true),
             parts: files().flat_map(|(f, c)| c.parts(f)).collect(),
         };
-        Effect::Ask(CommandBody::Session(restore), DONE)
+        Effect::ask(CommandBody::Session(restore), DONE)
     }
 
     fn toggle(&mut self) {
@@ -339,7 +339,7 @@ impl Restore {
     }
 
     fn on_open(&mut self) -> Vec<Effect> {
-        vec![Effect::Ask(CommandBody::Query(Query::RestorePreview { entry: self.entry }), PREVIEW)]
+        vec![Effect::ask(CommandBody::Query(Query::RestorePreview { entry: self.entry }), PREVIEW)]
     }
 
     fn on_answer(&mut self, token: Token, event: &Event) -> Reply {

@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -426,7 +426,9 @@ impl Review {
             "review.load" => return Reply::with(self.load(None)),
             "list.copy" => {
                 let text = s.hunk().zip(s.current()).map(|(h, f)| h.to_patch(&f.diff.path, f.diff.kind));
-                return text.map_or(Reply::Ignored, |text| Reply::with(Effect::Copy { text, what: "hunk" }));
+                return text.map_or(Reply::Ignored, |text| {
+                    Reply::with(Effect::Task(Task::Copy { text, what: "hunk" }))
+                });
             }
             _ => return Reply::Ignored,
         }

@@ -5,7 +5,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind};
 
 use super::{OPEN, Phase, REJECT, Review, UNDO};
-use crate::app::effect::{Effect, External, Token};
+use crate::app::effect::{Effect, External, Task, Token};
 use crate::model::Model;
 use crate::model::remarks::{Comment, said};
 use crate::panel::composer::request::ComposerRequest;
@@ -17,7 +17,7 @@ impl Review {
         if self.phase != Phase::Ready {
             self.phase = Phase::Loading;
         }
-        Effect::Ask(CommandBody::Review(ReviewCommand::Open { turn }), OPEN)
+        Effect::ask(CommandBody::Review(ReviewCommand::Open { turn }), OPEN)
     }
 
     pub(super) fn reject(
@@ -25,7 +25,7 @@ impl Review {
         hunks: Option<Vec<tiller_protocol::review::Reject>>,
         model: &Model,
     ) -> Reply {
-        if model.session.read_only {
+        if model.agent.session.read_only {
             return say("This session is open read-only: nothing can be reverted");
         }
         let (Some(turn), Some(hunks)) = (self.state.turn, hunks) else {
@@ -33,11 +33,11 @@ impl Review {
         };
         self.pending = hunks.iter().map(|h| h.path.clone()).collect();
         self.state.mark = None;
-        Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::Reject { turn, hunks }), REJECT))
+        Reply::with(Effect::ask(CommandBody::Review(ReviewCommand::Reject { turn, hunks }), REJECT))
     }
 
     pub(super) fn undo() -> Reply {
-        Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO))
+        Reply::with(Effect::ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO))
     }
 
     /// Sends the finished remarks as one message, by way of the composer: a message that the engine refuses comes
@@ -76,7 +76,7 @@ impl Review {
     /// Takes over what another review of this window changed.
     pub(super) fn read_remarks(&mut self, model: &Model) {
         let Some(session) = model.shown_session() else { return };
-        let (remarks, revision) = model.remarks.read(model.folders.draft.as_deref(), session);
+        let (remarks, revision) = model.remarks.read(model.environment.folders.draft.as_deref(), session);
         if revision != self.revision {
             self.revision = revision;
             self.changes += 1;
@@ -95,10 +95,10 @@ impl Review {
     }
 
     pub(super) fn edit(&self, model: &Model) -> Reply {
-        let Some(summary) = &model.session.summary else { return Reply::Ignored };
+        let Some(summary) = &model.agent.session.summary else { return Reply::Ignored };
         let Some((path, line, _)) = self.state.place() else { return Reply::Ignored };
         let file = tiller_protocol::names::path(&summary.project).join(path);
-        Reply::with(Effect::Suspend(External::Editor { file, line: Some(line) }))
+        Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: Some(line) })))
     }
 
     pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent) -> Reply {

@@ -202,7 +202,7 @@ fn comments_go_out_as_one_message() {
 /// A window of the workspace with drafts in `folder`, a session that is open, and the review on the screen.
 fn window(folder: &std::path::Path) -> Robot {
     let mut r = Robot::new(100, 24);
-    r.app.model.folders.draft = Some(folder.to_owned());
+    r.app.model.environment.folders.draft = Some(folder.to_owned());
     let mut script = crate::model::conversation::script::Script::new();
     let EventBody::Reply(reply) = script.snapshot(Vec::new(), 0, false).body else { unreachable!() };
     r.event(EventBody::Reply(reply));
@@ -322,7 +322,7 @@ fn a_remark_stays_on_its_line_while_the_wheel_turns_and_all_can_be_discarded() {
         row: 8,
         modifiers: KeyModifiers::NONE,
     };
-    r.msg(crate::app::msg::Msg::Mouse(wheel));
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Mouse(wheel)));
     r.run("enter; S");
     let text = r.commands().into_iter().find_map(|c| match c {
         CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
@@ -400,12 +400,12 @@ fn a_click_chooses_a_file_or_a_line_and_rejects_nothing() {
         let (row, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).expect(text);
         let column = line[..line.find(text).unwrap()].chars().count() as u16;
         let kind = MouseEventKind::Down(MouseButton::Left);
-        r.msg(crate::app::msg::Msg::Mouse(MouseEvent {
+        r.msg(crate::app::msg::Msg::Input(crate::input::Input::Mouse(MouseEvent {
             kind,
             column,
             row: row as u16,
             modifiers: KeyModifiers::NONE,
-        }));
+        })));
     };
     click(&mut r, "b c");
     r.run("c; type why; enter");

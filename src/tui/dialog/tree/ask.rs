@@ -9,7 +9,7 @@ use tiller_protocol::{CommandBody, EntryId, SessionId};
 use super::filter::Only;
 use super::forest::{State, What};
 use super::{Browser, Copying};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::panel::Reply;
 
 const LIST: Token = Token(1);
@@ -35,7 +35,7 @@ const KEPT: usize = 20_000;
 const TREES: usize = 4;
 
 fn ask(query: TreeQuery, token: Token) -> Effect {
-    Effect::Ask(CommandBody::Query(Query::Tree { query }), token)
+    Effect::ask(CommandBody::Query(Query::Tree { query }), token)
 }
 
 impl Browser {
@@ -47,7 +47,7 @@ impl Browser {
             archived: true,
             trashed: false,
         };
-        Effect::Ask(CommandBody::Query(query), LIST)
+        Effect::ask(CommandBody::Query(query), LIST)
     }
 
     /// Everything that is missing on the screen and not asked for yet.
@@ -239,7 +239,7 @@ impl Browser {
                 let entry = preview.entry;
                 if self.copying == Copying::Wanted(entry) {
                     self.copying = Copying::No;
-                    all.push(Effect::Copy { text: preview.text.clone(), what: "entry" });
+                    all.push(Effect::Task(Task::Copy { text: preview.text.clone(), what: "entry" }));
                 }
                 self.side.put(preview.as_ref().clone());
             }

@@ -62,9 +62,9 @@ fn opened(w: u16, h: u16) -> Robot {
         interrupted: None,
         preview: String::new(),
     };
-    r.app.model.session.summary = Some(summary.clone());
+    r.app.model.agent.session.summary = Some(summary.clone());
     let child = ChildView { session: Some(id(22)), ..ChildView::default() };
-    r.app.model.agents.push(AgentView {
+    r.app.model.crew.agents.push(AgentView {
         id: AgentId("main/a2".into()),
         parent: Some(AgentId::main()),
         state: AgentState::Waiting,
@@ -143,7 +143,7 @@ fn enter_shows_an_agent_of_the_open_session_and_unfolds_another() {
     r.run("k");
     assert!(r.footer().contains("Enter open"), "{}", r.footer());
     r.run("enter");
-    assert_eq!(r.app.model.agent(), AgentId("main/a2".into()));
+    assert_eq!(r.app.model.shown_agent(), AgentId("main/a2".into()));
     let opens = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { .. }));
     assert_eq!(r.commands().into_iter().find(opens), None, "its session is open already");
 }
@@ -151,11 +151,11 @@ fn enter_shows_an_agent_of_the_open_session_and_unfolds_another() {
 #[test]
 fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     let mut r = opened(80, 24);
-    let summary = r.app.model.session.summary.clone().unwrap();
+    let summary = r.app.model.agent.session.summary.clone().unwrap();
     r.run("k; right");
     serve(&mut r);
     r.run("j; enter");
-    assert_eq!(r.app.model.agent(), AgentId("main/a2".into()));
+    assert_eq!(r.app.model.shown_agent(), AgentId("main/a2".into()));
     let snapshot = |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Snapshot));
     assert!(r.commands().into_iter().any(|c| snapshot(&c)));
     // The panel of branches that were left is the agent's as well.
@@ -173,7 +173,7 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     r.run("g");
     assert!(r.footer().contains("Enter back to main"), "{}", r.footer());
     r.run("enter");
-    assert!(r.app.model.agent().is_main());
+    assert!(r.app.model.shown_agent().is_main());
 }
 
 /// A hit of a search may be on another branch.
@@ -183,7 +183,7 @@ fn what_is_not_on_the_path_is_shown_in_the_tree() {
     let entry: EntryId = format!("{:032x}", 1001).parse().unwrap();
     r.run("esc");
     r.push(Box::new(at(&r.app.model, entry)));
-    let summary = r.app.model.session.summary.clone().unwrap();
+    let summary = r.app.model.agent.session.summary.clone().unwrap();
     listed(&mut r, summary);
     let y = usize::from(r.cursor().unwrap().y);
     let screen = r.screen();

@@ -7,7 +7,7 @@ use tiller_protocol::{AgentId, CommandBody, EntryId, Notice, NoticeKind, Session
 use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
 use super::{Browser, Copying, Field};
-use crate::app::effect::{Effect, Visit};
+use crate::app::effect::{Effect, Navigation, Task, Visit};
 use crate::dialog::branches::open_branch;
 use crate::dialog::compare::Compare;
 use crate::dialog::restore::Restore;
@@ -21,7 +21,7 @@ pub(super) fn say(text: &str) -> Reply {
 }
 
 pub(super) fn send(command: SessionCommand) -> Effect {
-    Effect::Send(CommandBody::Session(command))
+    Effect::send(CommandBody::Session(command))
 }
 
 /// What nothing is done of with a session that lies in the trash.
@@ -172,15 +172,17 @@ impl Browser {
         let Some((shape, n, entry)) = at.node else {
             return match at.row.what {
                 _ if at.tree.nested => match model.of_session(session) {
-                    Some(agent) => Reply::with(Effect::Show(agent.id.clone())),
+                    Some(agent) => Reply::with(Effect::Navigate(Navigation::Agent(agent.id.clone()))),
                     None => {
                         self.unfold();
                         Reply::Done(self.wants())
                     }
                 },
                 _ if self.is_here(session) => Reply::with(Effect::Focus(View::Composer)),
-                _ if self.root == Some(session) => Reply::with(Effect::Show(AgentId::main())),
-                _ if model.running => say("A turn is running; stop it first"),
+                _ if self.root == Some(session) => {
+                    Reply::with(Effect::Navigate(Navigation::Agent(AgentId::main())))
+                }
+                _ if model.agent.turn.running => say("A turn is running; stop it first"),
                 _ => Reply::Done(vec![
                     send(SessionCommand::Open { id: session }),
                     Effect::Focus(View::Composer),
@@ -188,13 +190,13 @@ impl Browser {
             };
         };
         if !self.is_here(session) {
-            if model.running {
+            if model.agent.turn.running {
                 return say("A turn is running; stop it first");
             }
-            return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
+            return Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Show }));
         }
         if let Some(head) = self.tip(&at).filter(|_| !self.ends_here(&at)) {
-            if model.running {
+            if model.agent.turn.running {
                 return say("A turn is running; stop it first");
             }
             let head = &shape.tree.heads[head];
@@ -204,7 +206,7 @@ impl Browser {
             return Reply::with(open_branch(head.name.clone(), word, Some(last)));
         }
         if shape.path[n as usize] {
-            return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
+            return Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Show }));
         }
         say("This is on another branch: fork here, or open the branch at its end")
     }
@@ -221,11 +223,11 @@ impl Browser {
         let Some((_, _, entry)) = at.node else { return say("Select one of its entries first") };
         let session = at.tree.session;
         match () {
-            () if model.running => say("A turn is running; stop it first"),
+            () if model.agent.turn.running => say("A turn is running; stop it first"),
             () if !self.is_here(session) => {
-                Reply::with(Effect::Visit { session, entry, then: Visit::Branch })
+                Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Branch }))
             }
-            () if model.session.read_only => say("This session is open read-only"),
+            () if model.agent.session.read_only => say("This session is open read-only"),
             () => Reply::Done(vec![send(SessionCommand::Fork { entry }), Effect::Focus(View::Composer)]),
         }
     }
@@ -237,16 +239,16 @@ impl Browser {
         if self.is_here(session) {
             return Reply::with(Effect::Push(Box::new(Restore::to(entry))));
         }
-        Reply::with(Effect::Visit { session, entry, then: Visit::Restore })
+        Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Restore }))
     }
 
     fn copy(&mut self) -> Reply {
         let Some(entry) = self.chosen_entry() else {
             let text = self.at().map_or_else(String::new, |at| at.tree.session.to_string());
-            return Reply::with(Effect::Copy { text, what: "id of the session" });
+            return Reply::with(Effect::Task(Task::Copy { text, what: "id of the session" }));
         };
         if let Some(p) = self.side.of(entry) {
-            return Reply::with(Effect::Copy { text: p.text.clone(), what: "entry" });
+            return Reply::with(Effect::Task(Task::Copy { text: p.text.clone(), what: "entry" }));
         }
         self.copying = Copying::Wanted(entry);
         Reply::Done(self.wants())
@@ -317,7 +319,7 @@ impl Browser {
         let Some((shape, n, entry)) = at.node else { return say("Select one of its entries first") };
         let marked = self.marked.filter(|(_, e)| *e != entry);
         let heads = &shape.tree.heads;
-        let open = &model.session.branch;
+        let open = &model.agent.session.branch;
         let left = match marked {
             Some((_, entry)) => Side::Entry(entry),
             None if !open.is_empty() => Side::Branch(open.head.clone()),

@@ -89,7 +89,7 @@ impl Browser {
         let ask = CommandBody::Session(SessionCommand::Trash { id, trashed });
         let said = if trashed { "Deleted; the same key restores it within 30 days" } else { "Restored" };
         let said = Notice::new(NoticeKind::Info, said);
-        Reply::Done(vec![Effect::Ask(ask, Token(TRASH + u64::from(n))), Effect::Toast(said)])
+        Reply::Done(vec![Effect::ask(ask, Token(TRASH + u64::from(n))), Effect::Toast(said)])
     }
 
     pub(super) fn export(&mut self) -> Reply {
@@ -152,7 +152,7 @@ impl Browser {
             return Reply::with(send(command));
         }
         self.changing = Some(session);
-        Reply::with(Effect::Ask(CommandBody::Session(command), CHANGE))
+        Reply::with(Effect::ask(CommandBody::Session(command), CHANGE))
     }
 
     fn tag_of(&self, session: SessionId, entry: EntryId) -> Option<String> {

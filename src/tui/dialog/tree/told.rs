@@ -93,7 +93,7 @@ impl Browser {
         if !here || shape.path[n as usize] || self.tip(&at).is_some() {
             hints.push(enter);
         }
-        if !model.running {
+        if !model.agent.turn.running {
             hints.push(Hint::of("tree.fork"));
         }
         hints.push(Hint::of("tree.restore"));

@@ -118,7 +118,7 @@ fn answer(query: &TreeQuery) -> TreeReply {
 /// The browser over the first session, with everything answered.
 fn opened(w: u16, h: u16) -> Robot {
     let mut r = Robot::new(w, h);
-    r.app.model.session.summary = Some(summary(1, "retry work", 0));
+    r.app.model.agent.session.summary = Some(summary(1, "retry work", 0));
     r.run("ctrl-x T");
     let rows = vec![summary(1, "retry work", 0), summary(2, "the parser", 30), summary(3, "old", 60)];
     let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
@@ -370,7 +370,7 @@ fn the_text_of_an_entry_is_copied() {
     assert!(
         r.tasks
             .iter()
-            .any(|t| matches!(t, crate::app::task::Task::Copy { text, .. } if text.contains("All of")))
+            .any(|t| matches!(t, crate::app::effect::Task::Copy { text, .. } if text.contains("All of")))
     );
 }
 
@@ -398,7 +398,7 @@ fn what_changes_while_one_looks_is_read_again() {
 #[test]
 fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     let mut r = Robot::new(80, 24);
-    r.app.model.session.summary = Some(summary(1, "retry work", 0));
+    r.app.model.agent.session.summary = Some(summary(1, "retry work", 0));
     r.run("ctrl-x T");
     let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
     serve(&mut r);
@@ -408,7 +408,7 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     assert!(r.screen().contains("words of entry 10"), "{}", r.screen());
     // Nothing was said yet: the store does not know the session.
     let mut r = Robot::new(80, 24);
-    r.app.model.session.summary = Some(summary(1, "", 0));
+    r.app.model.agent.session.summary = Some(summary(1, "", 0));
     r.run("ctrl-x T");
     let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
     let asked = pending(&r);
@@ -433,7 +433,7 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
 #[test]
 fn runs_of_exec_are_shown_on_demand_and_marked() {
     let mut r = Robot::new(118, 25);
-    r.app.model.session.summary = Some(summary(1, "retry work", 0));
+    r.app.model.agent.session.summary = Some(summary(1, "retry work", 0));
     r.run("ctrl-x T");
     let mut hook = summary(4, "a hook ran", 1);
     hook.exec = true;

@@ -10,7 +10,7 @@ use tiller_protocol::{
 
 use super::what::What;
 use super::{Agents, DIFF, KILLED, sums};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
 use crate::dialog::words::Words;
@@ -29,7 +29,7 @@ fn say(text: impl Into<String>) -> Reply {
 }
 
 fn crew(command: AgentCommand) -> Effect {
-    Effect::Send(CommandBody::Agent(command))
+    Effect::send(CommandBody::Agent(command))
 }
 
 /// The dialog for a message to an agent.
@@ -48,7 +48,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
             return Err("Write the message first".into());
         }
         let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer };
-        Ok(vec![Effect::AskOf(id.clone(), CommandBody::Turn(submit), WORDS)])
+        Ok(vec![Effect::ask_of(id.clone(), CommandBody::Turn(submit), WORDS)])
     };
     Words::new(&title, about, "", Box::new(then))
 }
@@ -56,7 +56,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
 /// The dialog that starts an agent by hand.
 pub(crate) fn spawn() -> Words {
     let about = "the task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
-    let then = |text: &str| Ok(vec![Effect::Ask(CommandBody::Agent(spawned(text)?), WORDS)]);
+    let then = |text: &str| Ok(vec![Effect::ask(CommandBody::Agent(spawned(text)?), WORDS)]);
     Words::new("Start an agent", about, "", Box::new(then))
 }
 
@@ -180,9 +180,11 @@ impl Agents {
             }
             // A program in a terminal is looked at there; Esc shows what is written of it.
             Some(What::Agent(id)) if crate::panel::terminal::will(model, id) => {
-                Reply::with(Effect::ShowTerminal(id.clone()))
+                Reply::with(Effect::Navigate(Navigation::Terminal(id.clone())))
             }
-            Some(What::Agent(id)) if *id != model.agent() => Reply::with(Effect::Show(id.clone())),
+            Some(What::Agent(id)) if *id != model.shown_agent() => {
+                Reply::with(Effect::Navigate(Navigation::Agent(id.clone())))
+            }
             Some(What::Tool(id)) => {
                 let to = crate::panel::conversation::GoTo::Call(id.clone());
                 let tell = Effect::Tell(View::Conversation, Box::new(to));
@@ -218,19 +220,19 @@ impl Agents {
         let again = before >= 2 || before == 1 && self.stoppable(&what, model).is_none();
         let main = AgentId::main();
         match what {
-            What::Tool(id) => Reply::with(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id }))),
+            What::Tool(id) => Reply::with(Effect::send(CommandBody::Turn(TurnCommand::StopTool { id }))),
             What::Process(id) => {
-                Reply::with(Effect::AskOf(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
+                Reply::with(Effect::ask_of(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
             }
             What::Flow(_) | What::Fold(_) => Reply::done(),
             What::Agent(id) if id.is_main() && model.main_runs() => {
                 let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
-                Reply::with(Effect::SendTo(main, stop))
+                Reply::with(Effect::send_to(main, stop))
             }
             What::Agent(id) if id.is_main() => say("Nothing is running"),
             What::Agent(id) => {
                 let below =
-                    model.agents.iter().any(|a| a.id != id && a.id.is_below(&id) && a.state.at_work());
+                    model.crew.agents.iter().any(|a| a.id != id && a.id.is_below(&id) && a.state.at_work());
                 let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
                 let name = model.name_of(&id);
                 match (again, at_work, below) {
@@ -274,16 +276,16 @@ impl Agents {
 
     /// The chosen agent's question, else the next one of anybody's.
     fn answer(&self, model: &Model) -> Reply {
-        let of = self.agent(model).and_then(|a| model.asks.iter().find(|k| k.agent == a.id));
+        let of = self.agent(model).and_then(|a| model.questions.open.iter().find(|k| k.agent == a.id));
         match of {
-            Some(ask) => Reply::with(Effect::Answer(ask.id)),
+            Some(ask) => Reply::with(Effect::Navigate(Navigation::Question(ask.id))),
             None => Reply::with(Effect::Act(Action("global.answer"))),
         }
     }
 
     fn steer(&self, model: &Model) -> Reply {
         match self.agent(model) {
-            Some(a) if a.id != model.agent() => {
+            Some(a) if a.id != model.shown_agent() => {
                 Reply::with(Effect::Push(Box::new(message(model, a.id.clone()))))
             }
             _ => Reply::with(Effect::Focus(View::Composer)),
@@ -293,7 +295,7 @@ impl Agents {
     fn model(&self, model: &Model) -> Reply {
         match self.agent(model) {
             Some(a) if a.child.as_ref().is_some_and(|c| !c.backend.is_empty()) => their_model(model, a),
-            Some(a) if a.id != model.agent() => {
+            Some(a) if a.id != model.shown_agent() => {
                 let now = ModelRef(a.model.clone());
                 Reply::with(Effect::Push(Box::new(crate::dialog::model::open_for(a.id.clone(), now))))
             }
@@ -304,7 +306,7 @@ impl Agents {
     fn diff(&self, model: &Model) -> Reply {
         match self.agent(model) {
             Some(a) if !a.id.is_main() => {
-                Reply::with(Effect::Ask(CommandBody::Agent(AgentCommand::Diff { id: a.id.clone() }), DIFF))
+                Reply::with(Effect::ask(CommandBody::Agent(AgentCommand::Diff { id: a.id.clone() }), DIFF))
             }
             _ => Reply::with(Effect::Act(Action("review.open"))),
         }
@@ -313,7 +315,7 @@ impl Agents {
     /// To its item of the plan, which is its parent's: the one on the screen.
     fn todo(&self, model: &Model) -> Reply {
         let Some(a) = self.agent(model) else { return Reply::done() };
-        if model.todo.iter().any(|i| model.doer(i) == Some(&a.id)) {
+        if model.agent.todo.iter().any(|i| model.assignee(i) == Some(&a.id)) {
             let tell = Effect::Tell(View::Todo, Box::new(a.id.clone()));
             return Reply::Done(vec![Effect::Focus(View::Todo), tell]);
         }
@@ -328,17 +330,17 @@ impl Agents {
             let name = model.name_of(&a.id);
             return say(format!("{name} is working; end it or wait first"));
         }
-        Reply::with(Effect::ShowFor(a.id.clone(), Action("session.fork")))
+        Reply::with(Effect::Navigate(Navigation::AgentFor(a.id.clone(), Action("session.fork"))))
     }
 }
 
 fn stop_all(model: &Model) -> Reply {
-    let crew_works = model.agents.iter().any(|a| !a.id.is_main() && a.state.at_work());
+    let crew_works = model.crew.agents.iter().any(|a| !a.id.is_main() && a.state.at_work());
     if !model.main_runs() && !crew_works {
         return say("Nothing is running");
     }
     let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: true });
-    let mut then = vec![Effect::SendTo(AgentId::main(), stop)];
+    let mut then = vec![Effect::send_to(AgentId::main(), stop)];
     let mut text = "Stops the turn now and kills its tools. What has arrived so far is kept.";
     if crew_works {
         then.insert(0, crew(AgentCommand::CancelAll));
@@ -373,7 +375,7 @@ fn retry(a: &AgentView, name: &str) -> Reply {
     let id = a.id.clone();
     let then = move |text: &str| {
         let note = Some(text.to_owned()).filter(|t| !t.is_empty());
-        Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
+        Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
     };
     let about = "runs the same task as a new agent; add a note if you like";
     Reply::with(Effect::Push(Box::new(Words::new(&format!("Retry {name}"), about, "", Box::new(then)))))
@@ -386,7 +388,7 @@ fn their_model(model: &Model, a: &AgentView) -> Reply {
     let about = format!("the name that {program} uses; applies from its next turn");
     let then = move |text: &str| {
         let model = ModelRef(format!("{program}/{}", text.trim()));
-        Ok(vec![Effect::SendTo(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
+        Ok(vec![Effect::send_to(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
     };
     let title = format!("Model of {}", model.name_of(&a.id));
     let words = Words::new(&title, &about, now.model(), Box::new(then));
@@ -398,7 +400,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
     let id = a.id.clone();
     let then = move |text: &str| {
         let limits = limits_of(text)?;
-        Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
+        Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
     };
     let about = "turns, seconds, tokens, cost in dollars; omitted limits stay as they are";
     let words = Words::new(&format!("Limits of {name}"), about, &limits_text(&limits), Box::new(then));

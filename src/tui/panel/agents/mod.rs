@@ -124,7 +124,7 @@ impl Agents {
     fn look(&mut self, model: &Model) -> Effect {
         self.asked = model.mono;
         self.asking = true;
-        Effect::AskOf(AgentId::main(), CommandBody::Query(Query::Processes), PROCESSES)
+        Effect::ask_of(AgentId::main(), CommandBody::Query(Query::Processes), PROCESSES)
     }
 }
 
@@ -132,12 +132,12 @@ impl Panel for Agents {
     fn status(&self, model: &Model) -> PanelStatus {
         PanelStatus::new(if self.rows.typing() { "input" } else { "agents" })
             .escape(self.rows.escape_step())
-            .empty(model.agents.is_empty())
+            .empty(model.crew.agents.is_empty())
     }
 
     fn title(&self, model: &Model) -> String {
-        let n = model.agents.iter().filter(|a| a.state.at_work()).count();
-        let waits = model.agents.iter().filter(|a| waits(model, a)).count();
+        let n = model.crew.agents.iter().filter(|a| a.state.at_work()).count();
+        let waits = model.crew.agents.iter().filter(|a| waits(model, a)).count();
         let mut title = "Agents".to_owned();
         if n > 0 {
             title.push_str(&format!(" {n} live"));
@@ -217,7 +217,7 @@ impl Panel for Agents {
             }
             _ => None,
         };
-        if !model.asks.is_empty() {
+        if !model.questions.open.is_empty() {
             all.push(Hint::of("agents.answer"));
         }
         all.push(Hint::of("agents.steer"));
@@ -261,7 +261,7 @@ impl Panel for Agents {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        if cx.model.agents.is_empty() {
+        if cx.model.crew.agents.is_empty() {
             draw::text(buf, area, "No agents yet", cx.theme.style(Role::Dim));
         }
         if let Some(head) = &self.head {
@@ -341,7 +341,7 @@ impl Agents {
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        let runs = cx.model.agents.iter().any(|a| a.since.is_some() && !ended(a.state));
+        let runs = cx.model.crew.agents.iter().any(|a| a.since.is_some() && !ended(a.state));
         let second = runs.then_some(Duration::from_secs(1));
         second.or_else(|| processes(cx.model).next().map(|_| LOOK))
     }

@@ -38,7 +38,7 @@ pub(super) fn name(model: &Model, a: &AgentView) -> String {
 
 /// How far the last message to it has come.
 pub(super) fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
-    match model.receipts.get(&a.id) {
+    match model.crew.receipts.get(&a.id) {
         Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
         Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg step {step}"), Role::Ok),
         Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
@@ -51,7 +51,7 @@ pub(super) fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
     // Of the one on the screen it is seen what streams.
     let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);
     let words = |c: &Cell| c.open && matches!(c.body, Body::Reply { .. });
-    if a.act == "thinking" && shown && model.conversation.cells().back().is_some_and(words) {
+    if a.act == "thinking" && shown && model.agent.conversation.cells().back().is_some_and(words) {
         return "writing";
     }
     let Some(child) = a.child.as_deref() else { return &a.act };

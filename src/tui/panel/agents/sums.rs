@@ -11,7 +11,7 @@ pub(super) fn ended(state: AgentState) -> bool {
 
 /// It waits for the person: it says so, or a question of its is open.
 pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
-    a.state == AgentState::Waiting || model.asks.iter().any(|k| k.agent == a.id)
+    a.state == AgentState::Waiting || model.questions.open.iter().any(|k| k.agent == a.id)
 }
 
 /// What an agent and all below it came to.

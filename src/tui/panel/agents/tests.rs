@@ -72,7 +72,7 @@ fn blocked_ones_come_first_and_children_below_their_parent() {
         [agent("main"), What::Tool("c1".into()), agent("main/a2"), agent("main/a1"), agent("main/a1/b1")];
     assert_eq!(what, want);
     // Parents that go round in a circle hang nothing up.
-    r.app.model.agents[0].parent = Some(AgentId("main/a1".into()));
+    r.app.model.crew.agents[0].parent = Some(AgentId("main/a1".into()));
     let _ = Tree::of(&r.app.model).lines(&r.app.model, 80);
 }
 
@@ -216,7 +216,7 @@ fn background_processes_have_rows_and_end_by_key() {
 #[test]
 fn quitting_asks_while_a_process_runs_in_the_background() {
     let mut r = Robot::new(80, 24);
-    r.app.model.ready = true;
+    r.app.model.engine.ready = true;
     terminal_done(&mut r);
     process(&mut r, &ROWS);
     r.clear().run("ctrl-d");
@@ -225,7 +225,7 @@ fn quitting_asks_while_a_process_runs_in_the_background() {
     r.run("y");
     assert_eq!(r.commands().len(), 1);
     let mut r = Robot::new(80, 24);
-    r.app.model.ready = true;
+    r.app.model.engine.ready = true;
     terminal_done(&mut r);
     process(&mut r, &ROWS[1..]);
     r.clear().run("ctrl-d");
@@ -443,7 +443,7 @@ fn two_hundred_agents_in_a_tree_cost_little() {
         let id = format!("{parent}/a{n}");
         let view =
             AgentView { parent: Some(AgentId(parent.clone())), ..child(&id, "x", AgentState::Running) };
-        r.app.model.agents.push(view);
+        r.app.model.crew.agents.push(view);
         if n % 20 == 0 {
             parent = id;
         }
@@ -474,7 +474,7 @@ fn the_background_is_offered_only_to_one_that_somebody_waits_for() {
 #[test]
 fn quitting_says_what_becomes_of_agents_that_rest_and_offers_no_leaving_for_them() {
     let mut r = Robot::new(118, 25);
-    (r.app.model.ready, r.app.model.detachable) = (true, true);
+    (r.app.model.engine.ready, r.app.model.environment.detachable) = (true, true);
     // A call of it still runs.
     tell(&mut r, child("main/a1", "resting", AgentState::Paused));
     r.run("ctrl-d");

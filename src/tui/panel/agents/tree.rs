@@ -74,9 +74,9 @@ impl<'a> Tree<'a> {
 
     /// `open`: agents whose ended children are all shown; `None`: of each.
     pub(super) fn folded(model: &'a Model, open: Option<&HashSet<AgentId>>) -> Self {
-        let ids: HashSet<&AgentId> = model.agents.iter().map(|a| &a.id).collect();
+        let ids: HashSet<&AgentId> = model.crew.agents.iter().map(|a| &a.id).collect();
         let mut below: HashMap<Option<&AgentId>, Vec<&AgentView>> = HashMap::new();
-        for a in &model.agents {
+        for a in &model.crew.agents {
             let parent = a.parent.as_ref().filter(|p| ids.contains(p));
             below.entry(parent).or_default().push(a);
         }
@@ -126,7 +126,7 @@ impl<'a> Tree<'a> {
     pub(super) fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<What>) {
         let columns = usize::from(columns);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
-        let shown = model.agent();
+        let shown = model.shown_agent();
         let parts = self.parts(model, columns);
         let table = Table::new(parts.values(), columns);
         for (row, depth) in &self.order {
@@ -371,13 +371,13 @@ struct Flows<'a> {
 impl<'a> Flows<'a> {
     fn of(model: &'a Model) -> Self {
         let mut of = HashMap::new();
-        for (at, flow) in model.workflows.iter().enumerate() {
+        for (at, flow) in model.crew.workflows.iter().enumerate() {
             let own = flow.steps.iter().flat_map(|s| s.agent.iter().chain(&s.reviewers));
             for (place, id) in own.enumerate() {
                 of.insert(id, (at, place));
             }
         }
-        Self { all: &model.workflows, of }
+        Self { all: &model.crew.workflows, of }
     }
 
     /// Siblings for a stack (the first comes out of it first): each workflow where its first agent stands, and its
@@ -415,6 +415,7 @@ impl<'a> Flows<'a> {
 /// Tools of the shown agent that run or wait, oldest first.
 pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
     let mut all: Vec<&ToolCell> = model
+        .agent
         .conversation
         .cells()
         .iter()
@@ -431,5 +432,5 @@ pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
 
 /// Processes that run.
 pub(super) fn processes(model: &Model) -> impl Iterator<Item = &Process> {
-    model.processes.iter().filter(|p| p.lives())
+    model.workspace.processes.iter().filter(|p| p.lives())
 }

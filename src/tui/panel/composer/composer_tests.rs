@@ -140,7 +140,7 @@ fn at_lists_files_and_sends_them_along() {
 fn a_name_that_is_nearly_an_agents_is_said_and_not_sent() {
     let mut r = Robot::new(100, 24);
     let kind = |name: &str| crate::model::kinds::AgentKind { name: name.into(), about: String::new() };
-    r.app.model.kinds = vec![kind("coder")];
+    r.app.model.crew.kinds = vec![kind("coder")];
     r.clear().run("type @cladue mend it; enter");
     assert!(submitted(&mut r).is_empty());
     assert!(r.screen().contains("There is no agent @cladue; did you mean 'claude'?"), "{}", r.screen());
@@ -245,12 +245,12 @@ fn u3_a_long_paste_is_a_chip_and_a_hundred_pastes_send_nothing() {
     let mut r = Robot::new(80, 24);
     let text = "line of text\r\n".repeat(750_000);
     let begin = std::time::Instant::now();
-    r.msg(crate::app::msg::Msg::Paste(text));
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(text)));
     assert!(r.screen().contains("[paste 1: 750000 lines]"));
     // Dev builds are slow; the budget itself is measured by the benchmark.
     assert!(begin.elapsed().as_secs() < 10);
     for i in 0..100 {
-        r.msg(crate::app::msg::Msg::Paste(format!("p{i}\r\n")));
+        r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste(format!("p{i}\r\n"))));
     }
     assert!(submitted(&mut r).is_empty());
     r.run("enter");
@@ -295,7 +295,7 @@ fn drafts_come_back_after_a_restart() {
     let path = dir.path().join("draft.json");
     let make = || {
         let mut r = Robot::new(80, 24);
-        r.app.model.folders.draft = Some(path.clone());
+        r.app.model.environment.folders.draft = Some(path.clone());
         r.app.start();
         r.size(80, 24);
         r
@@ -313,7 +313,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
     let dir = tempfile::tempdir().unwrap();
     let make = || {
         let mut r = Robot::new(80, 24);
-        r.app.model.folders.draft = Some(dir.path().to_owned());
+        r.app.model.environment.folders.draft = Some(dir.path().to_owned());
         r.app.start();
         r.size(80, 24);
         r
@@ -381,7 +381,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
 #[test]
 fn what_a_chip_holds_can_be_looked_at() {
     let mut r = Robot::new(100, 24);
-    r.msg(crate::app::msg::Msg::Paste("a line of it\n".repeat(20)));
+    r.msg(crate::app::msg::Msg::Input(crate::input::Input::Paste("a line of it\n".repeat(20))));
     assert!(r.footer().contains("preview"), "{}", r.footer());
     r.run("ctrl-x y");
     assert!(
@@ -417,7 +417,7 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
     let mut r = Robot::with(80, 24, ui);
     r.run("type /; ctrl-g");
     assert!(!r.screen().contains("Compact the conversation"), "the list is closed: {}", r.screen());
-    let editor = |t: &crate::app::task::Task| matches!(t, crate::app::task::Task::Suspend(..));
+    let editor = |t: &crate::app::effect::Task| matches!(t, crate::app::effect::Task::Suspend(..));
     assert!(!r.tasks.iter().any(editor), "and no editor opened");
     r.run("ctrl-x b");
     assert!(r.screen().contains("Sessions of this project"), "{}", r.screen());
@@ -431,7 +431,10 @@ fn an_agent_named_first_gets_the_message_as_its_task() {
     let kind =
         |name: &str| crate::model::kinds::AgentKind { name: name.into(), about: format!("when {name}") };
     let mut r = Robot::new(118, 25);
-    r.msg(crate::app::msg::Msg::Kinds(vec![kind("coder"), kind("reviewer")]));
+    r.msg(crate::app::msg::Msg::Config(crate::app::msg::ConfigMsg::Kinds(vec![
+        kind("coder"),
+        kind("reviewer"),
+    ])));
     let mentions = |r: &mut Robot, text: &str| {
         r.reply(ReplyEvent::MentionsReply { text: text.into(), mentions: Vec::new() });
     };

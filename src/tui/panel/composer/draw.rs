@@ -103,7 +103,7 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     }
     mode(c, cx, at, buf);
     if c.content.edit.is_empty() {
-        let say = if cx.model.running {
+        let say = if cx.model.agent.turn.running {
             "Steer the turn, or write the next message"
         } else {
             "What should I do?   @ file   / command   ! shell   ? help"
@@ -119,7 +119,7 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
 
 /// The vim mode as a letter, on screens that have no room for a title that says it.
 fn mode(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
-    let (width, height) = cx.model.screen;
+    let (width, height) = cx.model.window.screen;
     let Some(v) = c.vim.as_ref().filter(|_| width < 100 || height < 16) else { return };
     let sign = match v.mode {
         _ if v.selected(&c.content.edit).is_some() => "V",

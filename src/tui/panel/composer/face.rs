@@ -13,7 +13,7 @@ use super::content::Content;
 use super::draft::Keeper;
 use super::vim::{Mode, Vim};
 use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Task, Token};
 use crate::dialog::picture::Picture;
 use crate::dialog::text::Text;
 use crate::input::escape::EscapeStep;
@@ -74,7 +74,7 @@ impl Panel for Composer {
         match action.0 {
             "composer.send" => self.enter(model),
             "composer.take" => self.take_row().unwrap_or(Reply::Ignored),
-            "composer.queue" if model.running => self.send(running_modes(model).1, model),
+            "composer.queue" if model.agent.turn.running => self.send(running_modes(model).1, model),
             "composer.now" => self.send(SendMode::Now, model),
             "composer.newline" => {
                 self.content.edit.insert("\n");
@@ -93,7 +93,7 @@ impl Panel for Composer {
             }
             "composer.aside" => self.put_aside(),
             "composer.editor" => self.open_editor(model),
-            "composer.paste" => Reply::with(Effect::Job(Box::new(|| Box::new(pasted())), PASTED)),
+            "composer.paste" => Reply::with(Effect::Task(Task::Job(Box::new(|| Box::new(pasted())), PASTED))),
             "composer.look" => match self.content.attached().cloned() {
                 Some(Attachment::Paste { label, text }) => {
                     Reply::with(Effect::Push(Box::new(Text::plain(&label, &text))))
@@ -146,8 +146,8 @@ impl Panel for Composer {
     fn availability(&self, action: Action, model: &Model) -> Availability {
         let blank = self.content.is_blank();
         Availability::unless(match action.0 {
-            "composer.now" | "composer.queue" if !model.running => Some("No turn is running"),
-            "composer.send" if blank && model.waiting().next().is_some() => None,
+            "composer.now" | "composer.queue" if !model.agent.turn.running => Some("No turn is running"),
+            "composer.send" if blank && model.agent.waiting().next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
                 Some("The message is empty")
             }
@@ -162,17 +162,17 @@ impl Panel for Composer {
         }
         if self.content.is_blank() {
             let mut all = Vec::new();
-            if model.waiting().next().is_some() {
+            if model.agent.waiting().next().is_some() {
                 // After a stop they wait for the person.
-                all.extend((!model.running).then(|| Hint::as_("composer.send", "send queued")));
+                all.extend((!model.agent.turn.running).then(|| Hint::as_("composer.send", "send queued")));
                 all.push(Hint::as_("composer.up", "edit queued"));
                 // Where there is little room, what Escape does is more important.
-                all.extend((model.screen.0 >= 100).then_some(Hint::of("queue.open")));
+                all.extend((model.window.screen.0 >= 100).then_some(Hint::of("queue.open")));
             }
             return all;
         }
         let look = self.content.attached().map(|_| Hint::of("composer.look"));
-        if !model.running {
+        if !model.agent.turn.running {
             let mut all = vec![Hint::of("composer.send"), Hint::of("composer.newline")];
             all.extend(look);
             return all;
@@ -283,7 +283,7 @@ impl Composer {
 
     fn on_open(&mut self, model: &Model) -> Vec<Effect> {
         self.vim = (model.ui.keymap == "vim").then(Vim::default);
-        if let Some(path) = &model.folders.draft {
+        if let Some(path) = &model.environment.folders.draft {
             let mut keeper = Keeper::new(path.clone());
             let draft = keeper.load();
             self.keeper = Some(keeper);

@@ -27,7 +27,7 @@ use self::history::History;
 use self::popup::{Kind, Popup};
 use self::recall::{Sending, Taking};
 use self::vim::Vim;
-use crate::app::effect::{Effect, External, Token};
+use crate::app::effect::{Effect, External, Task, Token};
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::Scope;
 use crate::model::Model;
@@ -186,7 +186,7 @@ impl Composer {
         match &mut self.popup {
             Some(p) if p.kind == Kind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
-                Reply::with(Effect::Ask(CommandBody::Query(query), MENTIONS))
+                Reply::with(Effect::ask(CommandBody::Query(query), MENTIONS))
             }
             Some(p) if p.kind == Kind::Workflow => {
                 p.workflows(&self.flows);
@@ -194,7 +194,7 @@ impl Composer {
                 if before == Some(Kind::Workflow) {
                     return Reply::done();
                 }
-                Reply::with(Effect::Ask(CommandBody::Query(Query::Workflows), FLOWS))
+                Reply::with(Effect::ask(CommandBody::Query(Query::Workflows), FLOWS))
             }
             _ => Reply::done(),
         }
@@ -210,7 +210,7 @@ impl Composer {
     /// What the finder did not list when it was typed may be there all the same: ignored by git, of another folder, or
     /// made since. What is in the project goes with the message; of what exists elsewhere nothing wrong is said.
     fn look_again(&mut self, model: &Model) {
-        let Some(summary) = &model.session.summary else { return };
+        let Some(summary) = &model.agent.session.summary else { return };
         let project = tiller_protocol::names::path(&summary.project);
         for word in self.names.lost(self.content.edit.text()) {
             let inside = std::path::Path::new(&word)
@@ -268,7 +268,7 @@ impl Composer {
             self.sent.pop_front();
         }
         self.keep();
-        Reply::with(Effect::Ask(command, token))
+        Reply::with(Effect::ask(command, token))
     }
 
     /// Enter: what is begun in the list is finished first, so that it never runs the wrong command.
@@ -293,11 +293,13 @@ impl Composer {
             return self.look();
         }
         // After a stop, what waits goes out with the next message, or by an Enter alone.
-        if let Some(q) = model.waiting().next().filter(|_| self.content.is_blank() && !model.running) {
+        if let Some(q) =
+            model.agent.waiting().next().filter(|_| self.content.is_blank() && !model.agent.turn.running)
+        {
             let go = QueueCommand::Mode { id: q.id, mode: SendMode::Now };
-            return Reply::with(Effect::Send(CommandBody::Queue(go)));
+            return Reply::with(Effect::send(CommandBody::Queue(go)));
         }
-        self.send(if model.running { running_modes(model).0 } else { SendMode::Steer }, model)
+        self.send(if model.agent.turn.running { running_modes(model).0 } else { SendMode::Steer }, model)
     }
 
     /// Takes the selected row into the text. `None`: no list is open, or it is empty.
@@ -325,12 +327,12 @@ impl Composer {
     }
 
     fn open_editor(&mut self, model: &Model) -> Reply {
-        let folder = &model.folders.scratch;
+        let folder = &model.environment.folders.scratch;
         let file = folder.join(format!("message-{}.md", std::process::id()));
         match crate::app::saver::write_private(&file, self.content.message().text.as_bytes()) {
             Ok(()) => {
                 self.editing = Some(file.clone());
-                Reply::with(Effect::Suspend(External::Editor { file, line: None }))
+                Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: None })))
             }
             Err(e) => Reply::with(Effect::Toast(
                 Notice::new(NoticeKind::User, format!("The file for the editor could not be created: {e}."))

@@ -45,7 +45,7 @@ impl Composer {
             return Reply::done();
         }
         if self.content.is_blank()
-            && let Some(q) = model.waiting().next_back()
+            && let Some(q) = model.agent.waiting().next_back()
         {
             return self.take_back(q.id, model);
         }
@@ -53,7 +53,7 @@ impl Composer {
             self.history.asked = true;
             let query =
                 Query::History { scope: HistoryScope::Project, filter: String::new(), limit: HISTORY };
-            return Reply::with(Effect::Ask(CommandBody::Query(query), EARLIER));
+            return Reply::with(Effect::ask(CommandBody::Query(query), EARLIER));
         }
         if let Some(m) = self.history.older(now) {
             self.content = Content::of(&m);
@@ -100,13 +100,13 @@ impl Composer {
 
     /// Asks for a waiting message back.
     pub(super) fn take_back(&mut self, id: QueueId, model: &Model) -> Reply {
-        let Some(q) = model.waiting().find(|q| q.id == id) else { return Reply::done() };
+        let Some(q) = model.agent.waiting().find(|q| q.id == id) else { return Reply::done() };
         if self.taking.is_some() {
             return Reply::done();
         }
         self.taking = Some(Taking { id, message: q.message.clone(), asked: true });
         self.changed();
-        Reply::with(Effect::Ask(CommandBody::Queue(QueueCommand::Remove { id }), TAKEN))
+        Reply::with(Effect::ask(CommandBody::Queue(QueueCommand::Remove { id }), TAKEN))
     }
 
     /// The queue after our asking: without the message it is ours.
@@ -119,13 +119,14 @@ impl Composer {
     /// The whole state came: after a gap in the events, or at the start. A message that an earlier
     /// process was taking back, and that still waits, was not taken.
     pub(super) fn whole_state(&mut self, model: &Model) {
-        self.taken(&model.queue);
+        self.taken(&model.agent.queue);
         // After a gap nobody says any more that it arrived.
-        let last = model.conversation.cells().iter().rev().find_map(|c| match &c.body {
+        let last = model.agent.conversation.cells().iter().rev().find_map(|c| match &c.body {
             Body::User { text, .. } => Some(text.trim()),
             _ => None,
         });
-        let there = |m: &Message| last == Some(m.text.trim()) || model.queue.iter().any(|q| q.message == *m);
+        let there =
+            |m: &Message| last == Some(m.text.trim()) || model.agent.queue.iter().any(|q| q.message == *m);
         self.sent.retain(|s| !there(&s.message));
         self.keep();
         self.sure(there);
@@ -158,7 +159,7 @@ impl Composer {
         self.keep();
         let limit = HISTORY;
         let query = Query::History { scope: HistoryScope::Project, filter: String::new(), limit };
-        vec![Effect::Ask(CommandBody::Query(query), ARRIVED)]
+        vec![Effect::ask(CommandBody::Query(query), ARRIVED)]
     }
 
     /// The stored prompts came: what an earlier process sent may be among them.
@@ -224,7 +225,7 @@ impl Composer {
                 }
                 self.names.found(text, !mentions.is_empty());
                 if let Some(p) = &mut self.popup {
-                    p.found(text, mentions, &model.kinds);
+                    p.found(text, mentions, &model.crew.kinds);
                 }
             }
             (FLOWS, ReplyEvent::WorkflowsReply { files }) => {

@@ -25,7 +25,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
     }
     if let Some(("effort", args)) = slash::parse(text)
         && let Some((effort, words)) = slash::effort::of_message(args)
-        && !model.session.read_only
+        && !model.agent.session.read_only
     {
         let message = Message { text: words.to_owned(), effort: Some(effort), ..message.clone() };
         return Sent::Message(CommandBody::Turn(TurnCommand::Submit { message, mode }));
@@ -39,7 +39,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
             None => Sent::Stay(commands.unknown(name)),
         };
     }
-    if model.session.read_only {
+    if model.agent.session.read_only {
         return Sent::Stay(
             "This session is open read-only, so nothing can be sent. Fork it in /sessions and continue there.".into(),
         );
@@ -68,7 +68,7 @@ fn no_agent(text: &str, model: &Model) -> Option<String> {
     if programs.contains(&own) {
         return Some(format!("@{name} is an external program: start it with /spawn @{name} TASK."));
     }
-    let kinds = model.kinds.iter().map(|k| k.name.as_str());
+    let kinds = model.crew.kinds.iter().map(|k| k.name.as_str());
     let near = crate::keymap::nearest(own, kinds.chain(programs.iter().copied()));
     (!near.is_empty()).then(|| {
         format!("There is no agent @{name}{near} To send it as plain text, put a space before the @.")
@@ -78,7 +78,7 @@ fn no_agent(text: &str, model: &Model) -> Option<String> {
 /// The kind of agent that the text begins with: a fresh one gets it.
 fn agent<'t>(text: &'t str, model: &Model) -> Option<&'t str> {
     let name = text.strip_prefix('@')?.split(char::is_whitespace).next()?;
-    model.kinds.iter().any(|k| k.name == name).then_some(name)
+    model.crew.kinds.iter().any(|k| k.name == name).then_some(name)
 }
 
 fn shell(line: &str, share: bool) -> Sent {
@@ -88,5 +88,5 @@ fn shell(line: &str, share: bool) -> Sent {
             "Type a command after the !, for example !git status. With !! the agent does not see it.".into(),
         );
     }
-    Sent::Effects(vec![Effect::Send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share }))])
+    Sent::Effects(vec![Effect::send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share }))])
 }

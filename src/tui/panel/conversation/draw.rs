@@ -88,7 +88,7 @@ fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect,
 
 /// Bytes of a line that are selected.
 fn selected(s: (Pos, Pos), seen: Seen, line: usize, len: usize, cx: &DrawCx<'_>) -> Option<(u32, u32)> {
-    let conv = &cx.model.conversation;
+    let conv = &cx.model.agent.conversation;
     let (here, a, b) = (seen.index, conv.find(s.0.key)?, conv.find(s.1.key)?);
     if (here, line) < (a, s.0.line) || (here, line) > (b, s.1.line) {
         return None;

@@ -56,7 +56,7 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
 
 /// Of the main agent.
 fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
-    let model = &cx.model.session.model;
+    let model = &cx.model.agent.session.model;
     let using = match (model.0.is_empty(), model.provider()) {
         (true, _) => "no model yet: you can type, your message is kept".to_owned(),
         (_, "demo") => "demo model: a script, not a language model; no key, no network".to_owned(),

@@ -11,8 +11,8 @@ impl Panel for ConversationPanel {
     }
 
     fn title(&self, model: &Model) -> String {
-        let earlier = model.conversation.earlier();
-        let name = match &model.shown {
+        let earlier = model.agent.conversation.earlier();
+        let name = match &*model.shown {
             _ if self.viewer => "Viewer".to_owned(),
             Some(agent) => model.path_of(agent),
             None => "Conversation".to_owned(),
@@ -36,7 +36,7 @@ impl Panel for ConversationPanel {
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         if let Some(search) = self.search.as_mut().filter(|s| s.typing) {
             if search.edit.act(action.0) {
-                search.run(&model.conversation);
+                search.run(&model.agent.conversation);
                 return Reply::done();
             }
             if !action.0.starts_with("conversation.") {
@@ -44,7 +44,7 @@ impl Panel for ConversationPanel {
             }
         }
         if let Some(mut copy) = self.copy {
-            if copy.act(action.0, &mut self.view, &model.conversation) {
+            if copy.act(action.0, &mut self.view, &model.agent.conversation) {
                 self.copy = Some(copy);
                 return self.done(model);
             }
@@ -82,7 +82,7 @@ impl Panel for ConversationPanel {
     }
 
     fn availability(&self, action: Action, model: &Model) -> Availability {
-        let empty = action.0.starts_with("conversation.") && model.conversation.cells().is_empty();
+        let empty = action.0.starts_with("conversation.") && model.agent.conversation.cells().is_empty();
         Availability::unless(empty.then_some("The conversation is empty"))
     }
 
@@ -119,12 +119,14 @@ impl Panel for ConversationPanel {
         env.columns = usize::from(area.width).max(1);
         env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
         env.measure = usize::from(cx.model.ui.measure).max(20);
-        env.leaps = cx.model.running && area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
+        env.leaps = cx.model.agent.turn.running
+            && area.width + BORDERS < cx.model.window.screen.0
+            && !cx.model.window.sides;
         env.ascii = cx.ascii;
         env.now = cx.now;
         env.unfold_key = cx.key("conversation.unfold");
         env.viewer_key = cx.key("viewer.open");
-        let conv = &cx.model.conversation;
+        let conv = &cx.model.agent.conversation;
         self.view.measure(conv);
         if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {
             self.cursor = self.view.visible.last().map(|s| s.key);
@@ -140,7 +142,7 @@ impl Panel for ConversationPanel {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let conv = &cx.model.conversation;
+        let conv = &cx.model.agent.conversation;
         if conv.cells().is_empty() {
             empty::draw(cx, area, buf);
             return;
@@ -205,7 +207,7 @@ impl ConversationPanel {
         match key.code {
             KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
                 search.edit.insert(c.encode_utf8(&mut [0; 4]));
-                search.run(&model.conversation);
+                search.run(&model.agent.conversation);
                 self.hit = None;
                 Reply::done()
             }
@@ -217,7 +219,7 @@ impl ConversationPanel {
     fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
         let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
         search.edit.insert(text.lines().next().unwrap_or_default());
-        search.run(&model.conversation);
+        search.run(&model.agent.conversation);
         Reply::done()
     }
 
@@ -244,7 +246,7 @@ impl ConversationPanel {
     pub(super) fn copy_selection(&mut self, model: &Model) -> Option<Reply> {
         let text = self.selected_text(model)?;
         self.selection = None;
-        Some(Reply::with(Effect::Copy { text, what: "selection" }))
+        Some(Reply::with(Effect::Task(crate::app::effect::Task::Copy { text, what: "selection" })))
     }
 
     fn on_event(&mut self, event: &Event, model: &Model) -> Reply {
@@ -256,7 +258,7 @@ impl ConversationPanel {
             self.to_start = false;
             self.asked = None;
             self.selection = None;
-            self.copy = self.copy.filter(|c| model.conversation.find(c.caret.key).is_some());
+            self.copy = self.copy.filter(|c| model.agent.conversation.find(c.caret.key).is_some());
             return self.done(model);
         }
         Reply::Ignored
@@ -279,18 +281,18 @@ impl ConversationPanel {
             return Reply::done();
         }
         // One that brought nothing is not asked for again and again.
-        if model.conversation.page_before() != self.asked {
+        if model.agent.conversation.page_before() != self.asked {
             self.asked = None;
         }
         let mut first_hit = false;
         if let Some(search) = &mut self.search {
-            search.earlier(&model.conversation);
-            search.whole &= model.conversation.earlier() > 0;
+            search.earlier(&model.agent.conversation);
+            search.whole &= model.agent.conversation.earlier() > 0;
             first_hit = !search.typing && search.current.is_none() && !search.hits.is_empty();
         }
         match self.wanted {
             _ if first_hit => self.step(model, false),
-            _ if self.to_start && model.conversation.earlier() == 0 => {
+            _ if self.to_start && model.agent.conversation.earlier() == 0 => {
                 self.do_action("conversation.first", model)
             }
             Some(entry) => self.go_to(model, &GoTo::Entry(entry)),

@@ -20,7 +20,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
-use crate::app::effect::{Effect, External, Token};
+use crate::app::effect::{Effect, External, Task, Token};
 use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
@@ -145,7 +145,7 @@ impl ConversationPanel {
 
     /// The next page, when what is visible comes near the top, or the search wants everything.
     fn page(&mut self, model: &Model) -> Vec<Effect> {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let whole = self.wants_all();
         self.hold_pages(model);
         let near = conv.cells().len() < NEAR
@@ -156,7 +156,7 @@ impl ConversationPanel {
                 self.asked = Some(before);
                 self.hold_pages(model);
                 let count = if whole { SEARCH_COUNT } else { PAGE_COUNT };
-                vec![Effect::Ask(CommandBody::Query(Query::Page { before, count }), PAGE)]
+                vec![Effect::ask(CommandBody::Query(Query::Page { before, count }), PAGE)]
             }
             _ => Vec::new(),
         }
@@ -168,7 +168,7 @@ impl ConversationPanel {
 
     /// What is selected now, by mouse or in copy mode.
     fn range(&self, model: &Model) -> Option<(Pos, Pos)> {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         match &self.copy {
             Some(copy) => copy.range(&self.view, conv),
             None => self.selection.map(|(a, b)| self.view.order(conv, a, b)),
@@ -177,7 +177,7 @@ impl ConversationPanel {
 
     fn selected_text(&mut self, model: &Model) -> Option<String> {
         let (a, b) = self.range(model)?;
-        let text = self.view.text_between(&model.conversation, a, b);
+        let text = self.view.text_between(&model.agent.conversation, a, b);
         (!text.is_empty()).then_some(text)
     }
 
@@ -188,13 +188,13 @@ impl ConversationPanel {
 
     /// What is read or looked through must not be forgotten meanwhile.
     fn hold_pages(&self, model: &Model) {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         conv.keep.set(self.wants_all() || self.loading || self.search.is_some());
     }
 
     /// Everything that is loaded, as text.
     fn transcript(&self, model: &Model) -> String {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let mut out = String::new();
         if conv.earlier() > 0 {
             out.push_str(&format!("({} earlier entries are not here)\n\n", conv.earlier()));
@@ -210,7 +210,7 @@ impl ConversationPanel {
     }
 
     fn dump(&self, model: &Model) -> Reply {
-        Reply::with(Effect::Suspend(External::Dump { text: self.transcript(model) }))
+        Reply::with(Effect::Task(Task::Suspend(External::Dump { text: self.transcript(model) })))
     }
 
     /// Opens the conversation in the editor, from a file that only this person can read.
@@ -218,7 +218,7 @@ impl ConversationPanel {
         match private_file("conversation", &self.transcript(model)) {
             Ok(file) => {
                 self.file = Some(file.clone());
-                Reply::with(Effect::Suspend(External::Editor { file, line: None }))
+                Reply::with(Effect::Task(Task::Suspend(External::Editor { file, line: None })))
             }
             Err(e) => {
                 let text = format!("The conversation could not be written for the editor: {e}");
@@ -250,7 +250,7 @@ pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
 impl ConversationPanel {
     /// What lies over the last and the first row: the search line, "12 new", "earlier".
     fn remarks(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let conv = &cx.model.conversation;
+        let conv = &cx.model.agent.conversation;
         let mut bottom = area.bottom();
         if let Some(s) = &self.search {
             bottom -= 1;

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use super::copy_mode::{next, word_at};
 use super::viewport::Pos;
 use super::{ConversationPanel, Reply};
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Task};
 use crate::cell;
 use crate::model::Model;
 
@@ -35,8 +35,8 @@ impl ConversationPanel {
     }
 
     fn wheel(&mut self, model: &Model, by: isize) -> Reply {
-        self.view.scroll_by(&model.conversation, by);
-        self.view.measure(&model.conversation);
+        self.view.scroll_by(&model.agent.conversation, by);
+        self.view.measure(&model.agent.conversation);
         self.done(model)
     }
 
@@ -72,14 +72,14 @@ impl ConversationPanel {
         }
         // At the edges the window follows.
         if y == 0 {
-            self.view.scroll_by(&model.conversation, -1);
-            self.view.measure(&model.conversation);
+            self.view.scroll_by(&model.agent.conversation, -1);
+            self.view.measure(&model.agent.conversation);
         } else if y + 1 >= area.height {
-            self.view.scroll_by(&model.conversation, 1);
-            self.view.measure(&model.conversation);
+            self.view.scroll_by(&model.agent.conversation, 1);
+            self.view.measure(&model.agent.conversation);
         }
         if let Some(mut to) = self.view.pos_at(x.into(), y.into()) {
-            let (a, mut b) = self.view.order(&model.conversation, from, to);
+            let (a, mut b) = self.view.order(&model.agent.conversation, from, to);
             // The character under the pointer is part of it.
             let step = |p: Pos| {
                 let line = self.view.kept(p.key).and_then(|l| l.stack().line(p.line));
@@ -102,7 +102,7 @@ impl ConversationPanel {
         };
         let _ = px;
         let Some((seen, row)) = self.view.at(py.into()) else { return Reply::done() };
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let Some(c) = conv.cells().get(seen.index) else { return Reply::done() };
         self.cursor = Some(c.key);
         let head = self.view.kept(c.key).is_some_and(|l| row == l.gap);
@@ -118,7 +118,7 @@ impl ConversationPanel {
             return Reply::done();
         }
         match self.selected_text(model) {
-            Some(text) => Reply::with(Effect::Copy { text, what: "selection" }),
+            Some(text) => Reply::with(Effect::Task(Task::Copy { text, what: "selection" })),
             None => Reply::done(),
         }
     }

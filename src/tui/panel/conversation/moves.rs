@@ -7,7 +7,7 @@ use super::copy_mode::CopyMode;
 use super::search::{self, Search};
 use super::viewport::Scroll;
 use super::{ConversationPanel, Reply};
-use crate::app::effect::Effect;
+use crate::app::effect::{Effect, Task};
 use crate::cell;
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell};
@@ -33,7 +33,7 @@ fn is_tool(c: &Cell) -> bool {
 
 impl ConversationPanel {
     pub(super) fn do_action(&mut self, id: &str, model: &Model) -> Reply {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let page = self.view.env.rows.saturating_sub(2).max(1) as isize;
         // Another move in the meantime cancels the jump to the start.
         self.to_start = matches!(id, "conversation.first" | "list.first") && conv.earlier() > 0;
@@ -99,8 +99,8 @@ impl ConversationPanel {
     }
 
     fn scroll(&mut self, model: &Model, by: isize) {
-        self.view.scroll_by(&model.conversation, by);
-        self.view.measure(&model.conversation);
+        self.view.scroll_by(&model.agent.conversation, by);
+        self.view.measure(&model.agent.conversation);
         self.cursor_onto_screen(model);
     }
 
@@ -111,7 +111,7 @@ impl ConversationPanel {
             self.wanted = None;
             return self.do_action("conversation.last", model);
         }
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let found = conv.cells().iter().position(|c| match (to, &c.body) {
             (GoTo::Entry(id), Body::Tool(t)) => c.entry == Some(*id) || t.result == Some(*id),
             (GoTo::Entry(id), _) => c.entry == Some(*id),
@@ -141,7 +141,7 @@ impl ConversationPanel {
     /// Keeps the chosen cell among the visible ones.
     fn cursor_onto_screen(&mut self, model: &Model) {
         let (Some(first), Some(last)) = (self.view.visible.first(), self.view.visible.last()) else { return };
-        let at = self.cursor.and_then(|k| model.conversation.find(k));
+        let at = self.cursor.and_then(|k| model.agent.conversation.find(k));
         self.cursor = match at {
             Some(n) if n < first.index => Some(first.key),
             Some(n) if n > last.index => Some(last.key),
@@ -152,7 +152,7 @@ impl ConversationPanel {
 
     /// Puts the next cell of a kind at the top.
     fn jump(&mut self, model: &Model, down: bool, is: fn(&Cell) -> bool) {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let Some(top) = self.view.visible.first().copied() else { return };
         let gap = self.view.kept(top.key).map_or(0, |l| l.gap);
         let found = if down {
@@ -175,7 +175,7 @@ impl ConversationPanel {
 
     /// Chooses the next cell; scrolls through tall ones first.
     fn walk(&mut self, model: &Model, down: bool) {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let Some(index) = self.cursor.and_then(|k| conv.find(k)) else {
             return self.cursor_onto_screen(model);
         };
@@ -196,7 +196,7 @@ impl ConversationPanel {
     }
 
     fn chosen<'a>(&self, model: &'a Model) -> Option<&'a Cell> {
-        model.conversation.cells().get(model.conversation.find(self.cursor?)?)
+        model.agent.conversation.cells().get(model.agent.conversation.find(self.cursor?)?)
     }
 
     /// Whether there is more of the chosen cell to be seen.
@@ -219,8 +219,8 @@ impl ConversationPanel {
             return Reply::with(Effect::Push(Box::new(viewer)));
         }
         self.view.toggle(cell);
-        if let Some(n) = model.conversation.find(cell.key) {
-            self.view.reveal(&model.conversation, n);
+        if let Some(n) = model.agent.conversation.find(cell.key) {
+            self.view.reveal(&model.agent.conversation, n);
         }
         Reply::done()
     }
@@ -233,12 +233,12 @@ impl ConversationPanel {
             return Reply::done();
         }
         search.typing = false;
-        search.whole = model.conversation.earlier() > 0;
+        search.whole = model.agent.conversation.earlier() > 0;
         self.step(model, false)
     }
 
     pub(super) fn step(&mut self, model: &Model, forward: bool) -> Reply {
-        let conv = &model.conversation;
+        let conv = &model.agent.conversation;
         let near = self.view.visible.last().map(|s| s.index);
         let Some(search) = &mut self.search else { return Reply::Ignored };
         let Some(hit) = search.step(conv, forward, near) else { return self.done(model) };
@@ -270,7 +270,7 @@ impl ConversationPanel {
         words: &str,
         hit: search::Hit,
     ) -> Option<(u64, usize, usize)> {
-        let laid = self.view.laid(&model.conversation, index)?;
+        let laid = self.view.laid(&model.agent.conversation, index)?;
         let mut last = None;
         let mut count = 0;
         for n in 0..laid.stack().lines() {
@@ -294,7 +294,9 @@ impl ConversationPanel {
         });
         self.copy = None;
         match text {
-            Some(text) if !text.is_empty() => Reply::with(Effect::Copy { text, what: "selection" }),
+            Some(text) if !text.is_empty() => {
+                Reply::with(Effect::Task(Task::Copy { text, what: "selection" }))
+            }
             _ => Reply::done(),
         }
     }
@@ -306,5 +308,5 @@ fn copy(cell: &Cell) -> Reply {
     if text.is_empty() {
         return Reply::Ignored;
     }
-    Reply::with(Effect::Copy { text, what: cell::kind(cell) })
+    Reply::with(Effect::Task(Task::Copy { text, what: cell::kind(cell) }))
 }

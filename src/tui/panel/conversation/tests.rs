@@ -7,9 +7,9 @@ use tiller_protocol::event::{ToolEvent, TurnEvent};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{Block, ChangeKind, ModelRef, StopReason};
 
-use crate::app::effect::External;
+use crate::app::effect::{External, Task};
 use crate::app::msg::Msg;
-use crate::app::task::Task;
+use crate::input::Input;
 use crate::model::conversation::script::{Script, call, text};
 use crate::testing::Robot;
 use tiller_protocol::command::Query;
@@ -274,7 +274,7 @@ fn y_copies_the_source() {
 }
 
 fn mouse(r: &mut Robot, kind: MouseEventKind, column: u16, row: u16) {
-    r.msg(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+    r.msg(Msg::Input(Input::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })));
 }
 
 /// Column and row of some text on the screen.
@@ -329,7 +329,7 @@ fn copy_mode_moves_marks_and_takes() {
     let dumped = r
         .tasks
         .iter()
-        .any(|t| matches!(t, Task::Suspend(External::Dump { text }, _) if text.contains("I will look")));
+        .any(|t| matches!(t, Task::Suspend(External::Dump { text }) if text.contains("I will look")));
     assert!(dumped);
 }
 
@@ -544,7 +544,7 @@ fn reaches_everything(count: usize) {
     let node = s.user("the end");
     let e = s.added(node);
     send(&mut r, e);
-    assert!(r.app.model.conversation.cells().len() < 5000, "memory is given back");
+    assert!(r.app.model.agent.conversation.cells().len() < 5000, "memory is given back");
     r.run("ctrl-home");
     serve(&mut r, &all);
     assert!(r.screen().contains("message 00000"), "a second time, too: {}", r.screen());

@@ -22,7 +22,7 @@ use self::copy::Copy;
 use self::screen::Screen;
 use self::visibility::Visibility;
 use super::{DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus, Refresh, Reply, View};
-use crate::app::effect::{Effect, Token};
+use crate::app::effect::{Effect, Navigation, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
@@ -64,7 +64,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 const SCREEN: Token = Token(1);
 const HISTORY: Token = Token(2);
 
-/// The panel. Whose terminal it shows stands in [`Model::pane`].
+/// The panel. Whose terminal it shows stands in [`crate::model::CrewModel::pane`].
 #[derive(Default)]
 pub struct Terminal {
     agent: Option<AgentId>,
@@ -103,7 +103,7 @@ impl Panel for Terminal {
             true => KeyRouting::Raw { release: Some(Action("terminal.release")) },
             false => KeyRouting::Bound,
         };
-        let empty = !model.agents.iter().any(|a| of(model, &a.id).is_some());
+        let empty = !model.crew.agents.iter().any(|a| of(model, &a.id).is_some());
         PanelStatus { keys, ..PanelStatus::new(self.scope()).escape(self.escape_step()).empty(empty) }
     }
 
@@ -135,7 +135,7 @@ impl Panel for Terminal {
         match action.0 {
             "terminal.enter" | "list.open" => self.enter(model),
             "terminal.release" => Reply::Done(self.release()),
-            "terminal.zoom" => Reply::with(Effect::Zoom),
+            "terminal.zoom" => Reply::with(Effect::Navigate(Navigation::FullScreen)),
             "terminal.copy" | "conversation.copy_mode" => Reply::Done(self.still(model)),
             "conversation.page_up" | "list.page_up" => {
                 let all = self.still(model);
@@ -153,7 +153,7 @@ impl Panel for Terminal {
                 all.push(draw::toast(said));
                 Reply::Done(all)
             }
-            "terminal.next" => Reply::with(Effect::NextTerminal),
+            "terminal.next" => Reply::with(Effect::Navigate(Navigation::NextTerminal)),
             "list.back" => Reply::with(Effect::Focus(View::Composer)),
             _ => Reply::Ignored,
         }
@@ -197,7 +197,7 @@ impl Panel for Terminal {
         if view.touched {
             all.push(Hint::of("terminal.finish"));
         }
-        if model.agents.iter().filter(|a| of(model, &a.id).is_some()).count() > 1 {
+        if model.crew.agents.iter().filter(|a| of(model, &a.id).is_some()).count() > 1 {
             all.push(Hint::of("terminal.next"));
         }
         all
@@ -289,7 +289,7 @@ impl Terminal {
     fn on_visibility(&mut self, now: &Visibility, model: &Model) -> Vec<Effect> {
         let Visibility { shown, focus, covered, .. } = *now;
         let mut all = Vec::new();
-        let other = self.agent != model.pane;
+        let other = self.agent != model.crew.pane;
         if !focus || other {
             all.extend(self.release());
         }
@@ -300,7 +300,7 @@ impl Terminal {
             (self.told, self.copy, self.asked) = ((0, 0), None, false);
         }
         if other {
-            self.agent.clone_from(&model.pane);
+            self.agent.clone_from(&model.crew.pane);
             self.screen = Screen::default();
         }
         if self.entered && self.away != now.away {

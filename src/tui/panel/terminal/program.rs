@@ -7,7 +7,7 @@ use tiller_protocol::{AgentCommand, AgentId, CommandBody, PaneCommand, PaneView,
 
 use super::copy::Copy;
 use super::{HISTORY, SCREEN, Terminal, draw, of};
-use crate::app::effect::Effect;
+use crate::app::effect::{ComposerInput, Effect, Navigation, Task};
 use crate::dialog::confirm::Confirm;
 use crate::model::Model;
 use crate::panel::{Reply, View};
@@ -27,7 +27,7 @@ impl Terminal {
     }
 
     pub(super) fn send(&self, command: PaneCommand) -> Vec<Effect> {
-        self.agent.iter().map(|a| Effect::SendTo(a.clone(), pane(command.clone()))).collect()
+        self.agent.iter().map(|a| Effect::send_to(a.clone(), pane(command.clone()))).collect()
     }
 
     /// Asks for what changes next, unless that is asked already or nobody looks.
@@ -38,7 +38,7 @@ impl Terminal {
         }
         self.asked = true;
         let since = self.screen.rev;
-        vec![Effect::AskOf(agent, CommandBody::Query(Query::Screen { since }), SCREEN)]
+        vec![Effect::ask_of(agent, CommandBody::Query(Query::Screen { since }), SCREEN)]
     }
 
     /// The program does not have the size of the pane.
@@ -84,7 +84,7 @@ impl Terminal {
         self.copy = Some(Copy::new(self.screen.rows.clone(), self.room.1.into()));
         match self.agent.clone().filter(|_| self.view(model).is_some()) {
             Some(agent) => {
-                vec![Effect::AskOf(agent, CommandBody::Query(Query::Scrollback { lines: LINES }), HISTORY)]
+                vec![Effect::ask_of(agent, CommandBody::Query(Query::Scrollback { lines: LINES }), HISTORY)]
             }
             None => Vec::new(),
         }
@@ -92,7 +92,7 @@ impl Terminal {
 
     pub(super) fn take(&mut self) -> Reply {
         let Some(copy) = self.copy.take() else { return Reply::Ignored };
-        Reply::with(Effect::Copy { text: copy.taken(), what: "selection" })
+        Reply::with(Effect::Task(Task::Copy { text: copy.taken(), what: "selection" }))
     }
 
     /// Into main's composer, as a quotation.
@@ -106,8 +106,8 @@ impl Terminal {
         let lines: String = text.lines().map(|l| format!("> {l}\n")).collect();
         let text = format!("From the terminal of {name}:\n{lines}\n");
         Reply::Done(vec![
-            Effect::Show(AgentId::main()),
-            Effect::Compose { text, replace: false },
+            Effect::Navigate(Navigation::Agent(AgentId::main())),
+            Effect::Compose(ComposerInput::Text { text, replace: false }),
             Effect::Focus(View::Composer),
         ])
     }
@@ -117,7 +117,7 @@ impl Terminal {
             return draw::say("It has ended");
         };
         let name = model.name_of(&id);
-        let then = vec![Effect::Send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
+        let then = vec![Effect::send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
         let text = "Ends the program and everything it started. Its changes stay.";
         let confirm = Confirm::new(&format!("Stop {name}?"), text, "stop", then);
         Reply::with(Effect::Push(Box::new(confirm)))

@@ -10,6 +10,7 @@ use tiller_protocol::{
 
 use super::*;
 use crate::app::msg::Msg;
+use crate::input::Input;
 use crate::testing::Robot;
 
 fn program(doing: &str, bells: u32) -> AgentView {
@@ -125,15 +126,15 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
         r.clear().run("paste two\nlines");
         assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Paste { text: "two\nlines".into() }] }]);
         // Whether the window has the focus is told as long as one is in it.
-        for (msg, on) in [(Msg::FocusLost, false), (Msg::FocusGained, true)] {
+        for (msg, on) in [(Msg::Input(Input::FocusLost), false), (Msg::Input(Input::FocusGained), true)] {
             r.clear().msg(msg);
             assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Focus { on }] }]);
         }
         r.clear().run(release);
         assert_eq!(sent(&r), [PaneCommand::Enter { on: false }]);
-        r.clear().msg(Msg::FocusLost);
+        r.clear().msg(Msg::Input(Input::FocusLost));
         assert_eq!(sent(&r), []);
-        r.msg(Msg::FocusGained);
+        r.msg(Msg::Input(Input::FocusGained));
         // Out of it, keys are ours again.
         r.clear().run("esc");
         assert!(!sent(&r).iter().any(|c| matches!(c, PaneCommand::Type { .. })));
@@ -188,7 +189,7 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
     let copied = r
         .tasks
         .iter()
-        .any(|t| matches!(t, crate::app::task::Task::Copy { text, .. } if text == "welcome to toy"));
+        .any(|t| matches!(t, crate::app::effect::Task::Copy { text, .. } if text == "welcome to toy"));
     assert!(copied, "{}", r.screen());
     // Without a choice the screen is sent.
     r.run("s; wait 0");
@@ -198,7 +199,12 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
 #[test]
 fn the_mouse_is_the_programs_only_when_it_asked_and_somebody_is_in() {
     let event = |kind| {
-        crate::app::msg::Msg::Mouse(MouseEvent { kind, column: 5, row: 4, modifiers: KeyModifiers::NONE })
+        crate::app::msg::Msg::Input(Input::Mouse(MouseEvent {
+            kind,
+            column: 5,
+            row: 4,
+            modifiers: KeyModifiers::NONE,
+        }))
     };
     let down = MouseEventKind::Down(MouseButton::Left);
     let mut r = opened(80, 24);

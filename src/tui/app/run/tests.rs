@@ -7,7 +7,7 @@ use std::time::Instant;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, CommandBody, Event, EventBody, Notice, NoticeKind, SeqIds, SessionId, SystemClock,
+    AgentId, Command, CommandBody, Event, EventBody, Notice, NoticeKind, SeqIds, SessionId, SystemClock,
 };
 
 use super::*;
@@ -86,7 +86,7 @@ fn event(body: EventBody) -> Msg {
 
 fn keys(tx: &Post, text: &str) {
     for k in text.split(' ') {
-        tx.send(Msg::Key(Chord::parse(k).unwrap().event())).unwrap();
+        tx.send(Msg::Input(crate::input::Input::Key(Chord::parse(k).unwrap().event()))).unwrap();
     }
 }
 
@@ -105,7 +105,7 @@ fn a_prompt_typed_before_the_engine_is_ready_is_sent_when_it_is() {
             |c| matches!(c, CommandBody::Turn(TurnCommand::Submit { message, .. }) if message.text == "hi"),
         )
     });
-    tx.send(Msg::Terminate(15)).unwrap();
+    tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     assert_eq!(thread.join().unwrap(), Exit::Signal(15));
 }
 
@@ -133,7 +133,7 @@ fn at_rest_nothing_is_written_and_nothing_wakes() {
         let bytes = String::from_utf8_lossy(&sink.0.lock().unwrap()[before..after]).into_owned();
         assert!(want == "b" || (bytes.ends_with(want) && bytes.len() <= 8), "{want}: {bytes:?}");
     }
-    tx.send(Msg::Terminate(15)).unwrap();
+    tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     thread.join().unwrap();
 }
 
@@ -154,13 +154,13 @@ fn u1_hostile_events_send_no_control_of_their_own() {
         tx.send(event(EventBody::State(StateEvent::GitChanged { git }))).unwrap();
         let model = tiller_protocol::ModelRef(text);
         tx.send(event(EventBody::State(StateEvent::ModelChanged { model, window: None }))).unwrap();
-        tx.send(Msg::Paste(evil.into())).unwrap();
+        tx.send(Msg::Input(crate::input::Input::Paste(evil.into()))).unwrap();
         if i % 20 == 0 {
             keys(&tx, "ctrl-x e");
             keys(&tx, "esc");
         }
     }
-    tx.send(Msg::Terminate(15)).unwrap();
+    tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     thread.join().unwrap();
     let text = sink.text();
     assert!(text.len() > 1000);
@@ -205,7 +205,7 @@ fn resizes(storm: u32) {
     until("the last frame", || shown().lines().count() == 24 && shown().contains("Enter send"));
     println!("{storm} sizes: settled {:?} after the last", begin.elapsed());
     assert!(shown().contains("hey"));
-    tx.send(Msg::Terminate(15)).unwrap();
+    tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     thread.join().unwrap();
 }
 
@@ -248,7 +248,7 @@ fn u6_the_engine_is_never_blocked_by_a_stalled_terminal() {
     for i in 0..5000 {
         tx.send(event(EventBody::Turn(TurnEvent::TextDelta { text: format!("word {i} ") }))).unwrap();
     }
-    tx.send(Msg::Terminate(15)).unwrap();
+    tx.send(Msg::Signal(crate::app::msg::SignalMsg::Terminate(15))).unwrap();
     assert_eq!(thread.join().unwrap(), Exit::Signal(15));
     drop(hold);
 }

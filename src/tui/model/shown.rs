@@ -1,0 +1,241 @@
+//! Which agent is shown. The main agent's state is kept, and goes on, while another agent is shown, so that going
+//! back costs nothing. Of agents that are not shown only rows, questions and notices are taken in; the rest of their
+//! events costs a comparison.
+
+use std::mem::swap;
+
+use tiller_protocol::event::{AskEvent, StateEvent};
+use tiller_protocol::{AgentId, AgentView, Cost, Event, EventBody, SessionId, TodoItem};
+
+use super::agent::{AgentModel, SessionModel};
+use super::{Model, Tracked};
+
+/// The agent that an event is about, as the screen sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventTarget {
+    /// The shown agent.
+    Shown,
+    /// The main agent, while another one is shown.
+    Home,
+    /// An agent that is not shown.
+    Other,
+}
+
+impl Model {
+    /// The shown agent.
+    pub fn shown_agent(&self) -> AgentId {
+        self.shown.clone().unwrap_or_else(AgentId::main)
+    }
+
+    /// The agent that works on this item of the shown plan: the one that the item names, else the newest agent that
+    /// was started for it.
+    pub(crate) fn assignee<'m>(&'m self, item: &'m TodoItem) -> Option<&'m AgentId> {
+        let given = |a: &&AgentView| {
+            a.parent.as_ref() == Some(&self.shown_agent())
+                && a.child.as_ref().and_then(|c| c.todo.as_ref()) == Some(&item.id)
+        };
+        item.agent.as_ref().or_else(|| self.crew.agents.iter().rfind(given).map(|a| &a.id))
+    }
+
+    /// The row of an agent; `None`: the engine has not reported it.
+    pub fn row(&self, id: &AgentId) -> Option<&AgentView> {
+        self.crew.agents.iter().find(|a| a.id == *id)
+    }
+
+    /// Cost of the shown agent's work; for the main agent including all others. The flag is false when a program did
+    /// not report its cost, so that the sum is incomplete.
+    pub(crate) fn spent(&self) -> Option<(Cost, bool)> {
+        let own = self.agent.session.cost.filter(|_| self.agent.session.model.provider() != "demo");
+        if self.shown.is_some() {
+            return own.map(|cost| (cost, true));
+        }
+        let mut whole = true;
+        let mut sum = own;
+        for a in self.crew.agents.iter().filter(|a| !a.id.is_main() && !a.model.starts_with("demo/")) {
+            let used = a.usage.context().saturating_add(a.usage.output) > 0;
+            whole &= a.cost.is_some() || !used;
+            sum = a.cost.filter(|c| c.0 > 0).map(|c| sum.unwrap_or_default().plus(c)).or(sum);
+        }
+        sum.map(|cost| (cost, whole))
+    }
+
+    /// How often the bell of this agent's terminal had rung when the person looked at it last.
+    pub fn bells_seen(&self, id: Option<&AgentId>) -> u32 {
+        id.and_then(|id| self.crew.bells.get(id)).copied().unwrap_or_default()
+    }
+
+    /// The agent that works in this session, a child of the open one.
+    pub(crate) fn of_session(&self, session: SessionId) -> Option<&AgentView> {
+        self.crew.agents.iter().find(|a| a.child.as_ref().is_some_and(|c| c.session == Some(session)))
+    }
+
+    /// The main agent's session, whichever agent is shown.
+    pub(crate) fn main_session(&self) -> Option<SessionId> {
+        self.main_session_model().summary.as_ref().map(|s| s.id)
+    }
+
+    /// The session of the agent that is shown.
+    pub(crate) fn shown_session(&self) -> Option<SessionId> {
+        match &*self.shown {
+            Some(agent) => self.row(agent)?.child.as_ref()?.session,
+            None => self.main_session(),
+        }
+    }
+
+    /// A name for people: `a2 docs`; `main` for the main agent.
+    pub fn name_of(&self, id: &AgentId) -> String {
+        let label = self.row(id).map_or("", |a| a.label.as_str());
+        let label = crate::text::clean::plain(label);
+        match (id.is_main(), label.is_empty() || label == id.name()) {
+            (true, _) => "main".into(),
+            (_, true) => id.name().to_owned(),
+            _ => format!("{} {label}", id.name()),
+        }
+    }
+
+    /// The way to it from the main agent, which is left out: `a2 docs > a3`.
+    pub fn path_of(&self, id: &AgentId) -> String {
+        let mut names = Vec::new();
+        let mut at = Some(id.clone());
+        while let Some(id) = at.filter(|id| !id.is_main()) {
+            names.push(self.name_of(&id));
+            at = id.parent();
+        }
+        names.reverse();
+        if names.is_empty() { "main".into() } else { names.join(" > ") }
+    }
+
+    /// Shows another agent; `None`: the main agent, in its present state. The state of any other agent is empty until
+    /// its snapshot arrives.
+    pub(crate) fn show(&mut self, agent: Option<AgentId>) {
+        let agent = agent.filter(|a| !a.is_main());
+        if *self.shown == agent {
+            return;
+        }
+        if agent.is_none() {
+            self.swap();
+            *self.home = AgentModel::default();
+        } else {
+            let old = &mut self.agent.session;
+            let (git, profile) = (old.git.clone(), old.profile);
+            let summary = old.summary.clone();
+            if self.shown.is_none() {
+                self.swap();
+            }
+            let session = SessionModel { summary, git, profile, ..SessionModel::default() };
+            self.agent = AgentModel { session: Tracked::new(session), ..AgentModel::default() };
+        }
+        if let Some(view) = agent.as_ref().and_then(|a| self.row(a)).cloned() {
+            let session = &mut *self.agent.session;
+            session.model = tiller_protocol::ModelRef(view.model);
+            (session.usage, session.cost) = (view.usage, view.cost);
+            (session.context, session.window) = (view.context, view.window);
+        }
+        *self.shown = agent;
+    }
+
+    /// Exchanges the shown state with the one that is not shown.
+    fn swap(&mut self) {
+        swap(&mut self.agent, &mut *self.home);
+    }
+
+    /// The agent that an event is about.
+    pub(crate) fn target(&self, event: &Event) -> EventTarget {
+        match &*self.shown {
+            Some(shown) if event.agent == *shown => EventTarget::Shown,
+            Some(_) if event.agent.is_main() => EventTarget::Home,
+            None if event.agent.is_main() => EventTarget::Shown,
+            _ => EventTarget::Other,
+        }
+    }
+
+    /// Whether anything on the screen may change by this event.
+    pub(crate) fn affects_screen(&self, event: &Event) -> bool {
+        self.target(event) == EventTarget::Shown || is_global(event)
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        if let EventBody::Ask(e) = &event.body {
+            return self.asked(event, e);
+        }
+        if let EventBody::State(StateEvent::Receipt { receipt }) = &event.body {
+            self.crew.receipts.insert(event.agent.clone(), receipt.clone());
+        }
+        match self.target(event) {
+            EventTarget::Shown => self.take_in(event),
+            EventTarget::Home => {
+                self.swap();
+                self.take_in(event);
+                self.swap();
+            }
+            EventTarget::Other => {
+                if let EventBody::State(e) = &event.body
+                    && is_global(event)
+                {
+                    self.global_state(event.time, e);
+                }
+            }
+        }
+    }
+
+    /// Takes a question or its answer in. All agents' questions are shown; the call that waits stands in the
+    /// conversation of its own agent.
+    fn asked(&mut self, event: &Event, e: &AskEvent) {
+        let mut agent = None;
+        match e {
+            AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
+                agent = Some(&ask.agent);
+                match self.questions.open.iter_mut().find(|a| a.id == ask.id) {
+                    // It keeps its place in the queue.
+                    Some(there) => there.clone_from(ask),
+                    None => self.questions.open.push(ask.clone()),
+                }
+            }
+            AskEvent::PermissionDecided { id, .. } => self.questions.open.retain(|a| Some(a.id) != *id),
+            AskEvent::QuestionAnswered { id, .. } => self.questions.open.retain(|a| a.id != *id),
+        }
+        let shown = self.shown_agent();
+        if agent.is_none_or(|a| *a == shown) {
+            self.agent.conversation.apply(event);
+        }
+        if self.shown.is_some() && agent.is_none_or(AgentId::is_main) {
+            self.home.conversation.apply(event);
+        }
+    }
+
+    /// Session facts of the main agent, whichever agent is shown.
+    pub(crate) fn main_session_model(&self) -> &SessionModel {
+        if self.shown.is_some() { &self.home.session } else { &self.agent.session }
+    }
+
+    /// Whether a line of the person's own runs in the main session, whichever agent is shown.
+    pub(crate) fn main_line_runs(&self) -> bool {
+        let conversation =
+            if self.shown.is_some() { &self.home.conversation } else { &self.agent.conversation };
+        conversation.running_line().is_some()
+    }
+
+    /// Whether the main agent's turn runs, whichever agent is shown.
+    pub fn main_runs(&self) -> bool {
+        if self.shown.is_some() { self.home.turn.running } else { self.agent.turn.running }
+    }
+}
+
+/// Reported for any agent, and shown whichever agent is on the screen.
+fn is_global(event: &Event) -> bool {
+    match &event.body {
+        EventBody::Ask(_) => true,
+        EventBody::State(e) => matches!(
+            e,
+            StateEvent::AgentChanged { .. }
+                | StateEvent::WorkflowChanged { .. }
+                | StateEvent::Receipt { .. }
+                | StateEvent::Notice { .. }
+                | StateEvent::WorkspaceChanged { .. }
+                | StateEvent::GitChanged { .. }
+                | StateEvent::Saving { .. }
+        ),
+        _ => false,
+    }
+}

@@ -1,0 +1,120 @@
+//! Both directions of the terminal: the reader with its decoder, the writer with its encoder, and the modes that are
+//! set while the screen is shown.
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::app::inbox::Post;
+use crate::app::ui::{UiError, escape_wait};
+use crate::input::reader::Reader;
+use crate::output::Encoder;
+use crate::output::writer::Writer;
+use crate::terminal::Terminal;
+use crate::terminal::notify::Window;
+use crate::terminal::signals::Signals;
+
+/// How long pending output may take before the screen is left without it.
+pub(crate) const SETTLE: Duration = Duration::from_millis(500);
+
+/// Wait for the rest of a lone Escape on a local line; see [`escape_wait`].
+const ESCAPE_WAIT: Duration = Duration::from_millis(25);
+
+/// The terminal that shows the screen, with its reader and writer.
+pub(crate) struct TerminalIo {
+    /// `None`: tests, and while no terminal is attached.
+    pub(crate) terminal: Option<Terminal>,
+    /// `None`: while the screen is left.
+    pub(crate) reader: Option<Reader>,
+    pub(crate) signals: Option<Signals>,
+    /// Number of SIGCONT received when the screen was set up last.
+    pub(crate) resumed: u32,
+    pub(crate) writer: Writer,
+    pub(crate) encoder: Encoder,
+    /// Title and notifications of the terminal's window.
+    pub(crate) window: Window,
+    /// How long a lone Escape waits for the rest of a sequence.
+    pub(crate) escape_wait: Duration,
+    /// The terminal does not mark pastes: bytes that come at once are one.
+    pub(crate) bursts: bool,
+}
+
+impl TerminalIo {
+    /// With the bytes going to `out`.
+    pub(crate) fn new(
+        terminal: Option<Terminal>,
+        out: Box<dyn Write + Send>,
+        tx: Post,
+        env: &crate::app::ui::Env,
+    ) -> Result<Self, UiError> {
+        Ok(Self {
+            terminal,
+            reader: None,
+            signals: None,
+            resumed: 0,
+            writer: Writer::start(out, tx)?,
+            encoder: Encoder::default(),
+            window: Window::of_env(&**env),
+            escape_wait: ESCAPE_WAIT,
+            bursts: false,
+        })
+    }
+
+    /// Takes what the environment says about the terminal.
+    pub(crate) fn read_environment(&mut self, env: &crate::app::ui::Env) {
+        self.window = Window::of_env(&**env);
+        self.escape_wait = escape_wait(env);
+    }
+
+    /// Columns and rows; `None`: no terminal.
+    pub(crate) fn size(&self) -> Option<(u16, u16)> {
+        self.terminal.as_ref().map(Terminal::size)
+    }
+
+    /// Sets raw mode and starts the reader; returns the bytes that switch the modes on, which are to be written first.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub(crate) fn enter(&mut self) -> Result<String, UiError> {
+        let Some(t) = &self.terminal else { return Ok(String::new()) };
+        let bytes = t.enter()?;
+        self.reader = Some(Reader::new(t.input()?, self.escape_wait, self.bursts));
+        Ok(bytes)
+    }
+
+    /// Gives the terminal back. A second call does nothing.
+    pub(crate) fn leave(&mut self) {
+        self.reader = None;
+        self.writer.settle(SETTLE);
+        if let Some(t) = &self.terminal {
+            t.leave();
+        }
+        if let Some(s) = &self.signals {
+            s.away(true);
+        }
+    }
+
+    /// Sets every mode again: a shell has used the terminal in between.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub(crate) fn restore_modes(&mut self) -> std::io::Result<()> {
+        if let Some(t) = &self.terminal {
+            let bytes = t.again()?;
+            self.writer.write(bytes);
+        }
+        Ok(())
+    }
+
+    /// Reads bytes that come at once as one paste from now on.
+    pub(crate) fn no_paste_marks(&mut self) {
+        if self.bursts {
+            return;
+        }
+        self.bursts = true;
+        if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
+            && let Ok(input) = t.input()
+        {
+            self.reader = Some(Reader::new(input, self.escape_wait, true));
+        }
+    }
+}
