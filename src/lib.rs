@@ -29,6 +29,7 @@
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
+//! | [`agents`] | work for several agents: order of tasks, retries, reviews, workflows | protocol, tool |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
 //! | [`app`] | the composition root: makes the parts and hands them over | all |
@@ -70,6 +71,7 @@
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
 //! | driven test | `tests/it/<subject>/x.rs` | `mod x;` in that folder's `mod.rs` (`cargo xtask tidy` fails if forgotten) |
 
+pub use tiller_agents as agents;
 pub use tiller_config as config;
 pub use tiller_engine as engine;
 pub use tiller_external as external;

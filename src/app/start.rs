@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream, Human, Keys, Open, Settings};
+use tiller_engine::{
+    CrewConfig, Engine, EngineConfig, EngineHandle, EventStream, Human, Keys, Open, Settings,
+};
 use tiller_permit::trust::Status;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
@@ -273,9 +275,12 @@ impl Running {
             tools: tiller_tool::registry::ALL.to_vec(),
             roles,
             role,
-            programs: Some(programs),
-            folders: Some(Arc::new(tiller_watch::git::worktree::make)),
-            workflows: Some(flows),
+            crew: CrewConfig {
+                delegation: Arc::new(tiller_agents::Delegation),
+                programs: Some(programs),
+                folders: Some(Arc::new(tiller_watch::git::worktree::make)),
+                workflows: Some(flows),
+            },
             permit,
             titles: start.titles,
             redact,

@@ -12,7 +12,7 @@ use tiller_protocol::{
     AgentCommand, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, StepState, WorkflowView,
 };
 use tiller_store::OnFailure;
-use tiller_tool::crew::workflow::Known;
+use tiller_tool::crew::NameCheck;
 
 use crate::app::definitions::workflows::{Filed, cli, read};
 use crate::app::{RuleFlags, Running, Setup, Start, child_env, definitions};
@@ -58,7 +58,7 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let model =
         |name: &str| tiller_engine::crew::no_such_model(name, |provider| providers.get(provider).map(drop));
     let cli = |name: &str| cli(&adapters, name, &env);
-    let known = Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
+    let known = NameCheck { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
     wrong.extend(filed.check(&known));
     wrong.sort_by_key(|w| w.at);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }

@@ -48,6 +48,6 @@ pub use core::given::{
     Agreed, Changed, Exporter, Fresh, Keys, Outside, Seen, Settings, Sink, TrustOffer, Watcher,
 };
 pub use core::services::{
-    EngineConfig, Find, Folders, Growing, Human, Lacks, Listed, Open, Redact, Workflows,
+    CrewConfig, EngineConfig, Find, Folders, Growing, Human, Lacks, Listed, Open, Redact, Workflows,
 };
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};

@@ -10,8 +10,9 @@ use tiller_protocol::{ModelRef, Part, Profile, RandomIds, SystemClock};
 use tiller_provider::Providers;
 use tiller_store::{Options, Store, StoreError};
 use tiller_tool::Workspace;
+use tiller_tool::crew::Delegation;
 
-use crate::{EngineConfig, Human, Open, Permit};
+use crate::{CrewConfig, EngineConfig, Human, Open, Permit};
 
 /// Why the parts of an engine in a scratch folder could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +25,12 @@ pub enum PartsError {
     Workspace(#[from] std::io::Error),
 }
 
-/// What an engine needs, for the folder `work`: data in `home`, all tools, the profile `full`, no providers, no watcher,
+/// What an engine needs, for the folder `work`: `delegation` to run delegated tasks, data in `home`, all tools, the profile `full`, no providers, no watcher,
 /// no snapshots, and a person who can answer.
 ///
 /// # Errors
 /// When a folder or the database cannot be made.
-pub fn parts(work: &Path, home: &Path) -> Result<EngineConfig, PartsError> {
+pub fn parts(work: &Path, home: &Path, delegation: Arc<dyn Delegation>) -> Result<EngineConfig, PartsError> {
     let var = |name: &str| (name == "TILLER_HOME").then(|| home.display().to_string());
     let places = Places::from_env(&var).ok_or(PartsError::Places)?;
     let roots = Roots::new(work, Some(home.to_owned()), vec![home.to_owned()]);
@@ -56,9 +57,7 @@ pub fn parts(work: &Path, home: &Path) -> Result<EngineConfig, PartsError> {
         tools: tiller_tool::registry::ALL.to_vec(),
         roles: Definitions::default(),
         role: None,
-        programs: None,
-        folders: None,
-        workflows: None,
+        crew: CrewConfig { delegation, programs: None, folders: None, workflows: None },
         permit: Permit::new(Policy::new(roots).within(around), Arc::new(|_| Ok(()))),
         titles: false,
         redact: Arc::new(str::to_owned),

@@ -14,7 +14,7 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::crew::{CrewAsk, CrewReply};
+use crate::crew::{CrewReply, CrewRequest};
 use crate::shell::Bounds;
 
 /// What the engine does for tools.
@@ -34,8 +34,8 @@ pub trait Ports: Send + Sync {
     async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String>;
     /// Brings the files back to what they were at an entry, but for those that others changed. A sentence comes back.
     async fn restore(&self, entry: EntryId) -> Result<String, String>;
-    /// Asks something of the crew of agents.
-    async fn crew(&self, cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String>;
+    /// Sends a request to the crew of agents and waits for the reply. `Err` is a sentence for the model.
+    async fn crew(&self, cx: &ToolCx, request: CrewRequest) -> Result<CrewReply, String>;
     /// Marks paths as about to be written by this call, so that the watcher knows who it was.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).

@@ -13,7 +13,7 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::crew::{CrewAsk, CrewReply};
+use crate::crew::{CrewReply, CrewRequest, Delegation};
 use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -40,15 +40,19 @@ pub struct FakePorts {
     pub preview: Mutex<Option<(EntryId, RestorePreview)>>,
     /// How often it was done.
     pub restored: Mutex<u32>,
-    /// Plays the crew; `None`: there is none.
     pub crew: Mutex<CrewScript>,
 }
 
-type CrewPlay = Box<dyn FnMut(CrewAsk) -> Result<CrewReply, String> + Send>;
+type CrewPlay = Box<dyn FnMut(CrewRequest) -> Result<CrewReply, String> + Send>;
 
-/// A crew that is a script.
+/// A scripted crew.
 #[derive(Default)]
-pub struct CrewScript(pub Option<CrewPlay>);
+pub struct CrewScript {
+    /// Answers requests; `None`: there is no crew.
+    pub play: Option<CrewPlay>,
+    /// Runs tasks and goals; `None`: `play` answers these requests, too.
+    pub delegation: Option<Arc<dyn Delegation>>,
+}
 
 impl std::fmt::Debug for CrewScript {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -97,9 +101,20 @@ impl Ports for FakePorts {
         Ok("restored".into())
     }
 
-    async fn crew(&self, _cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String> {
-        let answer = lock(&self.crew).0.as_mut().map(|script| script(ask));
-        answer.unwrap_or_else(|| Err("there are no agents here".into()))
+    async fn crew(&self, cx: &ToolCx, request: CrewRequest) -> Result<CrewReply, String> {
+        let delegation = lock(&self.crew).delegation.clone();
+        match (request, delegation) {
+            (CrewRequest::Tasks(tasks), Some(d)) => {
+                Ok(CrewReply::Reports(d.tasks(tasks, Arc::new(cx.clone())).await))
+            }
+            (CrewRequest::Goal(goal), Some(d)) => {
+                d.goal(goal, Arc::new(cx.clone())).await.map(CrewReply::Reports)
+            }
+            (request, _) => {
+                let answer = lock(&self.crew).play.as_mut().map(|play| play(request));
+                answer.unwrap_or_else(|| Err("there are no agents here".into()))
+            }
+        }
     }
 
     fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {

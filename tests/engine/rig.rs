@@ -73,7 +73,9 @@ impl Place {
     }
 
     pub(crate) fn parts(&self, fake: &Arc<Fake>) -> EngineConfig {
-        let mut parts = tiller_engine::testing::parts(&self.work, &self.home()).unwrap();
+        let mut parts =
+            tiller_engine::testing::parts(&self.work, &self.home(), Arc::new(tiller_agents::Delegation))
+                .unwrap();
         parts.providers.insert(Arc::clone(fake) as Arc<dyn Provider>);
         parts
     }

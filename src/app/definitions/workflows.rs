@@ -11,8 +11,7 @@ use tiller_engine::Workflows;
 use tiller_external::Adapters;
 use tiller_permit::trust::Brings;
 use tiller_protocol::WorkflowFile;
-use tiller_tool::crew::workflow::{Known, Wrong};
-use tiller_tool::crew::{Task, Workflow};
+use tiller_tool::crew::{NameCheck, Task, Workflow, WorkflowError};
 use tiller_tool::shell::find_program;
 
 /// What the folder's files of workflows are called in [`Brings`].
@@ -74,12 +73,12 @@ impl Filed {
     }
 
     /// Looks at all of it that could be read, as it would be before it starts.
-    pub(crate) fn check(&self, known: &Known<'_>) -> Vec<Problem> {
-        let told = |w: Wrong| {
+    pub(crate) fn check(&self, known: &NameCheck<'_>) -> Vec<Problem> {
+        let told = |w: WorkflowError| {
             let at = w.step.and_then(|s| self.lines.get(s)).copied();
             problem(&self.path, at, w.message)
         };
-        let read = |w: &Wrong| w.step.is_none_or(|s| !self.unread.contains(&s));
+        let read = |w: &WorkflowError| w.step.is_none_or(|s| !self.unread.contains(&s));
         self.flow.check(known).err().unwrap_or_default().into_iter().filter(read).map(told).collect()
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         }
         Query::Processes => shell_line::processes(core, client, cause),
         Query::Workflows => {
-            let source = core.services.workflows.clone();
+            let source = core.services.crew.workflows.clone();
             read(core, client, cause, move || {
                 let files = source.map_or_else(Vec::new, |s| (s.list)());
                 Ok(ReplyEvent::WorkflowsReply { files })

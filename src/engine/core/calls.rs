@@ -34,6 +34,7 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
     let call_entry =
         core.session.tail.iter().rev().find(|e| matches!(e.body, EntryBody::Assistant { .. })).map(|e| e.id);
     let ports = CallPorts {
+        delegation: Arc::clone(&core.services.crew.delegation),
         call,
         tx: core.tx.clone(),
         todo: Arc::clone(&core.context.todo),

@@ -8,7 +8,7 @@ use tiller_protocol::{
     AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
 };
 use tiller_store::Store;
-use tiller_tool::crew::{CrewAsk, CrewReply};
+use tiller_tool::crew::{CrewReply, CrewRequest, Delegation, SharedCrew};
 use tiller_tool::{Ports, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
@@ -35,6 +35,7 @@ pub(crate) struct CallPorts {
     pub(crate) root: SessionId,
     /// The entry with the call.
     pub(crate) entry: Option<EntryId>,
+    pub(crate) delegation: Arc<dyn Delegation>,
 }
 
 /// Tells the crew that a call does not wait any more.
@@ -110,12 +111,19 @@ impl Ports for CallPorts {
         self.files(|reply| Asked::Restore { entry, call, reply }).await
     }
 
-    async fn crew(&self, cx: &ToolCx, mut ask: CrewAsk) -> Result<CrewReply, String> {
-        // Which step of a workflow an agent works at, only the engine says.
+    async fn crew(&self, cx: &ToolCx, mut ask: CrewRequest) -> Result<CrewReply, String> {
+        let crew = || -> SharedCrew { Arc::new(cx.clone()) };
+        // Only the engine sets the step of a workflow that an agent works on.
         match &mut ask {
-            CrewAsk::Run(brief) => brief.step = None,
-            CrewAsk::Start(briefs) => briefs.iter_mut().for_each(|b| b.step = None),
-            CrewAsk::Workflow(flow) => flow.steps.iter_mut().for_each(|s| s.brief.step = None),
+            CrewRequest::Tasks(tasks) => {
+                return Ok(CrewReply::Reports(self.delegation.tasks(std::mem::take(tasks), crew()).await));
+            }
+            CrewRequest::Goal(goal) => {
+                return self.delegation.goal(goal.clone(), crew()).await.map(CrewReply::Reports);
+            }
+            CrewRequest::Run(brief) => brief.step = None,
+            CrewRequest::Start(briefs) => briefs.iter_mut().for_each(|b| b.step = None),
+            CrewRequest::Workflow(flow) => flow.steps.iter_mut().for_each(|s| s.brief.step = None),
             _ => {}
         }
         let (reply, answer) = oneshot::channel();

@@ -60,6 +60,19 @@ pub struct Workflows {
     pub cli: Lacks,
 }
 
+/// What agents beside the main one are made with.
+#[derive(Clone)]
+pub struct CrewConfig {
+    /// Runs delegated tasks and workflows.
+    pub delegation: Arc<dyn tiller_tool::crew::Delegation>,
+    /// Programs of other vendors as agents. `None`: they cannot be run.
+    pub programs: Option<crate::crew::Programs>,
+    /// Makes folders for agents that work apart. `None`: they cannot be made.
+    pub folders: Option<Folders>,
+    /// Where workflows are found. `None`: there are none with a name.
+    pub workflows: Option<Workflows>,
+}
+
 /// What [`crate::Engine::start`] needs.
 pub struct EngineConfig {
     pub store: Store,
@@ -91,12 +104,7 @@ pub struct EngineConfig {
     pub roles: Definitions,
     /// The kind that the main agent is; `None`: as it is built in.
     pub role: Option<Arc<Definition>>,
-    /// Programs of other vendors as agents. `None`: they cannot be run.
-    pub programs: Option<crate::crew::Programs>,
-    /// Makes folders for agents that work apart. `None`: they cannot be made.
-    pub folders: Option<Folders>,
-    /// Where workflows are found. `None`: there are none with a name.
-    pub workflows: Option<Workflows>,
+    pub crew: CrewConfig,
     pub permit: crate::questions::permission::Permit,
     /// Ask a model for a title after the first turn; without, it is made from the prompt.
     pub titles: bool,
@@ -141,9 +149,7 @@ pub(crate) struct Services {
     pub(crate) specs: Arc<crate::context::specs::Specs>,
     /// One for all agents; more when the person trusts the folder.
     pub(crate) roles: Arc<RwLock<Definitions>>,
-    pub(crate) programs: Option<crate::crew::Programs>,
-    pub(crate) folders: Option<Folders>,
-    pub(crate) workflows: Option<Workflows>,
+    pub(crate) crew: CrewConfig,
     pub(crate) titles: bool,
     pub(crate) windows: crate::context::learned_windows::Windows,
     pub(crate) retry: f64,

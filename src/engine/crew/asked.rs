@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
-use tiller_tool::crew::port::Note;
-use tiller_tool::crew::{CrewAsk, CrewReply, Row};
+use tiller_tool::crew::Note;
+use tiller_tool::crew::{AgentSummary, CrewReply, CrewRequest};
 
 use super::waits::{How, WaitFor};
 use super::{CrewMsg, route};
@@ -24,13 +24,13 @@ impl Core {
         by: &AgentId,
         call: String,
         entry: Option<EntryId>,
-        ask: CrewAsk,
+        ask: CrewRequest,
         reply: Reply,
     ) {
         let starts = match &ask {
             // A workflow that the person lets go on has work for who started it, whatever that one does by now.
-            CrewAsk::Run(brief) => brief.step.is_none(),
-            CrewAsk::Start(_) | CrewAsk::Workflow(_) => true,
+            CrewRequest::Run(brief) => brief.step.is_none(),
+            CrewRequest::Start(_) | CrewRequest::Workflow(_) => true,
             _ => false,
         };
         if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
@@ -40,7 +40,7 @@ impl Core {
         }
         let Some((ask, reply)) = self.admitted(by, (&call, entry), ask, reply) else { return };
         let said = match ask {
-            CrewAsk::Run(brief) => {
+            CrewRequest::Run(brief) => {
                 if let Some(report) = brief.reuse.then(|| self.same(&brief)).flatten() {
                     Ok(CrewReply::Report(Box::new(report)))
                 } else {
@@ -54,32 +54,34 @@ impl Core {
                     }
                 }
             }
-            CrewAsk::Again { agent, text } => match self.crew.find(by, &agent) {
+            CrewRequest::Again { agent, text } => match self.crew.find(by, &agent) {
                 Ok(id) => {
                     self.tell_member(&id, text);
                     return self.wait_for(by, vec![id], How::Own, None, reply);
                 }
                 Err(why) => Err(why),
             },
-            CrewAsk::Continue { agent } => match self.crew.find(by, &agent) {
+            CrewRequest::Continue { agent } => match self.crew.find(by, &agent) {
                 Ok(id) => match self.go_on_for(&id) {
                     Ok(()) => return self.wait_for(by, vec![id], How::Own, None, reply),
                     Err(why) => Err(why),
                 },
                 Err(why) => Err(why),
             },
-            CrewAsk::Workflow(flow) => {
+            // The task of the call runs these, with one request for each agent.
+            CrewRequest::Tasks(_) | CrewRequest::Goal(_) => Err("this request starts no agents".into()),
+            CrewRequest::Workflow(flow) => {
                 let by = by.clone();
                 return self.check_flow(Starter::Call { by, call, entry, reply }, Ok(*flow));
             }
-            CrewAsk::Start(briefs) => self.start_all(by, &call, entry, briefs),
-            CrewAsk::List => Ok(self.list(by)),
-            CrewAsk::Result { agent } => self.crew.find(by, &agent).map(|id| {
+            CrewRequest::Start(briefs) => self.start_all(by, &call, entry, briefs),
+            CrewRequest::List => Ok(self.list(by)),
+            CrewRequest::Result { agent } => self.crew.find(by, &agent).map(|id| {
                 self.heard(&id);
                 CrewReply::Report(Box::new(self.report_of(&id)))
             }),
-            CrewAsk::Info { agent } => self.info(by, &agent),
-            CrewAsk::Send { agent, text } => self.crew.find(by, &agent).map(|id| {
+            CrewRequest::Info { agent } => self.info(by, &agent),
+            CrewRequest::Send { agent, text } => self.crew.find(by, &agent).map(|id| {
                 let works = self.crew.members.get(&id).is_some_and(|m| m.state().at_work());
                 if !works && let Some(member) = self.crew.members.get_mut(&id) {
                     // It works again for a caller that does not wait for it.
@@ -87,9 +89,9 @@ impl Core {
                 }
                 self.tell_member(&id, text);
                 let when = if works { "at its next step" } else { "now, and resumes work" };
-                CrewReply::Said(format!("{} receives it {when}.", id.name()))
+                CrewReply::Text(format!("{} receives it {when}.", id.name()))
             }),
-            CrewAsk::Wait { agents, any, seconds } => {
+            CrewRequest::Wait { agents, any, seconds } => {
                 let ids: Result<Vec<AgentId>, String> =
                     agents.iter().map(|a| self.crew.find(by, a)).collect();
                 match ids {
@@ -101,11 +103,11 @@ impl Core {
                     Err(why) => Err(why),
                 }
             }
-            CrewAsk::Cancel { agent } => self.crew.find(by, &agent).map(|id| {
+            CrewRequest::Cancel { agent } => self.crew.find(by, &agent).map(|id| {
                 self.cancel_tree(&id);
-                CrewReply::Said(format!("{} is cancelled. Its changes are kept.", id.name()))
+                CrewReply::Text(format!("{} is cancelled. Its changes are kept.", id.name()))
             }),
-            CrewAsk::Board { put, key } => self.board(by, put, key),
+            CrewRequest::Board { put, key } => self.board(by, put, key),
         };
         // The call may have ended meanwhile.
         let _ = reply.send(said);
@@ -156,7 +158,7 @@ impl Core {
             (_, why) => {
                 let rest = why.map_or(String::new(), |w| format!(" The rest was not started: {w}."));
                 let names = started.join(", ");
-                Ok(CrewReply::Said(format!(
+                Ok(CrewReply::Text(format!(
                     "Started in the background: {names}. You receive their results when they end.{rest}"
                 )))
             }
@@ -179,10 +181,10 @@ impl Core {
     fn list(&self, by: &AgentId) -> CrewReply {
         let rows = self.crew.members.values().filter(|m| m.id.is_below(by) && m.id != *by);
         let rows = rows
-            .map(|m| Row {
+            .map(|m| AgentSummary {
                 agent: m.id.name().to_owned(),
                 label: m.order.label.clone(),
-                state: m.state().word().to_owned(),
+                state: m.state(),
                 role: m.order.brief.agent.clone().unwrap_or_else(|| "no role".into()),
                 act: m.view.act.clone(),
                 tokens: self.crew.reservations.used(&m.id).0,
@@ -200,7 +202,7 @@ impl Core {
             left.push_str(", ");
             left.push_str(&money);
         }
-        CrewReply::Rows { rows, roles, skills, left }
+        CrewReply::Agents { agents: rows, roles, skills, remaining: left }
     }
 
     fn info(&self, by: &AgentId, name: &str) -> Result<CrewReply, String> {
@@ -209,14 +211,14 @@ impl Core {
             Err(why) => {
                 let rows = crate::lock::lock(&self.services.tool_state).shells.rows();
                 let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
-                return row.map(CrewReply::Said).ok_or(why);
+                return row.map(CrewReply::Text).ok_or(why);
             }
         };
         let Some(m) = self.crew.members.get(&id) else { return Err(format!("there is no agent {name}")) };
         let (tokens, cost) = self.crew.reservations.used(&id);
         let limits = serde_json::to_string(&m.order.limits).unwrap_or_default();
         let act = if m.view.act.is_empty() { "nothing" } else { &m.view.act };
-        Ok(CrewReply::Said(format!(
+        Ok(CrewReply::Text(format!(
             "{} \"{}\": {}\nmodel {}, doing: {act}\nused {tokens} tokens, ${:.4}; limits {limits} (cost in millionths)\nlast message: {}",
             id.name(),
             m.order.label,
@@ -258,7 +260,7 @@ impl Core {
             }
             let note = Note { key: key.clone(), value, version: now + 1, by: by.name().to_owned() };
             notes.insert(key.clone(), note);
-            return Ok(CrewReply::Said(format!("{key} is at version {} now", now + 1)));
+            return Ok(CrewReply::Text(format!("{key} is at version {} now", now + 1)));
         }
         match key {
             None => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use tiller_protocol::{AgentId, EntryId, SessionId};
-use tiller_tool::crew::{Ask, Brief, CrewAsk, CrewReply, Report};
+use tiller_tool::crew::{Brief, CrewPort, CrewReply, CrewRequest, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +39,8 @@ impl FlowPort {
 }
 
 #[async_trait]
-impl Ask for FlowPort {
-    async fn ask(&self, ask: CrewAsk) -> Result<CrewReply, String> {
+impl CrewPort for FlowPort {
+    async fn request(&self, ask: CrewRequest) -> Result<CrewReply, String> {
         let (reply, answer) = oneshot::channel();
         let _over = AskedOver(&self.tx);
         let (by, (call, entry)) = (self.by.clone(), self.from.clone());
@@ -54,21 +54,21 @@ impl Ask for FlowPort {
         self.stop.is_cancelled()
     }
 
-    fn given_up(&self, step: &str) -> bool {
+    fn abandoned(&self, step: &str) -> bool {
         lock(&self.given_up).contains(step)
     }
 
-    fn kept(&self, step: &str) -> Option<Report> {
+    fn earlier_report(&self, step: &str) -> Option<Report> {
         self.kept.get(step).cloned()
     }
 
-    async fn begins(&self, step: &str, brief: &mut Brief) -> Option<String> {
+    async fn step_started(&self, step: &str, brief: &mut Brief) -> Option<String> {
         brief.step = Some(format!("w{}/{step}", self.no));
         let step = step.to_owned();
         self.send(|reply| FlowMsg::Begins { no: self.no, step, reply }).await.flatten()
     }
 
-    async fn ends(&self, step: &str, report: &Report) {
+    async fn step_ended(&self, step: &str, report: &Report) {
         let (step, report) = (step.to_owned(), Box::new(report.clone()));
         // The next step begins when this one is written down, or on its way.
         let _ = self.send(|reply| FlowMsg::Ends { no: self.no, step, report, reply }).await;

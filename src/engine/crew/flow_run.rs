@@ -7,8 +7,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId, ModelRef, Notice, NoticeKind, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
-use tiller_tool::crew::workflow::{Known, Wrong};
-use tiller_tool::crew::{Asker, CrewReply, Report, Workflow, quoted};
+use tiller_tool::crew::{CrewReply, NameCheck, Report, Workflow, WorkflowError, quote};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +65,8 @@ impl Core {
 
     /// Looks at a workflow away from this task, because files and programs are looked for. `name`: it is read first.
     pub(crate) fn check_flow(&mut self, starter: Starter, flow: Result<Workflow, String>) {
-        let (roles, source, tx) = (self.services.roles(), self.services.workflows.clone(), self.tx.clone());
+        let (roles, source, tx) =
+            (self.services.roles(), self.services.crew.workflows.clone(), self.tx.clone());
         let providers = Arc::clone(&self.services.providers);
         let tools: Vec<&'static str> = self.services.all_tools.iter().map(|t| t.name()).collect();
         let root = self.session.id;
@@ -86,8 +86,13 @@ impl Core {
                     let all = providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
                     no_such_model(name, |provider| all.get(provider).map(drop))
                 };
-                match flow.check(&Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool })
-                {
+                match flow.check(&NameCheck {
+                    role: &role,
+                    cli: &cli,
+                    skill: &skill,
+                    model: &model,
+                    tool: &tool,
+                }) {
                     Ok(()) => Ok(flow),
                     Err(wrong) => Err(words(&flow, &wrong)),
                 }
@@ -164,13 +169,13 @@ impl Core {
         let (made_of, kept, tx) = (flow.made_of.clone(), flow.brought(), self.tx.clone());
         self.keep_flow(no);
         let root = self.session.id;
+        let delegation = Arc::clone(&self.services.crew.delegation);
         let port = FlowPort { no, by, root, from, tx: tx.clone(), kept, stop: stop.clone(), given_up };
         self.spawn(async move {
-            let crew: Asker = Arc::new(port);
             let reports = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                reports = made_of.run(&crew) => reports,
+                reports = delegation.workflow(made_of, Arc::new(port)) => reports,
             };
             let msg = Box::new(CrewMsg::Flow(FlowMsg::Over { no, reports }));
             let _ = tx.send(Msg::Crew(CrewMsg::In { root, msg })).await;
@@ -237,7 +242,7 @@ impl Core {
         for step in &view.steps {
             let report = flow.steps.get(&step.id).and_then(|s| s.report.as_ref());
             let said = report.map(|r| crate::job::cut(super::member::words(r).trim(), TOLD));
-            let said = quoted(&said.unwrap_or_default());
+            let said = quote(&said.unwrap_or_default());
             text.push_str(&format!("\n- {} {}:\n{said}", step.id, step.state.word()));
         }
         self.context.news.must(text);
@@ -386,10 +391,10 @@ impl Core {
 }
 
 /// All that is wrong, each with its place in the file where there is one.
-fn words(flow: &Workflow, wrong: &[Wrong]) -> String {
-    let told = |w: &Wrong| match w.step.and_then(|s| flow.places.get(s)).or(flow.places.first()) {
+fn words(flow: &Workflow, errors: &[WorkflowError]) -> String {
+    let told = |w: &WorkflowError| match w.step.and_then(|s| flow.places.get(s)).or(flow.places.first()) {
         Some(place) => format!("{place}: {}", w.message),
         None => w.message.clone(),
     };
-    wrong.iter().map(told).collect::<Vec<_>>().join("; ")
+    errors.iter().map(told).collect::<Vec<_>>().join("; ")
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::workflow::{StepState, StepView, WorkflowView};
-use tiller_protocol::{AgentId, CommandId, EntryId, SessionId, Time};
+use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, SessionId, Time};
 use tiller_store::{StoreError, WorkflowRow, WorkflowStep};
-use tiller_tool::crew::{CrewAsk, CrewReply, Report, Workflow};
+use tiller_tool::crew::{CrewReply, CrewRequest, Report, ReportStatus, Workflow};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,7 @@ pub(crate) struct Flow {
 /// What waits until a workflow goes on.
 pub(crate) enum PendingStep {
     Begins { step: String, reply: oneshot::Sender<Option<String>> },
-    Asked { by: AgentId, call: String, entry: Option<EntryId>, ask: Box<CrewAsk>, reply: Reply },
+    Asked { by: AgentId, call: String, entry: Option<EntryId>, ask: Box<CrewRequest>, reply: Reply },
 }
 
 /// One step of it.
@@ -181,11 +181,11 @@ impl<'a> Step<'a> {
 
 /// How a step stands that ended so.
 pub(crate) fn state_of(report: &Report) -> StepState {
-    match report.status.as_str() {
-        "done" => StepState::Done,
-        "skipped" => StepState::Skipped,
-        "cancelled" => StepState::Cancelled,
-        "interrupted" => StepState::Interrupted,
+    match report.status {
+        ReportStatus::Agent(AgentState::Done) => StepState::Done,
+        ReportStatus::Skipped => StepState::Skipped,
+        ReportStatus::Agent(AgentState::Cancelled) => StepState::Cancelled,
+        ReportStatus::Agent(AgentState::Interrupted) => StepState::Interrupted,
         _ => StepState::Failed,
     }
 }

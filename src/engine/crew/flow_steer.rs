@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId};
-use tiller_tool::crew::CrewAsk;
+use tiller_tool::crew::CrewRequest;
 
 use crate::core::Core;
 use crate::crew::flow_state::{Flow, FlowStep, PendingStep, Reply, Step, number};
@@ -117,12 +117,12 @@ impl Core {
         &mut self,
         by: &AgentId,
         from: (&str, Option<EntryId>),
-        ask: CrewAsk,
+        ask: CrewRequest,
         reply: Reply,
-    ) -> Option<(CrewAsk, Reply)> {
+    ) -> Option<(CrewRequest, Reply)> {
         let step = match &ask {
-            CrewAsk::Run(brief) => brief.step.clone(),
-            CrewAsk::Again { agent, .. } | CrewAsk::Continue { agent } => {
+            CrewRequest::Run(brief) => brief.step.clone(),
+            CrewRequest::Again { agent, .. } | CrewRequest::Continue { agent } => {
                 let id = self.crew.find(by, agent).ok();
                 id.and_then(|id| self.crew.members.get(&id)?.order.brief.step.clone())
             }

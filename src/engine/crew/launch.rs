@@ -69,7 +69,7 @@ impl Core {
     /// A git worktree of its own, made away from the engine's task.
     fn make_folder(&mut self, id: AgentId) {
         self.set_state(&id, AgentState::Running);
-        let Some(make) = self.services.folders.clone() else {
+        let Some(make) = self.services.crew.folders.clone() else {
             return self.no_start(&id, "agents cannot have their own folders here");
         };
         let name = format!("{}-{}", &self.session.id.0.simple().to_string()[20..], id.name());

@@ -6,7 +6,7 @@ use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentView, Cost, EntryId, Notice, SessionId, Usage};
 use tiller_store::StoreError;
 use tiller_tool::Workspace;
-use tiller_tool::crew::{CrewAsk, CrewReply};
+use tiller_tool::crew::{CrewReply, CrewRequest};
 use tokio::sync::oneshot;
 
 use crate::bus::Envelope;
@@ -40,7 +40,7 @@ pub(crate) enum CrewMsg {
         call: String,
         /// The entry with that call.
         entry: Option<EntryId>,
-        ask: CrewAsk,
+        ask: CrewRequest,
         reply: oneshot::Sender<Result<CrewReply, String>>,
     },
     /// A call that asked has ended, one way or another.

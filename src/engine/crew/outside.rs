@@ -60,7 +60,7 @@ impl Core {
     /// from the engine's task.
     pub(crate) fn run_program(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(programs) = self.services.programs.clone() else { return };
+        let Some(programs) = self.services.crew.programs.clone() else { return };
         let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter)) else { return };
         let (tx, root) = (self.tx.clone(), self.services.workspace.root.clone());
         let mut open = self.services.permit.denied_reads(&self.identity.id);
@@ -92,7 +92,7 @@ impl Core {
     /// Gives words to the program. Dropping the turn's stream ends it.
     fn start_program(&mut self) {
         let Some(turn) = self.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(programs) = self.services.programs.clone() else { return };
+        let Some(programs) = self.services.crew.programs.clone() else { return };
         let (words, anew) = self.words_for_program();
         let (cwd, env) = (self.services.workspace.root.clone(), (*self.services.child_env.now()).clone());
         let (auto, edits) =

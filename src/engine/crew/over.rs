@@ -41,7 +41,7 @@ impl Core {
         member.report = Some(Report {
             agent: id.name().to_owned(),
             label: member.order.label.clone(),
-            status: state.word().to_owned(),
+            status: state.into(),
             findings: findings(&over.text),
             summary: crate::job::cut(&over.text, SUMMARY),
             files: over.files,

@@ -132,7 +132,7 @@ impl Core {
     /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.
     pub(super) fn program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
         let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
-        let Some(programs) = &self.services.programs else {
+        let Some(programs) = &self.services.crew.programs else {
             return Err("external programs cannot be run here".into());
         };
         let adapter = programs.adapters.get(name).ok_or_else(|| {
@@ -160,7 +160,8 @@ impl Core {
     fn no_such_kind(&self, name: &str) -> String {
         let roles = self.services.roles();
         let program = name.split(':').next().unwrap_or(name);
-        let adapters = self.services.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
+        let adapters =
+            self.services.crew.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
         let programs: Vec<String> = adapters.collect();
         let kinds = roles.iter().map(|r| r.name.as_str());
         match tiller_protocol::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {

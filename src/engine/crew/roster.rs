@@ -7,7 +7,7 @@ use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandId, EventBody, SessionId,
 };
-use tiller_tool::crew::port::Note;
+use tiller_tool::crew::Note;
 
 use super::member::Member;
 use super::reservations::Reservations;

@@ -86,7 +86,7 @@ impl Core {
             _ => Report {
                 agent: id.name().to_owned(),
                 label: member.order.label.clone(),
-                status: member.state().word().to_owned(),
+                status: member.state().into(),
                 summary: member.view.act.clone(),
                 tokens: self.crew.reservations.used(id).0,
                 folder: member.order.folder.clone(),

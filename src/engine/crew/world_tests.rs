@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tiller_config::agents::{Definition, Narrowing, Origin, Pick, SETS, Tools};
 use tiller_permit::{Effect, Policy, Roots, Rule, Source};
 use tiller_protocol::{Access, AgentId, AgentLimits, Profile, SessionId, Time, Touch};
-use tiller_tool::crew::Brief;
+use tiller_tool::crew::{Brief, Delegation, Goal, Report, SharedCrew, Task, Workflow};
 
 use super::super::member::{Member, Order};
 use super::super::recruit::{narrowed, profile_of};
@@ -267,6 +267,23 @@ fn a4_nobody_has_more_a_thousand_times() {
 }
 
 /// A world, made once: what is not asked about here is the same in all.
+struct NoDelegation;
+
+#[async_trait::async_trait]
+impl Delegation for NoDelegation {
+    async fn tasks(&self, _: Vec<Task>, _: SharedCrew) -> Vec<Report> {
+        Vec::new()
+    }
+
+    async fn goal(&self, _: Goal, _: SharedCrew) -> Result<Vec<Report>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn workflow(&self, _: Workflow, _: SharedCrew) -> Vec<Report> {
+        Vec::new()
+    }
+}
+
 struct Made {
     _folder: tempfile::TempDir,
     world: Services,
@@ -275,7 +292,8 @@ struct Made {
 thread_local! {
     static WORLD: Made = {
         let folder = tempfile::tempdir().unwrap();
-        let parts = crate::testing::parts(folder.path(), &folder.path().join("home")).unwrap();
+        let home = folder.path().join("home");
+        let parts = crate::testing::parts(folder.path(), &home, Arc::new(NoDelegation)).unwrap();
         Made { _folder: folder, world: crate::core::engine::world(parts) }
     };
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::CrewAsk;
+use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -61,9 +61,9 @@ impl Tool for Blackboard {
             (None, Some(_)) => return Err(ToolError::Tell("`value` needs `key`".into())),
             _ => None,
         };
-        let ask = CrewAsk::Board { put, key: args.key };
-        match cx.ports.crew(cx, ask).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        let request = CrewRequest::Board { put, key: args.key };
+        match cx.ports.crew(cx, request).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

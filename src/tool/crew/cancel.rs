@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::CrewAsk;
+use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -51,8 +51,8 @@ impl Tool for CancelAgent {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
-        match cx.ports.crew(cx, CrewAsk::Cancel { agent: args.agent }).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        match cx.ports.crew(cx, CrewRequest::Cancel { agent: args.agent }).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::{Brief, CrewAsk};
+use super::port::{Brief, CrewRequest};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -54,8 +54,8 @@ impl Tool for DelegateAsync {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
-        match cx.ports.crew(cx, CrewAsk::Start(args.tasks)).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        match cx.ports.crew(cx, CrewRequest::Start(args.tasks)).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

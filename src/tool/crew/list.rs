@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::CrewAsk;
+use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -49,8 +49,8 @@ impl Tool for ListAgents {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         schema::read::<Args>(&args)?;
-        match cx.ports.crew(cx, CrewAsk::List).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        match cx.ports.crew(cx, CrewRequest::List).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

@@ -1,11 +1,17 @@
-//! What the tools ask of the engine's crew.
+//! What tools ask of the crew of agents, what comes back, and the two traits between tools, engine and `tiller-agents`.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-/// What one agent is to do: the part that the engine needs. The schema names what is used often; the rest stands in
-/// the words of `delegate_task`, because every byte of it is sent with every session.
+use super::report::{AgentSummary, Note, Report};
+use super::task::{Task, Workflow};
+use crate::{ToolCx, ToolError};
+
+/// The task of one agent. The schema names only the common fields; `delegate.md` describes the rest, because the schema is
+/// sent with every session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Brief {
@@ -43,20 +49,20 @@ pub struct Brief {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub todo: Option<String>,
-    /// The board of notes that it shares with its siblings.
+    /// The id of the board of notes that it shares with its siblings.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub board: Option<String>,
-    /// The step of a workflow that it works at: `w1/build`; `w1/build#2`: it looks at that in the second round. Set by
+    /// The step of a workflow that it works on: `w1/build`; `w1/build#2`: it reviews that step in the second round. Set by
     /// the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub step: Option<String>,
-    /// It judges; it has no tools.
+    /// It has no tools: it only judges or writes.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
     pub bare: bool,
-    /// Take the result of an earlier agent of this session that was given exactly the same.
+    /// Return the result of an earlier agent of this session with the same brief, if there is one.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
     pub reuse: bool,
@@ -67,137 +73,146 @@ pub(super) fn is_false(b: &bool) -> bool {
     !*b
 }
 
-/// How an agent ended.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Report {
-    /// Its name, `a1`.
-    pub agent: String,
-    pub label: String,
-    /// `done`, `failed`, `cancelled`, `interrupted`, `background`.
-    pub status: String,
-    /// Its last words.
-    pub summary: String,
-    /// The points of its last words, where it made a list of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub findings: Vec<String>,
-    /// Files that it changed, relative to its folder.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<String>,
-    pub tool_calls: u32,
-    pub tokens: u64,
-    /// Dollars; `None`: not known.
-    pub cost: Option<f64>,
-    pub seconds: f64,
-    /// Its own folder, where it had one. It stays.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub folder: String,
-    /// Why it did not end well.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub error: String,
-    /// The answer in the shape that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
-    /// What a critic says of it: `valid`, `invalid`, `unknown`, and why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Value>,
-    /// An earlier result for the same task.
-    #[serde(skip_serializing_if = "is_false")]
-    pub reused: bool,
-}
-
-impl Report {
-    /// Whether it did what it was asked to.
-    pub fn done(&self) -> bool {
-        self.status == "done"
-    }
-}
-
-/// One agent of the list.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    pub agent: String,
-    pub label: String,
-    pub state: String,
-    pub role: String,
-    pub act: String,
-    pub tokens: u64,
-    pub seconds: f64,
-}
-
-/// A note on the shared board.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Note {
-    pub key: String,
-    pub value: String,
-    /// Grows with each change.
-    pub version: u64,
-    pub by: String,
-}
-
-/// What is asked.
+/// A goal that is split into parts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CrewAsk {
+pub struct Goal {
+    pub goal: String,
+    pub context: String,
+    /// Most parts, from 1 to [`super::task::MOST`].
+    pub parts: usize,
+}
+
+/// A request to the crew.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CrewRequest {
+    /// Run tasks that may depend on each other, and wait for all of them.
+    Tasks(Vec<Task>),
+    /// Split a goal into parts, run them, and combine their results.
+    Goal(Goal),
+    /// Run a checked workflow, and wait for all of it.
+    Workflow(Box<Workflow>),
     /// Start an agent and wait for its end.
     Run(Box<Brief>),
-    /// Tell one that has ended something more, and wait for its end.
-    Again {
-        agent: String,
-        text: String,
-    },
-    /// Let one go on that was interrupted, and wait for its end.
-    Continue {
-        agent: String,
-    },
-    /// Run a workflow that was checked, and wait for all of it.
-    Workflow(Box<super::Workflow>),
+    /// Send another message to an agent that has ended, and wait for its end.
+    Again { agent: String, text: String },
+    /// Continue an interrupted agent, and wait for its end.
+    Continue { agent: String },
     /// Start agents in the background.
     Start(Vec<Brief>),
-    /// The agents of this one, and the roles that there are.
+    /// The agents below the caller, and the available roles.
     List,
-    /// What one brought; without waiting.
-    Result {
-        agent: String,
-    },
-    /// What one does now.
-    Info {
-        agent: String,
-    },
-    /// Say something to one.
-    Send {
-        agent: String,
-        text: String,
-    },
-    /// Wait for all of these (`any`: for one of them), at most so many seconds.
-    Wait {
-        agents: Vec<String>,
-        any: bool,
-        seconds: u64,
-    },
-    /// End one and all below it.
-    Cancel {
-        agent: String,
-    },
-    Board {
-        put: Option<(String, String, Option<u64>)>,
-        key: Option<String>,
-    },
+    /// The report of an agent so far; does not wait.
+    Result { agent: String },
+    /// What an agent or a background process does now.
+    Info { agent: String },
+    /// Send an agent a message.
+    Send { agent: String, text: String },
+    /// Wait for all of these agents (`any`: for the first that ends), at most this many seconds.
+    Wait { agents: Vec<String>, any: bool, seconds: u64 },
+    /// Cancel an agent and all below it.
+    Cancel { agent: String },
+    /// Write a note of the shared board (key, text, the version that is replaced) or read one; without both: list them.
+    Board { put: Option<(String, String, Option<u64>)>, key: Option<String> },
 }
 
-/// What comes back.
+/// The answer to a [`CrewRequest`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum CrewReply {
     Report(Box<Report>),
-    /// In the order that was asked in; who still works has the status of its work.
+    /// In the order of the request. The status of an agent that still works is its state.
     Reports(Vec<Report>),
-    Rows {
-        rows: Vec<Row>,
+    Agents {
+        agents: Vec<AgentSummary>,
+        /// Names and descriptions.
         roles: Vec<(String, String)>,
-        /// What they may be taught: names and when they are of use.
+        /// Names and descriptions.
         skills: Vec<(String, String)>,
-        left: String,
+        /// What remains of the limits, as a sentence.
+        remaining: String,
     },
     Notes(Vec<Note>),
-    /// A sentence.
-    Said(String),
+    /// A sentence for the model.
+    Text(String),
+}
+
+/// Where delegated tasks get their agents from: a tool call, or a workflow, which also keeps the state of its steps.
+#[async_trait]
+pub trait CrewPort: Send + Sync {
+    /// Sends a request and waits for the reply.
+    ///
+    /// # Errors
+    /// A sentence for the model or the user that asked.
+    async fn request(&self, request: CrewRequest) -> Result<CrewReply, String>;
+
+    /// Whether nothing more is to be started.
+    fn stopped(&self) -> bool;
+
+    /// Whether the user abandoned this step.
+    fn abandoned(&self, _step: &str) -> bool {
+        false
+    }
+
+    /// The report of a step that was done in an earlier run.
+    fn earlier_report(&self, _step: &str) -> Option<Report> {
+        None
+    }
+
+    /// Records that a step starts. Returns the name of the agent that was interrupted at it, if that can continue.
+    async fn step_started(&self, _step: &str, _brief: &mut Brief) -> Option<String> {
+        None
+    }
+
+    /// Records that a step has ended or was skipped.
+    async fn step_ended(&self, _step: &str, _report: &Report) {}
+}
+
+/// Shared by tasks that run concurrently.
+pub type SharedCrew = Arc<dyn CrewPort>;
+
+#[async_trait]
+impl CrewPort for ToolCx {
+    async fn request(&self, request: CrewRequest) -> Result<CrewReply, String> {
+        self.ports.crew(self, request).await
+    }
+
+    fn stopped(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+/// Runs tasks with the agents of a [`CrewPort`]: order, retries, reviews, checks of answers. `tiller-agents` implements it; the
+/// composition root hands it to the engine. Input has been checked.
+#[async_trait]
+pub trait Delegation: Send + Sync {
+    /// Runs tasks that may depend on each other; the reports are in the order of `tasks`.
+    async fn tasks(&self, tasks: Vec<Task>, crew: SharedCrew) -> Vec<Report>;
+
+    /// Splits a goal into parts, runs them, and combines the results; the combined report is first.
+    ///
+    /// # Errors
+    /// When the goal could not be split.
+    async fn goal(&self, goal: Goal, crew: SharedCrew) -> Result<Vec<Report>, String>;
+
+    /// Runs the steps of a workflow; the reports are in the order of the steps.
+    async fn workflow(&self, workflow: Workflow, crew: SharedCrew) -> Vec<Report>;
+}
+
+/// Sends the request of a call that waits for reports. The agents of the call run in the foreground: they are stopped when it
+/// is cancelled, with `interrupted` as the message.
+pub(super) async fn reports(
+    request: CrewRequest,
+    interrupted: &str,
+    cx: &ToolCx,
+) -> Result<Vec<Report>, ToolError> {
+    tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => Err(ToolError::Interrupted(interrupted.into())),
+        reply = cx.ports.crew(cx, request) => match reply {
+            Ok(CrewReply::Reports(reports)) => Ok(reports),
+            Ok(_) => {
+                Err(ToolError::Tell("the engine returned an unexpected answer; this is a bug in Tiller".into()))
+            }
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
 }

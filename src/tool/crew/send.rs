@@ -1,4 +1,4 @@
-//! `send_to_agent`: says something to an agent.
+//! `send_to_agent`: sends a message to an agent.
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::CrewAsk;
+use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -52,8 +52,8 @@ impl Tool for SendToAgent {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
-        match cx.ports.crew(cx, CrewAsk::Send { agent: args.agent, text: args.text }).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        match cx.ports.crew(cx, CrewRequest::Send { agent: args.agent, text: args.text }).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

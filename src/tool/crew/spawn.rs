@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::{Brief, CrewAsk};
+use super::port::{Brief, CrewRequest};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -19,10 +19,10 @@ struct Args {
     task: Brief,
 }
 
-// What of it the schema names: the rest is in `delegate_task`, which each agent with this tool has, too.
+// The part that the schema names. The other fields are described with `delegate_task`, which every agent with this tool has.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
-struct Shown {
+struct SchemaArgs {
     goal: String,
     context: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Tool for SpawnAgent {
     }
 
     fn spec(&self) -> ToolSpec {
-        crate::files::spec::<Shown>(self.name(), include_str!("spawn.md"))
+        crate::files::spec::<SchemaArgs>(self.name(), include_str!("spawn.md"))
     }
 
     fn toolset(&self) -> &'static str {
@@ -62,8 +62,8 @@ impl Tool for SpawnAgent {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
-        match cx.ports.crew(cx, CrewAsk::Start(vec![args.task])).await {
-            Ok(reply) => Ok(super::said(reply, cx)),
+        match cx.ports.crew(cx, CrewRequest::Start(vec![args.task])).await {
+            Ok(reply) => Ok(super::output_of(reply, cx)),
             Err(why) => Err(ToolError::Tell(why)),
         }
     }

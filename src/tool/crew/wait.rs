@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::port::CrewAsk;
+use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -60,12 +60,12 @@ impl Tool for WaitAgents {
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
         let seconds = args.seconds.unwrap_or(600).min(86_400);
-        let ask = CrewAsk::Wait { agents: args.agents, any: args.any, seconds };
+        let request = CrewRequest::Wait { agents: args.agents, any: args.any, seconds };
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => Err(ToolError::Interrupted("stopped waiting; the agents continue".into())),
-            reply = cx.ports.crew(cx, ask) => match reply {
-                Ok(reply) => Ok(super::said(reply, cx)),
+            reply = cx.ports.crew(cx, request) => match reply {
+                Ok(reply) => Ok(super::output_of(reply, cx)),
                 Err(why) => Err(ToolError::Tell(why)),
             }
         }

@@ -391,7 +391,7 @@ async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.roles = roles;
-            p.programs = Some(programs);
+            p.crew.programs = Some(programs);
         })
         .await;
     let (_, text) = rig.turn("go").await;

@@ -44,7 +44,7 @@ pub(crate) fn toy(place: &Place, script: &str) -> Programs {
 pub(crate) async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
     let toy = toy(place, script);
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(profile);
     };
     place.start_with(&Fake::new([]), change).await
@@ -53,7 +53,7 @@ pub(crate) async fn with_toy(place: &Place, script: &str, profile: Profile) -> R
 /// A session in `full` whose rules deny `pattern`.
 pub(crate) async fn full_with_denied(place: &Place, toy: Programs, pattern: &'static str) -> Rig {
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(Profile::Full);
         let rule = Rule::parse(Effect::Deny, Source::User, pattern).unwrap();
         p.permit = p.permit.clone().live(Arc::new(move || Some((Some(vec![rule.clone()]), Vec::new()))));
@@ -85,7 +85,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
         "go" => says(&result(r).unwrap()),
         _ => says("own work is done"),
     });
-    let mut rig = place.start_with(&fake, |p| p.programs = Some(toy)).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.programs = Some(toy)).await;
     let (status, text) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Done);
     assert!(text.contains("I was asked to: build it") && text.contains("own work is done"), "{text}");
@@ -118,7 +118,7 @@ async fn the_files_of_a_program_that_tells_no_calls_are_its_own_without_a_watche
     let mut rig = place
         .start_with(&fake, |p| {
             crate::files::checkpoints::keeps(&place, p);
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.watcher = None;
         })
         .await;
@@ -152,7 +152,7 @@ async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     });
     let mut rig = place
         .start_with(&fake, |p| {
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.config.agents.seconds = 2;
         })
         .await;
@@ -212,7 +212,7 @@ async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
 async fn the_model_of_a_program_is_one_of_its_own() {
     let place = Place::new();
     let toy = toy(&place, "echo said");
-    let change = |p: &mut tiller_engine::EngineConfig| p.programs = Some(toy.clone());
+    let change = |p: &mut tiller_engine::EngineConfig| p.crew.programs = Some(toy.clone());
     let mut rig = place.start_with(&Fake::new([]), change).await;
     rig.send(spawn("toy:headless", "build it"));
     state(&mut rig, "main/a1", AgentState::Done).await;
@@ -280,7 +280,7 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     rig.quit().await;
     let toy = toy(&place, &script);
     let open = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&Fake::new([]), open).await;
@@ -411,7 +411,7 @@ async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
     let redactor = tiller_permit::Redactor::new([]);
     let mut rig = place
         .start_with(&Fake::new([]), |p| {
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
         })
         .await;
@@ -455,7 +455,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     let mut rig = place
         .start_with(&fake, |p| {
             crate::files::checkpoints::keeps(&place, p);
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.watcher = Some(given);
         })
         .await;
@@ -524,7 +524,7 @@ async fn a_program_that_has_used_up_its_money_does_not_go_on() {
     let fake = Fake::new([]);
     let mut rig = place
         .start_with(&fake, |p| {
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.config.agents.cost = Some(0.25);
         })
         .await;

@@ -84,7 +84,7 @@ async fn the_costs_of_a_session_that_is_loaded_are_not_counted_again() {
     rig.quit().await;
     let toy = toy(&place, &script);
     let open = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&Fake::new([]), open).await;

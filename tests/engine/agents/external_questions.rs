@@ -47,7 +47,7 @@ async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() 
     let calls = [&update("tool_call"), &update("tool_call_update"), wait, TOUCH_ASKS].join("\n      ");
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls));
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(Profile::Full);
         crate::files::unprotected_calls::cannot_keep(&place, p, true);
     };
@@ -191,7 +191,7 @@ async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() 
     let place = Place::new();
     let (toy, _) = distrusted(&place);
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(Profile::Full);
         p.human = tiller_engine::Human::Absent;
     };
@@ -211,7 +211,7 @@ async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
     let place = Place::new();
     let (toy, trusted) = distrusted(&place);
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(Profile::Full);
     };
     let mut rig = place.start_with(&Fake::new([]), change).await;
@@ -239,7 +239,7 @@ async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
 async fn x18_never_is_asked_once_and_says_how_to_change_it() {
     let place = Place::new();
     let (toy, _) = distrusted(&place);
-    let mut rig = place.start_with(&Fake::new([]), |p| p.programs = Some(toy)).await;
+    let mut rig = place.start_with(&Fake::new([]), |p| p.crew.programs = Some(toy)).await;
     rig.send(spawn("toy:headless", "do it"));
     let ask = rig.asked().await;
     rig.answer(&ask, AskReply::Never);
@@ -283,7 +283,7 @@ async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
     let calls: Vec<String> = (0..9).map(open).chain([TOUCH_ASKS.to_owned()]).collect();
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls.join("\n      ")));
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.programs = Some(toy);
+        p.crew.programs = Some(toy);
         p.profile = Some(Profile::Ask);
         crate::files::checkpoints::keeps(&place, p);
     };

@@ -48,7 +48,7 @@ async fn one_that_is_stopped_while_its_folder_is_made_stays_stopped_and_goes_on_
         wait.lock().unwrap().recv().unwrap();
         make(root, place)
     });
-    let mut rig = place.start_with(&fake, |p| p.folders = Some(folders)).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.folders = Some(folders)).await;
     rig.send(to(AgentCommand::Spawn {
         goal: "x".into(),
         role: None,
@@ -94,7 +94,7 @@ async fn agents_whose_folders_are_made_take_places_too() {
     });
     let mut rig = place
         .start_with(&fake, |p| {
-            p.folders = Some(folders);
+            p.crew.folders = Some(folders);
             p.config.agents.running = 1;
         })
         .await;

@@ -49,7 +49,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
     });
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.roles = roles;
-        p.programs = Some(program);
+        p.crew.programs = Some(program);
     };
     let mut rig = place.start_with(&fake, change).await;
     let (status, text) = rig.turn("go").await;

@@ -134,7 +134,7 @@ async fn endings(batches: usize, each: usize, mut seed: Seed) {
     let toy = toy(&place, PROGRAM);
     let mut rig = place
         .start_with(&fake, |p| {
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.config.agents.seconds = LIMIT;
             p.config.agents.total = 10_000;
             p.config.agents.running = each * 3;

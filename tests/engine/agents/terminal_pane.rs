@@ -61,7 +61,7 @@ async fn started(place: &Place) -> Rig {
     let fake = Fake::new([]);
     let mut rig = place
         .start_with(&fake, |p| {
-            p.programs = Some(toy);
+            p.crew.programs = Some(toy);
             p.config.agents.typing_pause = 1;
         })
         .await;
@@ -254,7 +254,7 @@ async fn a_dialog_of_a_program_begins_on_what_grants_nothing() {
     );
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
     toy.adapters = Adapters::new(&[folder]);
-    let mut rig = place.start_with(&Fake::new([]), |p| p.programs = Some(toy)).await;
+    let mut rig = place.start_with(&Fake::new([]), |p| p.crew.programs = Some(toy)).await;
     rig.send(CommandBody::Agent(AgentCommand::Spawn {
         goal: "hello there".into(),
         role: None,

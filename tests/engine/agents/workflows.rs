@@ -109,7 +109,7 @@ async fn what_cannot_be_is_refused_before_anything_starts() {
         )]),
         Some(said) => says(&said),
     });
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("release", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("release", steps))).await;
     let (_, text) = rig.turn("go").await;
     assert!(text.contains("step a: there is no agent `codr`"), "{text}");
     assert!(text.contains("step b: gone is not installed"), "{text}");
@@ -150,7 +150,7 @@ async fn a_failure_leaves_dependants_out_and_going_on_runs_only_what_is_not_done
         {"id": "ship", "goal": "ship", "needs": ["test"]},
         {"id": "tell", "goal": "tell", "needs": ["ship"]},
     ]);
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("release", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("release", steps))).await;
     rig.send(start("release"));
     let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
     assert_eq!(said, "workflow w1 release started");
@@ -211,7 +211,7 @@ async fn after_a_kill_what_is_done_stays_done_and_what_was_interrupted_goes_on()
         {"id": "three", "goal": "three", "needs": ["two"]},
     ]);
     let flows = named("long", steps);
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(flows.clone())).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(flows.clone())).await;
     rig.send(start("long"));
     rig.reply().await;
     fake.requested(3).await;
@@ -253,7 +253,7 @@ async fn one_can_be_stopped_and_a_stopped_call_stops_its_own() {
         // With the news of the agents that were stopped.
         _ => call(&inner),
     });
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("slow", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("slow", steps))).await;
     rig.send(start("slow"));
     state(&mut rig, "main/a1", AgentState::Running).await;
     fake.requested(1).await;
@@ -307,7 +307,7 @@ async fn a_review_ends_after_its_rounds_and_a_question_in_the_middle_is_answered
         t if t.starts_with("use") => says(&result(r).unwrap()),
         _ => says(&format!("text {}", r.messages.len())),
     });
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("story", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("story", steps))).await;
     rig.send(start("story"));
     let ask = rig
         .until_of("a question", |e| match &e.body {
@@ -401,7 +401,7 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
         {"id": "end", "goal": "end", "needs": ["slow", "other"]},
     ]);
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.workflows = Some(named("rest", steps));
+        p.crew.workflows = Some(named("rest", steps));
         // The second one waits for the place of the first, which a rest makes free.
         p.config.agents.running = 1;
     };
@@ -444,7 +444,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
         {"id": "c", "goal": "gamma", "needs": ["b"]},
         {"id": "d", "goal": "delta", "needs": ["slow"]},
     ]);
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("give", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("give", steps))).await;
     let step = |step: &str| to(AgentCommand::WorkflowCancelStep { id: "w1".into(), step: step.into() });
     let retry = |step: &str| {
         let note = Some("use short words".to_owned());
@@ -505,7 +505,7 @@ async fn a_running_step_that_is_given_up_ends_with_its_agents_and_reviewers_are_
         {"id": "a", "goal": "write", "review": {"goal": "look", "rounds": 3}},
         {"id": "b", "goal": "never", "needs": ["a"]},
     ]);
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("judged", steps))).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(named("judged", steps))).await;
     rig.send(start("judged"));
     rig.reply().await;
     let looked = rig.until_of("a reviewer", |e| view(e).filter(|v| v.steps[0].round == 1)).await;
@@ -531,7 +531,7 @@ async fn an_end_right_before_a_kill_is_announced_after_it_and_once() {
         _ => says("yes"),
     });
     let flows = named("short", json!([{"id": "one", "goal": "one"}]));
-    let mut rig = place.start_with(&fake, |p| p.workflows = Some(flows.clone())).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.workflows = Some(flows.clone())).await;
     rig.send(start("short"));
     flow(&mut rig, StepState::Done).await;
     rig.notice("workflow w1 short is done: 1 of 1 steps done").await;

@@ -1,13 +1,12 @@
 use serde_json::{Value, json};
 
-use super::{Known, Workflow};
-use crate::crew::DelegateTask;
-use crate::crew::port::{CrewAsk, CrewReply, Report};
+use super::{NameCheck, Workflow};
+use crate::crew::{CrewReply, CrewRequest, DelegateTask, Report, ReportStatus};
 use crate::testing::Bench;
 
 fn wrong(steps: Value) -> Vec<(Option<usize>, String)> {
     let flow: Workflow = serde_json::from_value(json!({"name": "n", "steps": steps})).unwrap();
-    let known = Known {
+    let known = NameCheck {
         role: &|name| (name != "coder").then(|| format!("there is no agent `{name}`")),
         skill: &|name| (name != "deploy").then(|| format!("there is no skill `{name}`")),
         cli: &|name| (name != "claude").then(|| format!("{name} is not installed")),
@@ -119,16 +118,16 @@ fn a_schema_that_is_none_is_refused() {
 #[tokio::test]
 async fn a_call_with_a_workflow_is_checked_and_handed_to_the_engine() {
     let b = Bench::new();
-    let play = |ask: CrewAsk| {
-        let CrewAsk::Workflow(flow) = ask else { panic!("{ask:?}") };
+    let play = |ask: CrewRequest| {
+        let CrewRequest::Workflow(flow) = ask else { panic!("{ask:?}") };
         let report = |s: &crate::crew::Task| Report {
-            status: "done".into(),
+            status: ReportStatus::DONE,
             summary: s.id.clone().unwrap(),
             ..Report::default()
         };
         Ok(CrewReply::Reports(flow.steps.iter().map(report).collect()))
     };
-    b.ports.crew.lock().unwrap().0 = Some(Box::new(play));
+    b.ports.crew.lock().unwrap().play = Some(Box::new(play));
     let steps = json!([{"id": "one", "goal": "g"}, {"id": "two", "goal": "g", "needs": ["one"]}]);
     let said = b.say(&DelegateTask, json!({"tasks": [], "workflow": steps})).await;
     assert!(said.contains("\"summary\":\"one\"") && said.contains("\"summary\":\"two\""), "{said}");

@@ -1,4 +1,4 @@
-//! One task of a call, or step of a workflow, and what is wrong among several.
+//! Tasks of a call and steps of a workflow, and the checks of their input.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::port::{Brief, is_false};
-use super::shape;
 
-/// Tasks of one call.
-pub(super) const MOST: usize = 50;
-/// Tries of one task besides the first.
+mod answer_schema;
+pub(crate) mod workflow;
+
+pub use workflow::{NameCheck, Workflow, WorkflowError};
+
+/// Most tasks of one call, and most steps of a workflow.
+pub const MOST: usize = 50;
+/// Most retries of one task.
 const RETRIES: u32 = 5;
-/// Times that a result is looked at.
+/// Most rounds of a review.
 const ROUNDS: u32 = 10;
 
 // One task of a call. (No doc comment: it would be sent to every model.)
@@ -49,22 +53,22 @@ pub struct Task {
     pub review: Option<Review>,
 }
 
-/// Who looks at the result, and sends it back to who made it.
+/// A review of the result: a reviewer accepts it or sends it back to the agent that did the work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Review {
-    /// A role.
+    /// The role of the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Or an external program.
+    /// The external program that reviews, instead of a role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cli: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What to look for, in words.
+    /// What to look for; empty: the whole work.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub goal: String,
-    /// Times at most that it is looked at.
+    /// Most rounds, from 1 to 10.
     #[serde(default = "rounds")]
     pub rounds: u32,
 }
@@ -73,16 +77,18 @@ fn rounds() -> u32 {
     2
 }
 
-/// Each task's name: its id, or its number from 1.
-pub(super) fn name(at: usize, task: &Task) -> String {
-    task.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| (at + 1).to_string())
+impl Task {
+    /// The id, or the number from 1. `index`: the place in the list, from 0.
+    pub fn name(&self, index: usize) -> String {
+        self.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| (index + 1).to_string())
+    }
 }
 
-/// Names are unique and known, nothing waits for itself, and there is something to do.
+/// Checks the tasks of a call: each has a goal and a unique name, dependencies exist and have no cycle.
 ///
 /// # Errors
-/// In a sentence for the model, which names the task.
-pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
+/// A sentence for the model that names the first faulty task.
+pub fn check(tasks: &[Task]) -> Result<(), String> {
     if tasks.is_empty() {
         return Err("there is no task".into());
     }
@@ -94,52 +100,52 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
         if task.brief.goal.trim().is_empty() {
             return Err(format!("task {} has no goal", at + 1));
         }
-        if let Some(why) = own(task).first() {
+        if let Some(why) = errors_of(task).first() {
             return Err(format!("task {}: {why}", at + 1));
         }
-        if names.insert(name(at, task), at).is_some() {
-            return Err(format!("two tasks have the id {}", name(at, task)));
+        if names.insert(task.name(at), at).is_some() {
+            return Err(format!("two tasks have the id {}", task.name(at)));
         }
     }
     for (at, task) in tasks.iter().enumerate() {
         if let Some(unknown) = task.depends_on.iter().find(|d| !names.contains_key(*d)) {
             let mut known: Vec<_> = names.keys().cloned().collect();
             known.sort();
-            let (me, known) = (name(at, task), known.join(", "));
+            let (me, known) = (task.name(at), known.join(", "));
             return Err(format!("task {me} depends on {unknown}, which does not exist; existing: {known}"));
         }
     }
-    circle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks depend on each other: {way}")))
+    cycle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks depend on each other: {way}")))
 }
 
-/// What is wrong with a task by itself: its retries, its review, its schema.
-pub(super) fn own(task: &Task) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// Errors of one task, its dependencies aside: retries, review, schema.
+pub(super) fn errors_of(task: &Task) -> Vec<String> {
+    let mut errors = Vec::new();
     if task.retries > RETRIES {
-        wrong.push(format!("at most {RETRIES} retries"));
+        errors.push(format!("at most {RETRIES} retries"));
     }
     if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
-        wrong.push(format!("review.rounds is {rounds}; it must be from 1 to {ROUNDS}"));
+        errors.push(format!("review.rounds is {rounds}; it must be from 1 to {ROUNDS}"));
     }
-    wrong.extend(task.schema.as_ref().and_then(|schema| shape::checked(schema).err()));
-    wrong
+    errors.extend(task.schema.as_ref().and_then(|schema| answer_schema::check(schema).err()));
+    errors
 }
 
-/// What a task depends on and that is not there.
-pub(super) fn strangers<'t>(task: &'t Task, tasks: &[Task]) -> Vec<&'t String> {
-    let known = |d: &&String| tasks.iter().enumerate().any(|(at, t)| name(at, t) == **d);
+/// Names that a task depends on and that no task has.
+pub(super) fn unknown_dependencies<'t>(task: &'t Task, tasks: &[Task]) -> Vec<&'t String> {
+    let known = |d: &&String| tasks.iter().enumerate().any(|(at, t)| t.name(at) == **d);
     task.depends_on.iter().filter(|d| !known(d)).collect()
 }
 
-/// A circle among tasks whose names are unique and known, as `a -> b -> a`.
-pub(super) fn waits_in_circle(tasks: &[Task]) -> Option<String> {
-    let names: HashMap<String, usize> = tasks.iter().enumerate().map(|(at, t)| (name(at, t), at)).collect();
-    circle(tasks, &names)
+/// A cycle of dependencies, as `a -> b -> a`. Names must be unique and dependencies must exist.
+pub(super) fn dependency_cycle(tasks: &[Task]) -> Option<String> {
+    let names: HashMap<String, usize> = tasks.iter().enumerate().map(|(at, t)| (t.name(at), at)).collect();
+    cycle(tasks, &names)
 }
 
-/// A circle of tasks, if there is one, as `a -> b -> a`.
-fn circle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<String> {
-    // Tasks whose predecessors are all out of the way go out of the way; what is left goes round.
+/// As [`dependency_cycle`]. `names`: the index of each name.
+fn cycle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<String> {
+    // Tasks without remaining dependencies are removed until nothing changes; what remains contains a cycle.
     let mut left: Vec<usize> = (0..tasks.len()).collect();
     loop {
         let free = |at: &usize| tasks[*at].depends_on.iter().all(|d| !left.contains(&names[d]));
@@ -160,6 +166,6 @@ fn circle(tasks: &[Task], names: &HashMap<String, usize>) -> Option<String> {
         at = tasks[at].depends_on.iter().map(|d| names[d]).find(|d| left.contains(d))?;
     }
     let start = way.iter().position(|w| *w == at)?;
-    let names: Vec<String> = way[start..].iter().chain([&at]).map(|w| name(*w, &tasks[*w])).collect();
+    let names: Vec<String> = way[start..].iter().chain([&at]).map(|w| tasks[*w].name(*w)).collect();
     Some(names.join(" -> "))
 }
