@@ -140,6 +140,20 @@ impl Term {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).raw.clone()
     }
 
+    /// Whether any screen after byte `since` of [`Self::raw`] satisfied `what`, in a terminal of the present size. For what
+    /// must not appear: the last screen alone says nothing of a text that came and went.
+    pub fn showed(&self, since: usize, what: impl Fn(&str) -> bool) -> bool {
+        let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (rows, columns) = s.parser.screen().size();
+        let mut parser = vt100::Parser::new(rows, columns, 0);
+        let mut begin = 0;
+        s.marks.iter().any(|(_, end)| {
+            parser.process(&s.raw[begin..*end]);
+            begin = *end;
+            *end > since && what(&trimmed(&parser.screen().contents()))
+        })
+    }
+
     /// When each piece of [`Self::raw`] was read, and how long `raw` was then: what a measurement replays.
     pub fn marks(&self) -> Vec<(Instant, usize)> {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).marks.clone()

@@ -29,32 +29,53 @@ fn two_windows(answers: &[&str], key: &str) -> (Model, Place, Term, Term) {
 
 #[test]
 fn s10_the_second_window_branches_or_looks_and_a_dead_one_is_no_obstacle() {
-    let (_model, place, mut first, mut second) = two_windows(
-        &["First answer.", "Answer on the branch.", "Answer on the main path.", "After the crash."],
+    let (model, place, mut first, mut second) = two_windows(
+        &[
+            "First answer.",
+            "Answer on the branch.",
+            "Answer on the main path.",
+            "More on the branch.",
+            "More on the main path.",
+            "After the crash.",
+        ],
         "b",
     );
-    second.wait_gone("read-only");
-    second.wait_text("First answer.");
+    branched(&second);
     say(&mut second, "on my branch");
     second.wait_text("Answer on the branch.");
 
     say(&mut first, "on the main path");
-    let screen = first.wait_text("Answer on the main path.");
-    assert!(!screen.contains("on my branch"), "{screen}");
-    assert!(!second.screen().contains("on the main path"));
-
+    first.wait_text("Answer on the main path.");
+    // One more turn in each: by its end neither screen nor request has anything of the other window.
+    say(&mut second, "more of mine");
+    second.wait_text("More on the branch.");
+    say(&mut first, "more of the other");
+    first.wait_text("More on the main path.");
+    idle(&first);
     idle(&second);
+    let asked = model.asked();
+    let request = |words: &str| {
+        let found = asked.iter().map(|b| b["messages"].to_string()).rfind(|m| m.contains(words));
+        found.unwrap_or_else(|| panic!("{words} was not sent"))
+    };
+    assert!(!request("more of mine").contains("on the main path"));
+    assert!(!request("more of the other").contains("on my branch"));
+    let strange = ["on my branch", "Answer on the branch.", "more of mine"];
+    assert!(!first.showed(0, |s| strange.iter().any(|t| s.contains(t))), "{}", first.screen());
+    let strange = ["on the main path", "more of the other"];
+    assert!(!second.showed(0, |s| strange.iter().any(|t| s.contains(t))), "{}", second.screen());
+
     second.keys("\x04");
     assert_eq!(second.wait_exit(), 0);
     signal(first.host().unwrap(), Signal::KILL);
     first.wait_exit();
     // The dead window's lease is taken over without a question, and the last words were said in it.
     let mut third = place.term(&["-c"], 100, 30);
-    third.wait_text("Answer on the main path.");
+    third.wait_text("More on the main path.");
     say(&mut third, "and now");
-    let screen = third.wait_text("After the crash.");
-    assert!(!screen.contains("open elsewhere"), "{screen}");
+    third.wait_text("After the crash.");
     idle(&third);
+    assert!(!third.showed(0, asks), "a dead window still holds its session");
     third.keys("\x04");
     assert_eq!(third.wait_exit(), 0);
 }
@@ -95,8 +116,7 @@ fn s10_the_second_window_only_looks() {
 fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     let (model, place, mut first, mut second) =
         two_windows(&["First answer.", "Answer on the branch.", "On the branch again."], "b");
-    second.wait_gone("read-only");
-    second.wait_text("of this session is open");
+    branched(&second);
     say(&mut second, "on my branch");
     second.wait_text("Answer on the branch.");
     idle(&second);
@@ -105,11 +125,11 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
 
     // The first window holds its own path only: the branch is nobody's now.
     let mut third = place.term(&["-c"], 100, 30);
-    let screen = third.wait_text("Answer on the branch.");
-    assert!(!screen.contains("open elsewhere"), "{screen}");
+    third.wait_text("Answer on the branch.");
     say(&mut third, "go on there");
     third.wait_text("On the branch again.");
     idle(&third);
+    assert!(!third.showed(0, asks), "the branch is held by the window that does not have it");
     third.keys("\x04");
     assert_eq!(third.wait_exit(), 0);
     let last = model.asked().pop().unwrap()["messages"].to_string();
@@ -122,6 +142,19 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     for text in ["First answer.", "Answer on the branch.", "On the branch again."] {
         assert!(exported.contains(text), "{text}: {exported}");
     }
+}
+
+/// The branch of the second window is open: its name is in the header, which says no longer that nothing can be sent.
+fn branched(term: &Term) {
+    term.wait("the branch", |s| {
+        let header = s.lines().next().unwrap_or_default();
+        header.contains(" on branch-") && !header.contains("read-only") && s.contains("First answer.")
+    });
+}
+
+/// The question what to do about a session that another window has open.
+fn asks(screen: &str) -> bool {
+    screen.contains("Session already open")
 }
 
 /// Presses a button of a question once it takes keys.

@@ -49,7 +49,8 @@ fn inside_tmux_its_buffer_gets_the_text() {
 #[test]
 fn a_tmux_that_cannot_be_asked_is_not_said_to_have_it() {
     let (_place, mut term) = answered("#!/bin/sh\nexit 1\n");
-    let screen = term.wait_text("by OSC 52");
-    assert!(!screen.contains("tmux buffer"), "{screen}");
+    term.wait_text("by OSC 52");
+    idle(&term);
+    assert!(!term.showed(0, |s| s.contains("tmux buffer")), "{}", term.screen());
     assert_eq!(quit(&mut term), 0);
 }
