@@ -8,7 +8,8 @@
 //! insta::assert_snapshot!(r.screen());
 //! ```
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -47,6 +48,27 @@ pub struct Robot {
     looked: Option<u64>,
 }
 
+/// Values by name that all tests of the process share: a keymap or theme is read from its file once, not for each of the
+/// thousands of screens.
+type Shared<T> = Mutex<BTreeMap<String, T>>;
+
+fn shared<T: Clone>(all: &Shared<T>, name: &str, read: impl FnOnce() -> T) -> T {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(name.to_owned()).or_insert_with(read).clone()
+}
+
+fn built_in_theme(name: &str) -> Theme {
+    static THEMES: Shared<Theme> = Mutex::new(BTreeMap::new());
+    shared(&THEMES, name, || Theme::built_in(name, Depth::True).expect("a shipped theme"))
+}
+
+fn preset_keymap(name: &str) -> Arc<keymap::Keymap> {
+    static MAPS: Shared<Arc<keymap::Keymap>> = Mutex::new(BTreeMap::new());
+    shared(&MAPS, name, || {
+        Arc::new(keymap::preset(shipped::registry().words(), name).expect("a shipped keymap"))
+    })
+}
+
 impl Robot {
     /// Theme `mono`, default keys, ASCII off.
     pub fn new(width: u16, height: u16) -> Self {
@@ -56,19 +78,25 @@ impl Robot {
     /// With settings; theme and keymap by their names in them (`auto` is `mono`).
     pub fn with(width: u16, height: u16, ui: schema::Ui) -> Self {
         let name = if ui.theme == "auto" { "mono" } else { ui.theme.as_str() };
-        let theme = Theme::built_in(name, Depth::True).expect("a shipped theme");
-        let map = keymap::preset(shipped::registry().words(), &ui.keymap).expect("a shipped keymap");
+        let theme = built_in_theme(name);
+        let map = preset_keymap(&ui.keymap);
         Self::made(width, height, ui, map, theme)
     }
 
     /// With everything given.
-    pub fn made(width: u16, height: u16, ui: schema::Ui, map: keymap::Keymap, theme: Theme) -> Self {
+    pub fn made(
+        width: u16,
+        height: u16,
+        ui: schema::Ui,
+        map: impl Into<Arc<keymap::Keymap>>,
+        theme: Theme,
+    ) -> Self {
         let clock = Arc::new(ManualClock::new(START));
         // Not at zero, so that "long ago" exists.
         clock.advance(Duration::from_secs(100));
         clock.jump(START);
         let app =
-            App::new(Arc::new(ui), shipped::registry(), Arc::new(map), Themes::fixed(theme), clock.clone());
+            App::new(Arc::new(ui), shipped::registry(), map.into(), Themes::fixed(theme), clock.clone());
         let mut robot = Self {
             app,
             clock,
