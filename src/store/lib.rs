@@ -16,8 +16,9 @@
 //! | --- | --- |
 //! | `open` | opening and closing: data folder, connections, schema versions, checks |
 //! | `lease` | which process has a session open, by a file lock that the kernel frees |
+//! | `handles` | the surface: one handle per concern, from [`Store::sessions`] to [`Store::transfer`] |
 //! | `damage` | damaged databases: copying what can be read, naming what was lost |
-//! | `write` | the way of a write: one thread, batches, tickets, health |
+//! | `write` | writing: one thread, batches, tickets, health |
 //! | `tree` | entries, heads, branches, paths, and the tree as a browser shows it |
 //! | `session` | sessions and the tables that belong to one, a file each; the trash |
 //! | `audit` | what was decided, and what it cost |
@@ -30,6 +31,7 @@
 mod audit;
 mod damage;
 mod error;
+pub mod handles;
 mod lease;
 mod open;
 mod search;
@@ -58,8 +60,9 @@ pub use transfer::import::{Imported, Keep};
 pub use transfer::lines::exported;
 pub use tree::apart::Apart;
 pub use tree::append::{Announced, Append};
-pub use tree::branches::{BranchRow, TagRow};
+pub use tree::branches::BranchRow;
 pub use tree::path::{ContextPath, Tail};
+pub use tree::tags::TagRow;
 pub use write::health::Health;
 pub use write::ticket::Ticket;
 pub use write::writer::OnFailure;

@@ -118,8 +118,13 @@ async fn p15_the_books_equal_the_servers_within_a_tenth() {
     rig.until("a summary", |e| matches!(e, EventBody::Turn(TurnEvent::Compacted { .. })).then_some(())).await;
     rig.quit().await;
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let row =
-        store.costs(None, CostBy::Agent).unwrap().into_iter().find(|r| r.key == AgentId::main().0).unwrap();
+    let row = store
+        .costs()
+        .by(None, CostBy::Agent)
+        .unwrap()
+        .into_iter()
+        .find(|r| r.key == AgentId::main().0)
+        .unwrap();
     let server = lock(&server).clone();
     assert_eq!(row.calls, server.len() as u64, "one row for each request that the server took");
     assert_eq!(row.estimated, 5, "{row:?}");
@@ -307,7 +312,7 @@ async fn a_refused_summary_is_not_taken() {
 /// Calls of a session by all agents, and how many of them are estimated.
 fn booked(place: &Place) -> (u64, u64) {
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let rows = store.costs(None, CostBy::Agent).unwrap();
+    let rows = store.costs().by(None, CostBy::Agent).unwrap();
     (rows.iter().map(|r| r.calls).sum(), rows.iter().map(|r| r.estimated).sum())
 }
 
@@ -352,11 +357,11 @@ async fn p15_a_reply_that_came_after_the_lease_was_lost_is_booked() {
     let delta = |e: &EventBody| matches!(e, EventBody::Turn(TurnEvent::TextDelta { .. })).then_some(());
     rig.until("words", delta).await;
     let other = Store::open(&place.db(), Options::default()).unwrap();
-    let lease = other.acquire(session, "main", tiller_store::Take::Force).wait().unwrap();
+    let lease = other.leases().acquire(session, "main", tiller_store::Take::Force).wait().unwrap();
     gate.notify_one();
     assert_eq!(rig.finished().await.0, TurnStatus::Store);
     rig.quit().await;
-    other.release(lease).wait().unwrap();
+    other.leases().release(lease).wait().unwrap();
     assert_eq!(booked(&place), (1, 0));
 }
 

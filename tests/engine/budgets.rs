@@ -267,14 +267,15 @@ async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
     .await;
     gate.notify_one();
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let calls = || store.costs(Some(session), CostBy::Model).unwrap().iter().map(|r| r.calls).sum::<u64>();
+    let calls =
+        || store.costs().by(Some(session), CostBy::Model).unwrap().iter().map(|r| r.calls).sum::<u64>();
     let end = std::time::Instant::now() + DEADLINE;
     while calls() < 2 {
         assert!(std::time::Instant::now() < end, "the title's call is not booked");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(store.session(session).unwrap().summary.cost, Some(Cost::from_usd(0.24)));
-    let titled = || store.session(session).unwrap().summary.title == "A title";
+    assert_eq!(store.sessions().get(session).unwrap().summary.cost, Some(Cost::from_usd(0.24)));
+    let titled = || store.sessions().get(session).unwrap().summary.title == "A title";
     while !titled() {
         assert!(std::time::Instant::now() < end, "the title is given where it was asked for");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -294,11 +295,11 @@ async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
         let store = Store::open(&place.db(), Options::default()).unwrap();
         if named {
             // In another process, which this one does not hear of.
-            store.set_title(session, "Mine", true, None).wait().unwrap();
+            store.sessions().set_title(session, "Mine", true, None).wait().unwrap();
         }
         rig.quit().await;
         let want = if named { "Mine" } else { "make the retry logic honour the header" };
-        assert_eq!(store.session(session).unwrap().summary.title, want);
+        assert_eq!(store.sessions().get(session).unwrap().summary.title, want);
     }
 }
 
@@ -372,7 +373,7 @@ async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
         usage: Usage::default(),
         cost: Some(Cost::from_usd(0.30)),
     };
-    other.record_call(SessionId(uuid::Uuid::from_u128(9)), call).wait().unwrap();
+    other.costs().record(SessionId(uuid::Uuid::from_u128(9)), call).wait().unwrap();
     rig.submit("two");
     assert!(rig.notice("more than the warning limit").await.message.contains("today has cost $0.42"));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);

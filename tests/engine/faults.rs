@@ -329,7 +329,7 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
     let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
     rig.notice("1 calls that needed an approval").await;
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
-    let rows = store.audit(Some(session), "", 10).unwrap();
+    let rows = store.audit().list(Some(session), "", 10).unwrap();
     assert_eq!((rows[0].decision.as_str(), rows[0].outcome.as_str()), ("nobody", "denied"));
 }
 
@@ -363,7 +363,7 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
     let session = rig.session();
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
-    let stored = shape(&store.path_tail(session, "main", 1000).unwrap().entries);
+    let stored = shape(&store.paths().tail(session, "main", 1000).unwrap().entries);
     assert_eq!(shown, stored);
     assert!(
         stored.iter().any(|e| e.contains("third")) && !stored.iter().any(|e| e.contains("lost")),
@@ -395,7 +395,7 @@ async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     let title = rig.snapshot().await.session.title;
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
-    assert_eq!((title.as_str(), store.session(id).unwrap().summary.title.as_str()), ("mine", "mine"));
+    assert_eq!((title.as_str(), store.sessions().get(id).unwrap().summary.title.as_str()), ("mine", "mine"));
 }
 
 /// A message that is sent while a job is under way goes out after it, when the job moves nothing: an undo of a title, an

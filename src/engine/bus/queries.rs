@@ -67,7 +67,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             });
         }
         Query::Page { before, count } => read(core, client, cause, move || {
-            let page = store.path_page(before, count.min(PAGE))?;
+            let page = store.paths().page_before(before, count.min(PAGE))?;
             Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
         }),
         Query::Sessions { everywhere, filter, archived, trashed } => {
@@ -75,14 +75,14 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                 let project = (!everywhere).then_some(project);
                 // Runs without a screen stand with what was put away: out of sight, and one key away.
                 let filter = Filter { project, text: filter, archived, trashed, exec: archived, limit: ROWS };
-                Ok(ReplyEvent::SessionsReply { sessions: store.sessions(&filter)? })
+                Ok(ReplyEvent::SessionsReply { sessions: store.sessions().list(&filter)? })
             })
         }
         Query::Audit { filter, limit } => read(core, client, cause, move || {
-            Ok(ReplyEvent::AuditReply { rows: store.audit(Some(session), &filter, limit.min(ROWS))? })
+            Ok(ReplyEvent::AuditReply { rows: store.audit().list(Some(session), &filter, limit.min(ROWS))? })
         }),
         Query::Costs { by } => read(core, client, cause, move || {
-            let rows = store.costs(Some(session), by)?;
+            let rows = store.costs().by(Some(session), by)?;
             let known = rows.iter().filter_map(|r| r.cost);
             let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
             Ok(ReplyEvent::CostsReply { rows, total })
@@ -90,7 +90,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         Query::Ops { limit } => {
             let head = core.session.head_name.clone();
             read(core, client, cause, move || {
-                let mut ops = store.ops(session, ROWS)?;
+                let mut ops = store.sessions().ops(session, ROWS)?;
                 let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
                 let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));
                 ops.truncate(limit.min(ROWS) as usize);
@@ -100,11 +100,13 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         Query::Compare { pair } => look::compare(core, client, cause, pair),
         Query::Branches => branch::branches(core, client, cause),
         Query::History { scope, filter, limit } => read(core, client, cause, move || {
-            Ok(ReplyEvent::HistoryReply { prompts: store.history(session, scope, &filter, limit.min(ROWS))? })
+            Ok(ReplyEvent::HistoryReply {
+                prompts: store.prompts().list(session, scope, &filter, limit.min(ROWS))?,
+            })
         }),
         Query::Search { mut query } => read(core, client, cause, move || {
             query.limit = query.limit.min(ROWS);
-            let page = store.search(&query, INDEXED)?;
+            let page = store.search().find(&query, INDEXED)?;
             Ok(ReplyEvent::SearchReply { query, page })
         }),
         Query::RestorePreview { entry } => restore::restore_preview(core, client, cause, entry),
@@ -229,6 +231,7 @@ fn output(
     redact: &crate::Redact,
 ) -> Result<ReplyEvent, StoreError> {
     let entry = store
+        .entries()
         .tool_result(session, &call_id)?
         .ok_or_else(|| StoreError::NotFound(format!("result of the call {call_id}")))?;
     let EntryBody::ToolResult { content, display, .. } = entry.body else {

@@ -55,7 +55,7 @@ fn plain(message: impl Into<String>) -> Notice {
 /// When there is no such branch or entry, the session of one is of another folder, or the store cannot be read.
 pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Notice> {
     let (left, right) = (end(store, session, &pair.left)?, end(store, session, &pair.right)?);
-    let apart = store.apart(left.entry, right.entry).map_err(|e| e.notice())?;
+    let apart = store.tree().apart(left.entry, right.entry).map_err(|e| e.notice())?;
     Ok(Ends {
         left: End { count: apart.left, ..left },
         right: End { count: apart.right, ..right },
@@ -66,7 +66,7 @@ pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Noti
 fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
     let (name, at, entry) = match side {
         Side::Branch(head) => {
-            let rows = store.branches(session).map_err(|e| e.notice())?;
+            let rows = store.branches().list(session).map_err(|e| e.notice())?;
             let row = rows.into_iter().find(|b| b.name == *head);
             let row = row.ok_or_else(|| plain(format!("there is no branch {head}")))?;
             let name = if row.label.is_empty() { row.name } else { row.label };
@@ -74,7 +74,7 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
             (name, session, entry)
         }
         Side::Entry(id) => {
-            let node = store.entry(*id).map_err(|e| e.notice())?;
+            let node = store.entries().get(*id).map_err(|e| e.notice())?;
             let name = match node.session == session {
                 true => first_line(&node),
                 false => format!("{}: {}", title_there(store, session, node.session)?, first_line(&node)),
@@ -88,7 +88,7 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
 
 /// What the other session is called. States of files are kept by folder.
 fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<String, Notice> {
-    let summary = |id| store.session(id).map(|row| row.summary).map_err(|e| e.notice());
+    let summary = |id| store.sessions().get(id).map(|row| row.summary).map_err(|e| e.notice());
     let there = summary(there)?;
     if summary(here)?.project == there.project {
         return Ok(cut(&there.title, 30));
@@ -107,7 +107,7 @@ pub fn base_state(store: &Store, ends: &Ends) -> tiller_store::Result<Option<Id>
     let mut first: Option<tiller_store::StepRow> = None;
     for end in [&ends.left, &ends.right] {
         for entry in since(store, end)?.iter().filter(|e| matches!(e.body, EntryBody::User { .. })) {
-            if let Some(row) = store.point(entry.id)? {
+            if let Some(row) = store.steps().point(entry.id)? {
                 first = first.filter(|f| f.id < row.id).or(Some(row));
                 break;
             }
@@ -121,7 +121,7 @@ fn since(store: &Store, end: &End) -> tiller_store::Result<Vec<Entry>> {
         return Ok(Vec::new());
     }
     let most = u32::try_from(end.count.min(READ)).unwrap_or(u32::MAX);
-    Ok(store.tail_at(end.entry, most)?.entries)
+    Ok(store.paths().tail_at(end.entry, most)?.entries)
 }
 
 fn first_line(entry: &Entry) -> String {
@@ -174,7 +174,8 @@ fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
             side.cost = sum(side.cost, *cost);
         }
     }
-    let (agents, usage, cost) = store.spent_below(end.session, &entries.iter().map(|e| e.id).collect())?;
+    let (agents, usage, cost) =
+        store.agents().spent_below(end.session, &entries.iter().map(|e| e.id).collect())?;
     side.usage.add(&usage);
     (side.agents, side.cost) = (agents, sum(side.cost, cost));
     let lines: Vec<SaidLine> = entries.iter().filter_map(said).collect();
@@ -188,7 +189,7 @@ fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
 /// When the store cannot be read.
 pub fn words(store: &Store, ends: &Ends) -> Result<Compared, Notice> {
     let read = || -> tiller_store::Result<Compared> {
-        let base_line = ends.base.map(|b| store.entry(b)).transpose()?;
+        let base_line = ends.base.map(|b| store.entries().get(b)).transpose()?;
         Ok(Compared {
             base: ends.base,
             base_line: base_line.as_ref().map(first_line).unwrap_or_default(),

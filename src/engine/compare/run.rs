@@ -114,7 +114,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
 pub(crate) fn ran_both(core: &mut Core, audit: AuditRow) {
     core.prompts.lines.remove(LINE);
     let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
-    core.saves.push(core.services.store.record_audit(audit), after);
+    core.saves.push(core.services.store.audit().record(audit), after);
 }
 
 fn no_room(error: &std::io::Error) -> Notice {

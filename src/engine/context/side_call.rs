@@ -83,7 +83,7 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
             } else {
                 money::book_elsewhere(core, &model, tier, usage)
             };
-            let ticket = core.services.store.record_call(session, call);
+            let ticket = core.services.store.costs().record(session, call);
             core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
         SideMsg::TooLong { model, said, request } => windows::learn_window(core, &model, &said, request),

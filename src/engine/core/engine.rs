@@ -87,8 +87,8 @@ impl Engine {
                 let last = move || {
                     let project = tiller_protocol::names::written(&w.workspace.root);
                     match w.made_by {
-                        MadeBy::Person => w.store.last_own_session(&project),
-                        MadeBy::Exec | MadeBy::Ephemeral => w.store.last_session(&project),
+                        MadeBy::Person => w.store.sessions().last_own(&project),
+                        MadeBy::Exec | MadeBy::Ephemeral => w.store.sessions().last(&project),
                     }
                 };
                 load::blocking(last).await?.map(|s| s.id)
@@ -142,7 +142,7 @@ impl Engine {
         for notice in core.services.store.notices().to_vec() {
             core.notice(notice);
         }
-        core.services.store.told();
+        core.services.store.mark_notices_shown();
         open::announce(&mut core, None, resumed);
         for notice in notices {
             core.notice(notice);

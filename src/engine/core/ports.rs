@@ -92,7 +92,7 @@ impl Ports for CallPorts {
 
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
         let store = self.store.clone();
-        let found = tokio::task::spawn_blocking(move || store.search(&query, u64::MAX)).await;
+        let found = tokio::task::spawn_blocking(move || store.search().find(&query, u64::MAX)).await;
         found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
     }
 

@@ -44,7 +44,7 @@ impl Core {
             append.announced = Some(tiller_store::Announced { root, agents, workflows });
         }
         let calls = append.calls.clone();
-        let ticket = self.services.store.append(append);
+        let ticket = self.services.store.entries().append(append);
         self.saves.push_paid(ticket, After { events, then }, calls);
     }
 
@@ -59,7 +59,7 @@ impl Core {
     /// Books calls without the entries that came of them. This needs no lease.
     fn book_only(&mut self, calls: Vec<Call>) {
         for call in calls {
-            let ticket = self.services.store.record_call(self.session.id, call);
+            let ticket = self.services.store.costs().record(self.session.id, call);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
     }
@@ -108,9 +108,9 @@ impl Core {
             // Another session was opened meanwhile, or another branch.
             Then::Leased(lease) => {
                 let (session, head) = (lease.session, lease.head.clone());
-                drop(self.services.store.release(lease));
+                drop(self.services.store.leases().release(lease));
                 // It was ours when it was left, so it was not taken away then.
-                drop(self.services.store.drop_bare_head(session, &head));
+                drop(self.services.store.heads().drop_bare(session, &head));
             }
         }
     }
@@ -188,7 +188,8 @@ impl Core {
         }
         let (store, id, head) = (&self.services.store, self.session.id, self.session.head_name.as_str());
         let tail = u32::try_from(TAIL).unwrap_or(u32::MAX);
-        match store.context_path(id, head).and_then(|path| Ok((path, store.path_tail(id, head, tail)?))) {
+        match store.paths().context(id, head).and_then(|path| Ok((path, store.paths().tail(id, head, tail)?)))
+        {
             Ok((path, tail)) => {
                 self.session.head = tail.entries.last().map(|e| e.id);
                 self.session.path = crate::session::path_of(path);
@@ -204,11 +205,11 @@ impl Core {
 
     /// Title, archive state and the branch's name as the disk has them. What cannot be read stays.
     fn agree_on_names(&mut self) {
-        if let Ok(row) = self.services.store.session(self.session.id) {
+        if let Ok(row) = self.services.store.sessions().get(self.session.id) {
             self.session.title = row.summary.title;
             self.session.archived = row.summary.archived;
         }
-        if let Ok(branches) = self.services.store.branches(self.session.id)
+        if let Ok(branches) = self.services.store.branches().list(self.session.id)
             && let Some(branch) = branches.into_iter().find(|b| b.name == self.session.head_name)
         {
             self.session.label = branch.label;

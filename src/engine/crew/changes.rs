@@ -46,8 +46,8 @@ impl Core {
 
 /// The changes of a session's calls, one after the other.
 fn parts(store: &Store, session: SessionId) -> Result<Vec<Part>, StoreError> {
-    let row = store.session(session)?;
-    let tail = store.path_tail(session, &row.head, ENTRIES)?;
+    let row = store.sessions().get(session)?;
+    let tail = store.paths().tail(session, &row.head, ENTRIES)?;
     let mut out = Vec::new();
     for entry in &tail.entries {
         match &entry.body {
@@ -55,7 +55,7 @@ fn parts(store: &Store, session: SessionId) -> Result<Vec<Part>, StoreError> {
                 out.extend(files.iter().map(|f| Part::Told(format!("# {}\n{}", f.path, f.diff))));
             }
             EntryBody::ToolResult { call_id, name, .. } => {
-                let step = store.step_of_call(session, call_id, entry.time)?;
+                let step = store.steps().of_call(session, call_id, entry.time)?;
                 let step = step.filter(|s| !s.files.is_empty());
                 out.extend(step.map(|step| Part::Between { name: name.clone(), step: Box::new(step) }));
             }

@@ -84,7 +84,7 @@ impl Core {
 
     /// The session is one that was used, also when nothing was said in it.
     pub(crate) fn used_for(&mut self, words: String) {
-        let ticket = self.services.store.used(self.session.id, self.redact(&words));
+        let ticket = self.services.store.sessions().mark_used(self.session.id, self.redact(&words));
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 

@@ -31,7 +31,7 @@ impl Core {
         let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.session.read_only) else {
             return self.show_flow(no);
         };
-        let ticket = self.services.store.put_workflow(flow.kept(self.session.id));
+        let ticket = self.services.store.workflows().put(flow.kept(self.session.id));
         let events = self.flow_event(no).into_iter().collect();
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }
@@ -47,7 +47,7 @@ impl Core {
         if self.session.read_only {
             return self.show_flow(no);
         }
-        let ticket = self.services.store.put_step(self.session.id, id, step.to_owned(), row);
+        let ticket = self.services.store.workflows().put_step(self.session.id, id, step.to_owned(), row);
         let events = self.flow_event(no).into_iter().collect();
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }

@@ -18,10 +18,10 @@ use crate::session::load;
 
 /// The agents of a session. Blocks.
 fn kept(store: &Store, root: SessionId) -> Result<Vec<Kept>, StoreError> {
-    let rows = store.agents(root)?.into_iter();
+    let rows = store.agents().list(root)?.into_iter();
     rows.map(|row| {
         let goal = crate::goal::pursuit::kept(store, row.session)?.map(|g| g.view().clone());
-        Ok(Kept { seen: store.worked(row.session)?, goal, row })
+        Ok(Kept { seen: store.agents().worked(row.session)?, goal, row })
     })
     .collect()
 }
@@ -52,7 +52,7 @@ impl Core {
             let rows = load::blocking(move || kept(&store, root)).await;
             let _ = tx.send(Msg::Crew(CrewMsg::Kept { root, rows })).await;
             // After their agents.
-            let rows = load::blocking(move || again.workflows(root)).await;
+            let rows = load::blocking(move || again.workflows().list(root)).await;
             let _ = tx.send(Msg::Crew(CrewMsg::Flow(FlowMsg::Kept { root, rows }))).await;
         });
     }

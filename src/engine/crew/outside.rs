@@ -129,12 +129,14 @@ impl Core {
             adapter: Arc::clone(&outside.adapter),
             transport: outside.transport,
             prompt,
-            anew,
             cwd,
             model: outside.model.clone(),
-            resume: outside.theirs.clone(),
-            booked: outside.booked.0,
-            counted: outside.booked.1,
+            resume: tiller_external::Resume {
+                session: outside.theirs.clone(),
+                cost: outside.booked.0,
+                usage: outside.booked.1,
+                fresh_prompt: anew,
+            },
             env,
             lookup: programs.lookup,
             auto_approve: auto,
@@ -419,7 +421,7 @@ impl Core {
             usage,
             cost,
         };
-        let ticket = self.services.store.record_call(self.session.id, call);
+        let ticket = self.services.store.costs().record(self.session.id, call);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         driver::agent_changed(self);
     }

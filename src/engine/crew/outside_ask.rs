@@ -211,7 +211,7 @@ impl Core {
             seconds,
             outcome: crate::job::outcome_word(outcome).into(),
         };
-        let ticket = self.services.store.record_audit(audit);
+        let ticket = self.services.store.audit().record(audit);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 
@@ -225,7 +225,7 @@ impl Core {
         }
         let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
         audit.outcome = if no { "denied" } else { "allowed" }.into();
-        let ticket = self.services.store.record_audit(audit);
+        let ticket = self.services.store.audit().record(audit);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }

@@ -150,7 +150,7 @@ impl Core {
         let place = Place { session: member.session, agent: id.clone(), cause: None };
         let event = EventBody::State(StateEvent::AgentChanged { view: view.clone() });
         let then = Then::Row { session: member.session, view: Box::new(view) };
-        let ticket = self.services.store.put_agent(row);
+        let ticket = self.services.store.agents().put(row);
         self.saves.push(ticket, After { events: vec![(place, event)], then });
     }
 

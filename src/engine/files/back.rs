@@ -40,19 +40,19 @@ pub struct Point {
 /// # Errors
 /// When the store cannot be read.
 pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
-    let rows = store.steps(session, 0)?;
+    let rows = store.steps().list(session, 0)?;
     // Most calls have no row: they changed nothing.
     let of_call =
         |call: &str, time: Time| match rows.iter().any(|r| matches!(&r.of, StepOf::Call(c) if c == call)) {
-            true => store.step_of_call(session, call, time),
+            true => store.steps().of_call(session, call, time),
             false => Ok(None),
         };
     let (mut found, mut passed, mut until) = (None, HashSet::new(), None);
-    for e in store.tail_at(entry, UP)?.entries.iter().rev() {
+    for e in store.paths().tail_at(entry, UP)?.entries.iter().rev() {
         until = until.or(Some(e.time));
         found = match &e.body {
             EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time)?,
-            _ => store.point(e.id)?,
+            _ => store.steps().point(e.id)?,
         };
         if found.is_some() {
             break;

@@ -127,7 +127,7 @@ fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Resu
     let own = (done.before.id != done.after.id).then_some(row);
     let changed = own.is_some();
     for row in others.into_iter().chain(own) {
-        let step = core.services.store.add_step(core.session.id, row);
+        let step = core.services.store.steps().add(core.session.id, row);
         core.saves.push(step, After { events: Vec::new(), then: Then::Nothing });
     }
     if changed {
@@ -142,10 +142,10 @@ fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Resu
 /// The last moment of this name.
 fn find(store: &Store, session: SessionId, name: &str) -> Result<EntryId, Notice> {
     let mut names = Vec::new();
-    for row in store.steps(session, 0).map_err(|e| e.notice())?.iter().rev() {
+    for row in store.steps().list(session, 0).map_err(|e| e.notice())?.iter().rev() {
         // An entry that is damaged or gone is no way back.
         if let StepOf::Point(id) = row.of
-            && let Ok(entry) = store.entry(id)
+            && let Ok(entry) = store.entries().get(id)
             && let EntryBody::Checkpoint { name: this } = entry.body
         {
             if this == name {

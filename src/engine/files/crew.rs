@@ -19,13 +19,17 @@ struct Agent {
 /// Of all agents that work in the folder of the session, at any depth. Those with a folder of their own are left out.
 pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
     let mut agents = Vec::new();
-    let family = store.family(session)?;
+    let family = store.agents().sessions_below(session)?;
     if !family.is_empty() {
-        let here = store.session(session)?.summary.project;
+        let here = store.sessions().get(session)?.summary.project;
         for id in family {
-            let row = store.session(id)?;
+            let row = store.sessions().get(id)?;
             if row.summary.project == here {
-                agents.push(Agent { session: id, spawned_by: row.spawned_by, rows: store.steps(id, 0)? });
+                agents.push(Agent {
+                    session: id,
+                    spawned_by: row.spawned_by,
+                    rows: store.steps().list(id, 0)?,
+                });
             }
         }
     }
@@ -46,7 +50,8 @@ impl CrewSteps {
         // A parent stands before its children.
         for agent in &self.agents {
             let Some(by) = agent.spawned_by else { continue };
-            if !entries.contains(&by) && (started.is_empty() || !started.contains(&store.entry(by)?.session))
+            if !entries.contains(&by)
+                && (started.is_empty() || !started.contains(&store.entries().get(by)?.session))
             {
                 continue;
             }

@@ -64,7 +64,7 @@ enum Fault {
 fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<Option<Credited>, Fault> {
     let note = &cut.note;
     let session: SessionId = note.session.parse().map_err(|_| Fault::Unknown)?;
-    match store.session(session) {
+    match store.sessions().get(session) {
         Ok(_) => {}
         Err(tiller_store::StoreError::NoSession(_)) => return Err(Fault::Unknown),
         Err(e) => return Err(e.into()),
@@ -74,7 +74,7 @@ fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<
     let recorded = |row: &StepRow| {
         row.of == StepOf::Call(note.call.clone()) && row.before.as_deref() == Some(before.as_str())
     };
-    if store.steps(session, 0)?.iter().any(recorded) {
+    if store.steps().list(session, 0)?.iter().any(recorded) {
         return Ok(None);
     }
     let (after, changes) = shadow.work_of(cut, now)?;
@@ -91,6 +91,6 @@ fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<
         time: now.time,
         began: Some(note.began),
     };
-    store.add_step(session, row).wait()?;
+    store.steps().add(session, row).wait()?;
     Ok(Some(Credited { session, files, count: changes.len() }))
 }

@@ -17,20 +17,20 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     let begins = matches!(entry.body, EntryBody::User { .. });
     let turn = if begins { down(store, entry.id)? } else { up(store, entry)? };
     let Some(start) = turn.first() else { return Ok(None) };
-    let Some(from) = store.point(*start)?.and_then(|row| after(&row)) else { return Ok(None) };
+    let Some(from) = store.steps().point(*start)?.and_then(|row| after(&row)) else { return Ok(None) };
     if let EntryBody::ToolResult { call_id, .. } = &entry.body {
         // A call that changed nothing has no step.
-        let step = store.step_of_call(entry.session, call_id, entry.time)?;
+        let step = store.steps().of_call(entry.session, call_id, entry.time)?;
         let ends = step.and_then(|s| Some((s.before.as_deref()?.parse().ok()?, after(&s)?)));
         return Ok(ends.or(Some((from, from))));
     }
     for id in turn.iter().skip(1).rev() {
-        let there = store.entry(*id)?;
+        let there = store.entries().get(*id)?;
         let row = match &there.body {
             EntryBody::ToolResult { call_id, .. } => {
-                store.step_of_call(there.session, call_id, there.time)?
+                store.steps().of_call(there.session, call_id, there.time)?
             }
-            EntryBody::Checkpoint { .. } => store.point(*id)?,
+            EntryBody::Checkpoint { .. } => store.steps().point(*id)?,
             _ => None,
         };
         if let Some(to) = row.and_then(|row| after(&row)) {
@@ -44,9 +44,9 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
 pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
     let row = match &entry.body {
         EntryBody::ToolResult { call_id, .. } => {
-            store.others_before_call(entry.session, call_id, entry.time)?
+            store.steps().others_before_call(entry.session, call_id, entry.time)?
         }
-        _ => store.others_before(entry.id)?,
+        _ => store.steps().others_before(entry.id)?,
     };
     let Some(row) = row else { return Ok(Vec::new()) };
     let mut by: Vec<(String, Vec<&str>)> = Vec::new();
@@ -73,8 +73,8 @@ fn after(row: &StepRow) -> Option<Id> {
 fn down(store: &Store, start: EntryId) -> Result<Vec<EntryId>> {
     let mut turn = vec![start];
     while let Some(next) = turn.last().filter(|_| turn.len() < LONG) {
-        let Some(next) = store.children(*next)?.pop() else { break };
-        if matches!(store.kind(next)?.as_deref(), None | Some("user")) {
+        let Some(next) = store.entries().children(*next)?.pop() else { break };
+        if matches!(store.entries().kind(next)?.as_deref(), None | Some("user")) {
             break;
         }
         turn.push(next);
@@ -88,7 +88,7 @@ fn up(store: &Store, entry: &Entry) -> Result<Vec<EntryId>> {
     let mut at = entry.parent;
     while let Some(id) = at.filter(|_| turn.len() < LONG) {
         turn.push(id);
-        let above = store.entry(id)?;
+        let above = store.entries().get(id)?;
         if matches!(above.body, EntryBody::User { .. }) {
             turn.reverse();
             return Ok(turn);

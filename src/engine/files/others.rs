@@ -47,7 +47,7 @@ impl Watched {
         let (before, since) = match last {
             Last::At(id, time) => (id, time),
             Last::Stored => {
-                let row = self.store.last_step(self.session).ok()??;
+                let row = self.store.steps().last(self.session).ok()??;
                 (row.after.parse().ok()?, row.time)
             }
         };
@@ -59,7 +59,7 @@ impl Watched {
         if files.is_empty() {
             return None;
         }
-        let elsewhere = self.store.changed_elsewhere(self.session, since).unwrap_or_default();
+        let elsewhere = self.store.steps().changed_elsewhere(self.session, since).unwrap_or_default();
         for file in &mut files {
             file.by = Some(match elsewhere.get(&file.path) {
                 Some((session, title)) => By::Session { session: *session, title: title.clone() },

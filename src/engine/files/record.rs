@@ -125,7 +125,7 @@ async fn put(
         settled?;
     }
     for row in rows {
-        if let Err(error) = store.add_step(session, row).await {
+        if let Err(error) = store.steps().add(session, row).await {
             tracing::warn!(%error, "a step was not recorded");
         }
     }
@@ -299,7 +299,7 @@ fn finished_restore(core: &mut Core, done: Finished) {
     let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
     let op = manage::op(core, core.session.id, None, "restore files, completed at startup", change);
     let op = tiller_protocol::Op { id, ..op };
-    let ticket = core.services.store.add_step(core.session.id, row);
+    let ticket = core.services.store.steps().add(core.session.id, row);
     core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     let mut append = core.append();
     append.op = Some(op);
@@ -333,7 +333,7 @@ pub(crate) fn settle_files(core: &Core) {
         s.settle()?;
         if mine.collect_now() {
             // When the sessions cannot be read, nothing is taken for unneeded.
-            let Ok(used) = store.snapshots_in_use(&project) else { return Ok(()) };
+            let Ok(used) = store.steps().snapshots_in_use(&project) else { return Ok(()) };
             let keep: Vec<Id> = used.iter().filter_map(|id| id.parse().ok()).collect();
             let done = s.collect(&keep, UNNEEDED, quota)?;
             tracing::info!(?done, "collected snapshots");

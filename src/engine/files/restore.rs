@@ -39,7 +39,7 @@ pub(crate) fn unknown() -> Notice {
 
 /// The first line of what stands at an entry.
 fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
-    let node = store.entry(entry)?;
+    let node = store.entries().get(entry)?;
     let name = match &node.body {
         EntryBody::Checkpoint { name } => name.clone(),
         body => body.search_text(),
@@ -53,7 +53,7 @@ pub(super) fn goal(
     session: SessionId,
     entry: EntryId,
 ) -> Result<(Goal, String, tiller_protocol::Time), Notice> {
-    let node = store.entry(entry).map_err(|e| e.notice())?;
+    let node = store.entries().get(entry).map_err(|e| e.notice())?;
     if node.session != session {
         return Err(Notice::new(NoticeKind::User, "this entry belongs to another session")
             .hint("Open that session first."));
@@ -294,7 +294,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
     let mut with = None;
     let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
     if let Some(row) = others {
-        let step = core.services.store.add_step(r.session, row);
+        let step = core.services.store.steps().add(r.session, row);
         core.saves.push(step, nothing());
     }
     if done.before.id != done.after.id {
@@ -305,7 +305,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
             ..crate::session::manage::op(core, r.session, r.cause, &r.title, change)
         };
         with = Some(op.id);
-        let step = core.services.store.add_step(r.session, row);
+        let step = core.services.store.steps().add(r.session, row);
         core.saves.push(step, nothing());
         // Another session may be open by now, when the person did not wait.
         if r.session != core.session.id {

@@ -34,7 +34,7 @@ fn undo_last_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: 
     let store = core.services.store.clone();
     let session = core.session.id;
     let found = move || {
-        let ops = store.ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
+        let ops = store.sessions().ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
         let none = if redo { "no restore has been undone" } else { "there is no restore of files to undo" };
         let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
         if only.is_some_and(|op| op != found.root) {

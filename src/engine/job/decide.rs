@@ -186,7 +186,7 @@ impl Job {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; that it survives a restart is second.
                 for one in tiller_permit::split_patterns(pattern) {
-                    drop(self.services.store.add_rule(self.root, one));
+                    drop(self.services.store.rules().add(self.root, one));
                 }
             })
         };

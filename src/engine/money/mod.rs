@@ -217,7 +217,7 @@ pub(crate) fn roll_day(core: &mut Core) {
     if !day_matters(core) {
         return;
     }
-    let today = core.services.store.day(core.services.clock.now());
+    let today = core.services.store.costs().day(core.services.clock.now());
     if today != core.money.day {
         reservations(core).new_day(&today);
         core.money.day = today;

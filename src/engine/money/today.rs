@@ -17,10 +17,10 @@ pub(crate) struct Today {
 
 /// The books of the present day. Reads the store: blocks.
 pub(crate) fn today(w: &Services) -> Result<Today, StoreError> {
-    let day = w.store.day(w.clock.now());
+    let day = w.store.costs().day(w.clock.now());
     let mut spent = HashMap::new();
     for tier in ["fast", "main", "deep"] {
-        spent.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
+        spent.insert(tier, w.store.costs().spent_on(&day, Some(tier))?.cost);
     }
-    Ok(Today { all: w.store.spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
+    Ok(Today { all: w.store.costs().spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
 }

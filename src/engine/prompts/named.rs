@@ -96,9 +96,9 @@ fn tokens(bytes: usize) -> Option<u64> {
 
 /// What was said in a session, from its last compaction on. Blocks.
 fn said(store: &Store, id: &str) -> Result<String, String> {
-    let id = store.find_session(id).map_err(|e| e.to_string())?;
-    let head = store.session(id).map_err(|e| e.to_string())?.head;
-    let path = store.context_path(id, &head).map_err(|e| e.to_string())?;
+    let id = store.sessions().find(id).map_err(|e| e.to_string())?;
+    let head = store.sessions().get(id).map_err(|e| e.to_string())?.head;
+    let path = store.paths().context(id, &head).map_err(|e| e.to_string())?;
     let entries: Vec<Arc<Entry>> =
         path.compaction.into_iter().chain(path.kept).chain(path.after).map(Arc::new).collect();
     Ok(compact::transcript(&entries, None, SAID))
@@ -158,7 +158,7 @@ pub(crate) fn offers(core: &Core, text: &str) -> Option<Look> {
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     Some(Box::new(move || {
         let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
-        let rows = store.sessions(&filter).unwrap_or_default();
+        let rows = store.sessions().list(&filter).unwrap_or_default();
         let row = |s: tiller_protocol::SessionSummary| Mention {
             kind: format!("session \"{}\"", s.title),
             name: format!("{SESSION}{}", s.id.to_string().chars().take(ID).collect::<String>()),

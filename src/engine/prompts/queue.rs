@@ -64,7 +64,7 @@ fn adopt(core: &mut Core) {
     if core.session.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
         core.session.exec = false;
         // What cannot be written is reported by the writes of the turn.
-        drop(core.services.store.adopt(core.session.id));
+        drop(core.services.store.sessions().adopt(core.session.id));
     }
 }
 

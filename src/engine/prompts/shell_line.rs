@@ -178,9 +178,9 @@ fn keep_line(core: &mut Core, done: ShellDone) {
     if place.session != core.session.id {
         // Another session was opened meanwhile: it waits in its own.
         let told = After { events: Vec::new(), then: Then::Nothing };
-        core.saves.push(core.services.store.add_pending(place.session, &head, body), told);
+        core.saves.push(core.services.store.unfinished().add_pending(place.session, &head, body), told);
         let told = After { events: Vec::new(), then: Then::Nothing };
-        core.saves.push(core.services.store.record_audit(audit), told);
+        core.saves.push(core.services.store.audit().record(audit), told);
         return;
     }
     if core.occupied() {

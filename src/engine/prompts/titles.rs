@@ -55,7 +55,7 @@ pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
         return;
     }
     let title = core.redact(title);
-    let ticket = core.services.store.set_title_if_none(session, &title);
+    let ticket = core.services.store.sessions().set_title_if_none(session, &title);
     let mut events = Vec::new();
     if ours {
         core.session.title.clone_from(&title);
@@ -76,7 +76,7 @@ pub(crate) fn titles_at_the_end(core: &mut Core) {
         }
     }
     for (session, made) in std::mem::take(&mut core.context.titling) {
-        let ticket = core.services.store.set_title_if_none(session, &core.redact(&made));
+        let ticket = core.services.store.sessions().set_title_if_none(session, &core.redact(&made));
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }

@@ -41,7 +41,8 @@ async fn there(
     look_only: bool,
 ) -> Result<Option<There>, StoreError> {
     let (reads, name) = (store.clone(), head.to_owned());
-    let row = blocking(move || Ok(reads.branches(session)?.into_iter().find(|b| b.name == name))).await?;
+    let row =
+        blocking(move || Ok(reads.branches().list(session)?.into_iter().find(|b| b.name == name))).await?;
     let Some(row) = row else { return Ok(None) };
     let (held, holder) = if look_only {
         (LeaseGuard::default(), None)
@@ -54,16 +55,16 @@ async fn there(
     };
     let (store, head) = (store.clone(), head.to_owned());
     let read = move || {
-        let running = store.interrupted(session, &head)?;
+        let running = store.unfinished().interrupted(session, &head)?;
         Ok(Some(There {
             label: row.label,
             archived: row.archived,
-            path: super::path_of(store.context_path(session, &head)?),
-            tail: store.path_tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?,
-            todos: store.todos(session, &head)?,
-            queue: store.queue(session, &head)?,
-            asks: store.asks(session, &head)?,
-            pending: store.pending(session, &head)?,
+            path: super::path_of(store.paths().context(session, &head)?),
+            tail: store.paths().tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?,
+            todos: store.todos().list(session, &head)?,
+            queue: store.unfinished().queue(session, &head)?,
+            asks: store.unfinished().asks(session, &head)?,
+            pending: store.unfinished().pending(session, &head)?,
             // Another process works on it: nothing is interrupted.
             running: running.filter(|_| holder.is_none()),
             held,
@@ -169,7 +170,7 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
         let change = OpChange::Head { name: name.clone(), before: was, after: head, from };
         let mut op = manage::op(core, core.session.id, cause, &going.title, change);
         op.of = going.of;
-        let ticket = core.services.store.go_to_head(core.session.id, &name, Some(op));
+        let ticket = core.services.store.heads().go_to(core.session.id, &name, Some(op));
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
     let place = core.place_of(Some(cause));
@@ -204,7 +205,7 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
 
 /// A head that was left and holds nothing of its own is only in the way.
 pub(crate) fn left_behind(core: &mut Core, head: &str) {
-    let dropped = core.services.store.drop_bare_head(core.session.id, head);
+    let dropped = core.services.store.heads().drop_bare(core.session.id, head);
     core.saves.push(dropped, After { events: Vec::new(), then: Then::Nothing });
 }
 

@@ -50,16 +50,16 @@ pub(crate) fn carry_over(
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let task = tokio::spawn(async move {
         let read = blocking(move || {
-            let tip = store.entry(from)?;
+            let tip = store.entries().get(from)?;
             if tip.session != session {
                 return Err(tiller_store::StoreError::NoEntry(from));
             }
             let own = match head {
-                Some(head) => store.apart(from, head)?.left,
+                Some(head) => store.tree().apart(from, head)?.left,
                 None => u64::MAX,
             };
             let most = u32::try_from(own).unwrap_or(u32::MAX);
-            Ok(if own == 0 { Vec::new() } else { store.tail_at(from, most)?.entries })
+            Ok(if own == 0 { Vec::new() } else { store.paths().tail_at(from, most)?.entries })
         });
         let result = match read.await.map(said) {
             Err(e) => Err(e.notice()),

@@ -161,7 +161,7 @@ fn close_calls(core: &mut Core) {
 
 /// What stands at `entry`, or before it when it is a message of the person's.
 fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
-    let node = store.entry(entry)?;
+    let node = store.entries().get(entry)?;
     if node.session != session {
         return Err(StoreError::Conflict(format!("entry {entry} belongs to another session")));
     }
@@ -179,8 +179,8 @@ fn read_at(store: &Store, at: EntryId, draft: Option<Message>) -> Result<Branch>
     Ok(Branch {
         head: Some(at),
         draft,
-        path: path_of(store.context_at(at)?),
-        tail: store.tail_at(at, u32::try_from(TAIL).unwrap_or(u32::MAX))?,
-        todos: store.todos_at(at)?,
+        path: path_of(store.paths().context_at(at)?),
+        tail: store.paths().tail_at(at, u32::try_from(TAIL).unwrap_or(u32::MAX))?,
+        todos: store.todos().at(at)?,
     })
 }

@@ -16,7 +16,7 @@ impl LeaseGuard {
     /// Takes a head if it is free. A caller that stops waiting does not hold it; and nothing here blocks a thread,
     /// for the store may not answer for long.
     pub(crate) async fn acquire(store: &Store, session: SessionId, head: &str) -> Result<Self, StoreError> {
-        let (ticket, store) = (store.acquire(session, head, Take::IfFree), store.clone());
+        let (ticket, store) = (store.leases().acquire(session, head, Take::IfFree), store.clone());
         // The other end is held below; when that is dropped, so is what is sent.
         let (answer, held) = oneshot::channel();
         tokio::spawn(async move {
@@ -40,7 +40,7 @@ impl Drop for LeaseGuard {
     fn drop(&mut self) {
         if let Some((lease, store)) = self.0.take() {
             // Nobody waits for the answer.
-            drop(store.release(lease));
+            drop(store.leases().release(lease));
         }
     }
 }

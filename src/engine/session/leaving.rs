@@ -19,13 +19,13 @@ pub(super) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, t
         saved.await;
         let own = blocking(move || {
             let own = match here {
-                Some(here) => store.apart(from, here)?.left,
-                None => store.tail_at(from, 1)?.earlier + 1,
+                Some(here) => store.tree().apart(from, here)?.left,
+                None => store.paths().tail_at(from, 1)?.earlier + 1,
             };
             let look = u32::try_from(own.min(LOOK)).unwrap_or(0);
             let said =
                 look > 0
-                    && store.tail_at(from, look)?.entries.iter().any(|e| {
+                    && store.paths().tail_at(from, look)?.entries.iter().any(|e| {
                         matches!(e.body, EntryBody::Assistant { .. } | EntryBody::BranchSummary { .. })
                     });
             Ok(if said { own } else { 0 })

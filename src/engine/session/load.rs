@@ -69,7 +69,7 @@ pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: 
 /// Takes and reads a stored session, where the person spoke last.
 pub(crate) async fn load(w: &Arc<Services>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
     let store = w.store.clone();
-    let row = blocking(move || store.session(id)).await?;
+    let row = blocking(move || store.sessions().get(id)).await?;
     let (held, holder) = if look_only {
         (LeaseGuard::default(), None)
     } else {
@@ -98,21 +98,21 @@ fn read(
     look_only: bool,
 ) -> Result<Loaded, StoreError> {
     let (store, id) = (&w.store, row.summary.id);
-    let context = store.context_path(id, &row.head)?;
-    let tail = store.path_tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
-    let running = store.interrupted(id, &row.head)?;
+    let context = store.paths().context(id, &row.head)?;
+    let tail = store.paths().tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
+    let running = store.unfinished().interrupted(id, &row.head)?;
     let nobody = |id| -> Result<usize, StoreError> {
-        let rows = store.audit(Some(id), "nobody", 100)?;
+        let rows = store.audit().list(Some(id), "nobody", 100)?;
         Ok(rows.iter().filter(|r| r.decision == "nobody" && r.time >= row.summary.used).count())
     };
     let mut refused = nobody(id)?;
-    for agent in store.agents(id)? {
+    for agent in store.agents().list(id)? {
         refused += nobody(agent.session)?;
     }
     let damaged = context.damaged;
     let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
-    let spent = store.spent_in(id)?;
-    let label = store.branches(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
+    let spent = store.costs().spent_in(id)?;
+    let label = store.branches().list(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
     let foreign = row.summary.project != tiller_protocol::names::written(&w.workspace.root);
     let session = Session {
         id,
@@ -143,11 +143,11 @@ fn read(
         label: label.unwrap_or_default(),
     };
     Ok(Loaded {
-        todos: store.todos(id, &row.head)?,
-        queue: store.queue(id, &row.head)?,
-        asks: store.asks(id, &row.head)?,
-        pending: store.pending(id, &row.head)?,
-        rules: if foreign { Vec::new() } else { store.rules(id)? },
+        todos: store.todos().list(id, &row.head)?,
+        queue: store.unfinished().queue(id, &row.head)?,
+        asks: store.unfinished().asks(id, &row.head)?,
+        pending: store.unfinished().pending(id, &row.head)?,
+        rules: if foreign { Vec::new() } else { store.rules().list(id)? },
         // Another process works on it: nothing is interrupted.
         running: running.filter(|_| holder.is_none()),
         budget: row.budget,
@@ -163,7 +163,7 @@ fn read(
 
 fn usage(store: &Store, id: SessionId) -> Result<tiller_protocol::Usage, StoreError> {
     let mut sum = tiller_protocol::Usage::default();
-    for row in store.costs(Some(id), tiller_protocol::command::CostBy::Model)? {
+    for row in store.costs().by(Some(id), tiller_protocol::command::CostBy::Model)? {
         sum.add(&row.usage);
     }
     Ok(sum)

@@ -70,7 +70,7 @@ pub(crate) fn rename(core: &mut Core, client: ClientId, cause: CommandId, id: Se
     // What it was called before, the store knows.
     let before = String::new();
     let op = op(core, id, cause, "rename", OpChange::Title { before, after: title.clone() });
-    let ticket = core.services.store.set_title(id, &title, true, Some(op));
+    let ticket = core.services.store.sessions().set_title(id, &title, true, Some(op));
     if id == core.session.id {
         core.session.title.clone_from(&title);
         core.session.titled = true;
@@ -87,7 +87,7 @@ pub(crate) fn archive(core: &mut Core, client: ClientId, cause: CommandId, id: S
     }
     let change = OpChange::Archived { before: !archived, after: archived };
     let op = op(core, id, cause, if archived { "archive" } else { "unarchive" }, change);
-    let ticket = core.services.store.set_archived(id, archived, Some(op));
+    let ticket = core.services.store.sessions().set_archived(id, archived, Some(op));
     if id == core.session.id {
         core.session.archived = archived;
     }
@@ -102,7 +102,7 @@ pub(crate) fn trash(core: &mut Core, client: ClientId, cause: CommandId, id: Ses
     if let Some(why) = open.or_else(|| cannot_change(core, id)) {
         return core.refuse(client, cause, why);
     }
-    let ticket = core.services.store.set_trashed(id, trashed);
+    let ticket = core.services.store.trash().set_trashed(id, trashed);
     core.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
     }
     core.session.model = model.clone();
     let window = prepare::window(core);
-    let ticket = core.services.store.set_model(core.session.id, &model);
+    let ticket = core.services.store.sessions().set_model(core.session.id, &model);
     after(core, ticket, cause, StateEvent::ModelChanged { model, window });
     let effort = effort::effort_view(core);
     core.bus.publish(&core.place_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
@@ -149,7 +149,7 @@ pub(crate) fn set_profile(core: &mut Core, client: ClientId, cause: CommandId, p
     if open::has_words(core) {
         core.context.news.set("profile", crate::questions::planning::news(profile));
     }
-    let ticket = core.services.store.set_profile(core.session.id, profile);
+    let ticket = core.services.store.sessions().set_profile(core.session.id, profile);
     after(core, ticket, cause, StateEvent::ProfileChanged { profile });
 }
 
@@ -164,7 +164,7 @@ pub(crate) fn set_budget(core: &mut Core, client: ClientId, cause: CommandId, us
     core.money.limits.set_session(limit);
     money::tell_budget(core);
     core.tell_money();
-    let ticket = core.services.store.set_budget(core.session.id, Some(limit));
+    let ticket = core.services.store.sessions().set_budget(core.session.id, Some(limit));
     let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
     after(core, ticket, cause, StateEvent::Notice { notice });
 }

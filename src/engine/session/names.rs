@@ -53,7 +53,7 @@ pub(crate) fn rows(
     lease: bool,
 ) -> Result<(Vec<BranchView>, Vec<TagView>)> {
     let mut branches = Vec::new();
-    for row in store.branches(session)? {
+    for row in store.branches().list(session)? {
         let open = row.name == ours;
         branches.push(BranchView {
             words: row.entry.map_or(Ok(String::new()), |tip| words(store, tip))?,
@@ -65,13 +65,13 @@ pub(crate) fn rows(
             open,
         });
     }
-    let tags = store.tags(session)?;
+    let tags = store.tags().list(session)?;
     Ok((branches, tags.into_iter().map(|t| TagView { name: t.name, entry: t.entry }).collect()))
 }
 
 /// What the person said last at or before an entry.
 fn words(store: &Store, tip: EntryId) -> Result<String> {
-    let tail = store.tail_at(tip, BACK)?;
+    let tail = store.paths().tail_at(tip, BACK)?;
     let said = tail.entries.iter().rev().find_map(|e| match &e.body {
         EntryBody::User { message, origin: Origin::Prompt, .. } => Some(plain(&message.text)),
         _ => None,
@@ -129,7 +129,7 @@ pub(crate) fn label_branch(
     // What it was called before, the store knows.
     let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
     let op = manage::op(core, session, cause, &format!("name branch: {label}"), change);
-    let ticket = core.services.store.set_label(session, &head, &label, Some(op));
+    let ticket = core.services.store.branches().set_label(session, &head, &label, Some(op));
     let branch = BranchName { head, label };
     named(core, ticket, client, cause, session, StateEvent::BranchNamed { branch });
 }
@@ -152,7 +152,7 @@ pub(crate) fn archive_branch(
     let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
     let title = if archived { "archive branch" } else { "unarchive branch" };
     let op = manage::op(core, session, cause, &format!("{title}: {head}"), change);
-    let ticket = core.services.store.set_branch_archived(session, &head, archived, Some(op));
+    let ticket = core.services.store.branches().set_archived(session, &head, archived, Some(op));
     named(core, ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
 }
 
@@ -174,8 +174,8 @@ pub(crate) fn tag(
     let op = manage::op(core, session, cause, &format!("{title}: {name}"), change);
     let store = &core.services.store;
     let ticket = match entry {
-        Some(entry) => store.add_tag(session, &name, entry, Some(op)),
-        None => store.set_tag(session, &name, None, Some(op)),
+        Some(entry) => store.tags().add(session, &name, entry, Some(op)),
+        None => store.tags().set(session, &name, None, Some(op)),
     };
     named(core, ticket, client, cause, session, StateEvent::TagChanged { name, entry });
 }

@@ -168,7 +168,7 @@ pub(crate) fn create_row(core: &mut Core) {
         spawned_by: core.identity.child.as_ref().and_then(|c| c.spawned_by),
         made_by: core.services.made_by,
     };
-    let made = core.services.store.create_session(new);
+    let made = core.services.store.sessions().create(new);
     core.saves.unmade = None;
     core.saves.push(made, After { events: Vec::new(), then: Then::Made });
     if core.session.effort != core.services.config().effort {
@@ -176,7 +176,7 @@ pub(crate) fn create_row(core: &mut Core) {
     }
     // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
     // written after it in the same order needs no proof of it.
-    let lease = core.services.store.acquire(core.session.id, &core.session.head_name, Take::IfFree);
+    let lease = core.services.store.leases().acquire(core.session.id, &core.session.head_name, Take::IfFree);
     core.saves.push_lease(lease);
 }
 
@@ -308,7 +308,7 @@ pub(crate) fn leave(core: &mut Core) {
 /// Another process may hold it.
 pub(crate) fn give_back(core: &mut Core, lease: Option<tiller_store::Lease>) {
     if let Some(lease) = lease {
-        let ticket = core.services.store.release(lease);
+        let ticket = core.services.store.leases().release(lease);
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }
@@ -350,7 +350,7 @@ pub(crate) fn go_to_branch(
     core.session.head_name = name;
     core.session.label = String::new();
     let (id, head) = (core.session.id, core.session.head);
-    let ticket = core.services.store.set_head(id, &core.session.head_name, head, op);
+    let ticket = core.services.store.heads().set(id, &core.session.head_name, head, op);
     // Clients take a new snapshot: it can be written again.
     let moved = StateEvent::HeadMoved { head, draft: None, branch: branch::branch(core) };
     let mut shown = vec![(core.place_of(cause), EventBody::State(moved))];
@@ -361,7 +361,7 @@ pub(crate) fn go_to_branch(
     // After it, so that the person does not wait for two commits.
     leave(core);
     // As for a fresh session: nobody else can know this head yet.
-    let lease = core.services.store.acquire(id, &core.session.head_name, Take::IfFree);
+    let lease = core.services.store.leases().acquire(id, &core.session.head_name, Take::IfFree);
     core.saves.push_lease(lease);
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, qu
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     match query {
         TreeQuery::Nodes { session } => tree_read(core, client, cause, move || {
-            let mut tree = store.tree(session.unwrap_or(here.0))?;
+            let mut tree = store.tree().load(session.unwrap_or(here.0))?;
             if tree.session == here.0 {
                 // Another window may have gone on with another branch since.
                 tree.heads.iter_mut().for_each(|h| h.current = h.name == here.1);
@@ -34,15 +34,15 @@ pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, qu
             Ok(TreeReply::Nodes { tree: Box::new(tree) })
         }),
         TreeQuery::Marks { session } => tree_read(core, client, cause, move || {
-            Ok(TreeReply::Marks { session, marks: store.tree_marks(session)? })
+            Ok(TreeReply::Marks { session, marks: store.tree().marks(session)? })
         }),
         TreeQuery::Lines { entries } => tree_read(core, client, cause, move || {
             let some = &entries[..entries.len().min(ROWS)];
-            Ok(TreeReply::Lines { lines: store.tree_lines(some)? })
+            Ok(TreeReply::Lines { lines: store.tree().lines(some)? })
         }),
         TreeQuery::Find { text, everywhere } => tree_read(core, client, cause, move || {
             let project = (!everywhere).then_some(project.as_str());
-            let found = store.tree_find(&text, project, INDEXED)?;
+            let found = store.search().find_in_trees(&text, project, INDEXED)?;
             Ok(TreeReply::Find { text, everywhere, found })
         }),
         TreeQuery::Preview { entry } => tree_preview(core, client, cause, entry, project),
@@ -100,7 +100,7 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
 
 /// What an entry says, and the states to compare.
 fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Option<(Id, Id)>)> {
-    let entry = store.entry(id)?;
+    let entry = store.entries().get(id)?;
     let all = entry.body.search_text();
     let text: String = all.chars().take(TEXT).collect();
     let cut = text.len() < all.len();
@@ -108,7 +108,7 @@ fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Opt
     if matches!(entry.body, EntryBody::Prefix { .. }) {
         return Ok((preview, None));
     }
-    let elsewhere = store.session(entry.session)?.summary.project;
+    let elsewhere = store.sessions().get(entry.session)?.summary.project;
     if elsewhere != project {
         preview.notes.push(format!("its files are in {elsewhere}: start Tiller there to compare them"));
         return Ok((preview, None));

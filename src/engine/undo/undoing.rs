@@ -38,7 +38,7 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
     let task = tokio::spawn(async move {
         saves.await;
         let look = move || {
-            let ops = store.ops(session, undo::OPS)?;
+            let ops = store.sessions().ops(session, undo::OPS)?;
             Ok(match only {
                 Some(root) => undo::of(&ops, root, redo),
                 None => undo::next(&ops, redo, |op| {
@@ -125,7 +125,7 @@ fn undo_value(
     let mut op = manage::op(core, core.session.id, cause, &title, back.clone());
     op.of = Some(next.root);
     let closes = Box::new(Op { change: undo::still(back.clone()), ..op.clone() });
-    let ticket = core.services.store.revert(&next.row, op);
+    let ticket = core.services.store.sessions().revert(&next.row, op);
     let mut label = None;
     let event = match back {
         OpChange::Title { after, .. } => {

@@ -6,7 +6,7 @@ use tiller_protocol::view::CostRow;
 use tiller_protocol::{AgentId, Cost, ModelRef, SessionId, Time, Usage};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Costs;
 use crate::tree::entries::{count, uncount};
 use crate::write::ticket::Ticket;
 
@@ -65,18 +65,18 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &s
     Ok(())
 }
 
-impl Store {
+impl Costs<'_> {
     /// Records a call by itself. (Usually part of an [`crate::Append`].)
-    pub fn record_call(&self, session: SessionId, call: Call) -> Ticket<()> {
+    pub fn record(&self, session: SessionId, call: Call) -> Ticket<()> {
         let day = self.day(call.time);
-        self.write(move |conn| insert(conn, session, &call, &day))
+        self.store.write(move |conn| insert(conn, session, &call, &day))
     }
 
     /// The day of a moment in the person's time zone, for instance `2026-11-21`.
     pub fn day(&self, time: Time) -> String {
         jiff::Timestamp::from_millisecond(time.millis())
             .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-            .to_zoned(self.zone())
+            .to_zoned(self.store.zone())
             .date()
             .to_string()
     }
@@ -85,13 +85,13 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn costs(&self, session: Option<SessionId>, by: CostBy) -> Result<Vec<CostRow>> {
+    pub fn by(&self, session: Option<SessionId>, by: CostBy) -> Result<Vec<CostRow>> {
         let column = match by {
             CostBy::Agent => "agent",
             CostBy::Model => "model",
             CostBy::Day => "day",
         };
-        let rows: Vec<CostRow> = self.read(|conn| {
+        let rows: Vec<CostRow> = self.store.read(|conn| {
             // Added here, not in SQL: `sum` stops at an overflow, ours saturates.
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {column}, input, output, cache_read, cache_write, reasoning, cost, estimated
@@ -158,7 +158,7 @@ impl Store {
     }
 
     fn spent(&self, condition: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<Spent> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!("SELECT cost FROM calls WHERE {condition}"))?;
             let mut rows = statement.query(values)?;
             let mut spent = Spent::default();

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 use tiller_protocol::{SessionId, Time, view::AuditRow};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Audit;
 use crate::session::sessions::like;
 use crate::write::ticket::Ticket;
 
@@ -30,17 +30,17 @@ pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
     Ok(conn.last_insert_rowid())
 }
 
-impl Store {
-    /// Records a decision. The number names the row for [`Store::finish_audit`].
-    pub fn record_audit(&self, row: AuditRow) -> Ticket<i64> {
-        self.write(move |conn| insert(conn, &row))
+impl Audit<'_> {
+    /// Records a decision. The number names the row for [`Audit::finish`].
+    pub fn record(&self, row: AuditRow) -> Ticket<i64> {
+        self.store.write(move |conn| insert(conn, &row))
     }
 
     /// Completes a row with how the act went.
-    pub fn finish_audit(&self, row: i64, seconds: f64, outcome: &str) -> Ticket<()> {
+    pub fn finish(&self, row: i64, seconds: f64, outcome: &str) -> Ticket<()> {
         let outcome = outcome.to_owned();
         let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             conn.prepare_cached("UPDATE audit SET seconds = ?2, outcome = ?3 WHERE id = ?1")?
                 .execute(params![row, seconds, outcome])?;
             Ok(())
@@ -51,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn audit(&self, session: Option<SessionId>, filter: &str, limit: u32) -> Result<Vec<AuditRow>> {
+    pub fn list(&self, session: Option<SessionId>, filter: &str, limit: u32) -> Result<Vec<AuditRow>> {
         let words: Vec<String> = filter.split_whitespace().map(like).collect();
         let clauses: String = (0..words.len())
             .map(|n| {
@@ -63,7 +63,7 @@ impl Store {
             })
             .collect();
         let limit = if limit == 0 { -1 } else { i64::from(limit) };
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare(&format!(
                 "SELECT session, time, agent, tool, what, decision, by_whom, seconds, outcome FROM audit
                  WHERE (?1 IS NULL OR session = ?1){clauses} ORDER BY id DESC LIMIT ?2"

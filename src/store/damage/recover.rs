@@ -16,7 +16,7 @@ use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::connect::{self, Target};
 use crate::open::folder;
-use crate::open::migrate::{self, Standing};
+use crate::open::migrate::{self, DatabaseKind};
 use crate::tree::entries::{self, Raw, read_body};
 
 /// Behind the name of the database while the new one is made.
@@ -126,7 +126,7 @@ fn read(path: &Path, what: &str, losses: &mut Vec<String>) -> std::io::Result<Ve
     in_pieces(long, what, losses, |bytes, at| file.read_exact_at(bytes, at))
 }
 
-/// Reads `long` bytes in pieces; those that cannot be read are zero, and named.
+/// Reads `long` bytes in pieces. Pieces that cannot be read are zero, and reported.
 fn in_pieces(
     long: usize,
     what: &str,
@@ -207,7 +207,7 @@ fn rebuild(
     let target = Target::File(fresh.to_owned());
     let conn = connect::probe(&target)?;
     connect::into_writer(&conn, &target)?;
-    migrate::migrate(&conn, None, Standing::Empty, migrate::MIGRATIONS, options.clock.now())?;
+    migrate::migrate(&conn, None, DatabaseKind::Empty, migrate::MIGRATIONS, options.clock.now())?;
     conn.execute_batch("PRAGMA foreign_keys=OFF; BEGIN IMMEDIATE")?;
     copy_tables(&conn, damaged, read, options, &mut salvage.losses)?;
     let (found, sessions) = read_pages(&Pages::new(read.file, read.log));

@@ -35,17 +35,18 @@ fn build(path: &Path, messages: u128) {
             entries.push(user(a, entry_id(n), parent, &text));
             parent = Some(entry_id(n));
         }
-        store.append(Append::new(a, "main").entries(entries)).wait().unwrap();
+        store.entries().append(Append::new(a, "main").entries(entries)).wait().unwrap();
     }
-    store.set_head(a, "branch", Some(entry_id(10)), None).wait().unwrap();
+    store.heads().set(a, "branch", Some(entry_id(10)), None).wait().unwrap();
     store
+        .entries()
         .append(Append::new(b, "main").entries(vec![user(b, entry_id(9_000_000), None, "other")]))
         .wait()
         .unwrap();
-    store.set_label(a, "branch", "plan b", None).wait().unwrap();
-    store.set_branch_archived(a, "branch", true, None).wait().unwrap();
-    store.set_tag(a, "good", Some(entry_id(10)), None).wait().unwrap();
-    store.set_todos(a, "main", vec![]).wait().unwrap();
+    store.branches().set_label(a, "branch", "plan b", None).wait().unwrap();
+    store.branches().set_archived(a, "branch", true, None).wait().unwrap();
+    store.tags().set(a, "good", Some(entry_id(10)), None).wait().unwrap();
+    store.todos().set(a, "main", vec![]).wait().unwrap();
     store.set_meta("kept", Some("yes".into())).wait().unwrap();
 }
 
@@ -112,7 +113,7 @@ fn trials(messages: u128, damages: u64) {
         let salvaged = !store.notices().is_empty();
         found += u32::from(salvaged);
         for id in &must {
-            let entry = store.entry(tiller_protocol::EntryId(*id));
+            let entry = store.entries().get(tiller_protocol::EntryId(*id));
             assert!(entry.is_ok(), "seed {seed} {kind}: entry {id} was intact and is lost: {entry:?}");
         }
         if salvaged {
@@ -128,12 +129,12 @@ fn trials(messages: u128, damages: u64) {
             // What came of it is a sound database in which one can go on.
             let doctor = store.doctor().unwrap();
             assert_eq!((doctor.problems, doctor.damaged_entries), (vec![], 0), "seed {seed} {kind}");
-            for summary in store.sessions(&Filter::default()).unwrap() {
-                let tail = store.path_tail(summary.id, "main", 3).unwrap();
+            for summary in store.sessions().list(&Filter::default()).unwrap() {
+                let tail = store.paths().tail(summary.id, "main", 3).unwrap();
                 let parent = tail.entries.last().map(|e| e.id);
                 let next =
                     user(summary.id, entry_id(8_000_000 + (summary.id.0.as_u128() & 0xff)), parent, "on");
-                store.append(Append::new(summary.id, "main").entries(vec![next])).wait().unwrap();
+                store.entries().append(Append::new(summary.id, "main").entries(vec![next])).wait().unwrap();
             }
         }
     }
@@ -162,7 +163,7 @@ fn s7_an_emptied_file_and_a_lost_log_are_told() {
     std::fs::write(&path, "").unwrap();
     let store = Store::open(&path, options()).unwrap();
     assert!(store.notices()[0].message.contains("damaged"), "{:?}", store.notices());
-    store.told();
+    store.mark_notices_shown();
     drop(store);
     assert!(Store::open(&path, options()).unwrap().notices().is_empty(), "told once");
 
@@ -229,11 +230,11 @@ fn s7_names_of_branches_tags_and_what_is_put_away_are_salvaged() {
     let path = dir.path().join("tiller.db");
     build(&path, 100);
     let store = salvaged(&path);
-    let branches = store.branches(session_id(1)).unwrap();
+    let branches = store.branches().list(session_id(1)).unwrap();
     assert_eq!((branches[0].label.as_str(), branches[0].archived), ("plan b", true));
     assert_eq!(branches[0].entry, Some(entry_id(10)));
     assert_eq!((branches[1].label.as_str(), branches[1].archived), ("", false));
-    assert_eq!(store.tags(session_id(1)).unwrap()[0].entry, entry_id(10));
+    assert_eq!(store.tags().list(session_id(1)).unwrap()[0].entry, entry_id(10));
 }
 
 #[test]
@@ -254,8 +255,12 @@ fn s7_heads_of_an_older_program_are_salvaged() {
         }
         drop(conn);
         let store = salvaged(&path);
-        assert_eq!(store.head(session_id(1), "branch").unwrap(), Some(entry_id(10)), "version {version}");
-        assert_eq!(store.branches(session_id(1)).unwrap().len(), 2);
+        assert_eq!(
+            store.heads().get(session_id(1), "branch").unwrap(),
+            Some(entry_id(10)),
+            "version {version}"
+        );
+        assert_eq!(store.branches().list(session_id(1)).unwrap().len(), 2);
     }
 }
 
@@ -399,7 +404,7 @@ fn s17_a_session_that_is_lost_whole_is_named() {
     build(&path, 100);
     let store = Store::open(&path, options()).unwrap();
     let lost = session(&store, 7);
-    store.set_head(lost, "main", None, None).wait().unwrap();
+    store.heads().set(lost, "main", None, None).wait().unwrap();
     drop(store);
     let mut bytes = std::fs::read(&path).unwrap();
     let title = b"session 7";
@@ -477,7 +482,7 @@ fn s17_a_loss_is_told_until_somebody_was_told() {
     assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 1);
     let second = Store::open(&path, options()).unwrap();
     assert_eq!(damaged(&second), 1);
-    second.told();
+    second.mark_notices_shown();
     drop(second);
     assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 0);
 }

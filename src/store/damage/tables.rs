@@ -12,9 +12,9 @@ use crate::damage::recover::{Read, remove};
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::folder;
-use crate::open::migrate::{self, Standing};
+use crate::open::migrate::{self, DatabaseKind};
 
-/// Tables that are not copied row by row. Each other one is, also one that a later version adds.
+/// Tables that are not copied row by row. All others are, also those of a later version.
 const NOT_COPIED: &[&str] = &[
     // Read from the pages themselves, each row proved.
     "sessions", "entries",
@@ -142,9 +142,13 @@ pub(crate) fn copy_tables(
             update(&damaged, options);
             for table in copied(conn)? {
                 match copy_table(conn, &damaged, &table) {
-                    Ok(Copied { whole: true, skipped: 0 }) => {}
-                    Ok(Copied { whole: false, .. }) => losses.push(format!("part of: {}", meaning(&table))),
-                    Ok(Copied { skipped, .. }) => losses.push(format!("{skipped} of: {}", meaning(&table))),
+                    Ok(CopiedTable { whole: true, skipped: 0 }) => {}
+                    Ok(CopiedTable { whole: false, .. }) => {
+                        losses.push(format!("part of: {}", meaning(&table)))
+                    }
+                    Ok(CopiedTable { skipped, .. }) => {
+                        losses.push(format!("{skipped} of: {}", meaning(&table)))
+                    }
                     Err(error) if error.is_trouble() => return Err(error),
                     Err(_) => losses.push(format!("all of: {}", meaning(&table))),
                 }
@@ -165,7 +169,7 @@ fn update(damaged: &Connection, options: &Options) {
         Ok((version, _)) if version > 0 && version < migrate::latest() => version,
         _ => return,
     };
-    let standing = Standing::Older(older);
+    let standing = DatabaseKind::Older(older);
     if let Err(error) = migrate::migrate(damaged, None, standing, migrate::MIGRATIONS, options.clock.now()) {
         tracing::warn!(%error, older, "a damaged database is read as it is");
     }
@@ -180,14 +184,14 @@ pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
 }
 
 /// What came of one table.
-struct Copied {
+struct CopiedTable {
     /// It could be read from one end to the other.
     whole: bool,
     /// Rows that could be read and are damaged all the same.
     skipped: u64,
 }
 
-fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Copied> {
+fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<CopiedTable> {
     let columns = |conn: &Connection| -> Result<Vec<String>> {
         let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let rows = statement.query_map([table], |r| r.get(0))?;
@@ -199,7 +203,7 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
     if ours.is_empty() {
         // An older program had no such table: nothing was in it. Without any tables it cannot be known.
         let there: i64 = damaged.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
-        return Ok(Copied { whole: there > 0, skipped: 0 });
+        return Ok(CopiedTable { whole: there > 0, skipped: 0 });
     }
     let key: String = conn.query_row(
         &format!("SELECT group_concat('\"' || name || '\" DIR', ', ') FROM (SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk)"),
@@ -242,8 +246,8 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
             }
         };
         if whole {
-            return Ok(Copied { whole, skipped });
+            return Ok(CopiedTable { whole, skipped });
         }
     }
-    Ok(Copied { whole: false, skipped: 0 })
+    Ok(CopiedTable { whole: false, skipped: 0 })
 }

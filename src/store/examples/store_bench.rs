@@ -66,7 +66,7 @@ fn build(path: &Path, count: u64) -> SessionId {
         spawned_by: None,
         made_by: tiller_store::MadeBy::Person,
     };
-    store.create_session(new).wait().unwrap();
+    store.sessions().create(new).wait().unwrap();
     let mut parent = None;
     let mut n = 0;
     while n < count {
@@ -89,7 +89,7 @@ fn build(path: &Path, count: u64) -> SessionId {
             };
             entries.push(Entry { id, parent, body, ..entries[0].clone() });
         }
-        store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+        store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
     }
     session
 }
@@ -106,10 +106,10 @@ fn measure(path: &Path, session: SessionId, count: u64) {
         let mut store = None;
         step(0, &mut || store = Some(Store::open(path, Options::default()).unwrap()));
         let store = store.unwrap();
-        step(1, &mut || drop(store.session(session).unwrap()));
-        step(2, &mut || drop(store.path_tail(session, "main", 200).unwrap()));
-        step(3, &mut || drop(store.context_path(session, "main").unwrap()));
-        step(4, &mut || drop(store.sessions(&tiller_store::Filter::default()).unwrap()));
+        step(1, &mut || drop(store.sessions().get(session).unwrap()));
+        step(2, &mut || drop(store.paths().tail(session, "main", 200).unwrap()));
+        step(3, &mut || drop(store.paths().context(session, "main").unwrap()));
+        step(4, &mut || drop(store.sessions().list(&tiller_store::Filter::default()).unwrap()));
         let mut store = Some(store);
         step(5, &mut || drop(store.take()));
         rows.push(times);
@@ -139,7 +139,7 @@ fn commits(path: &Path) {
         let entry = entry(session, parent, n);
         parent = Some(entry.id);
         let began = Instant::now();
-        store.append(Append::new(session, "main").entries(vec![entry])).wait().unwrap();
+        store.entries().append(Append::new(session, "main").entries(vec![entry])).wait().unwrap();
         took.push(began.elapsed());
     }
     took.sort_unstable();
@@ -171,12 +171,12 @@ fn flush(path: &Path) -> Duration {
 
 fn transfer(path: &Path) {
     let store = Store::open(path, Options::default()).unwrap();
-    let session = store.sessions(&tiller_store::Filter::default()).unwrap()[0].id;
+    let session = store.sessions().list(&tiller_store::Filter::default()).unwrap()[0].id;
     let mut text = Vec::new();
     let began = Instant::now();
-    store.export(session, &mut text).unwrap();
+    store.transfer().export(session, &mut text).unwrap();
     println!("export of 100,000 entries: {:.2?} ({} MB)", began.elapsed(), text.len() / 1_000_000);
     let began = Instant::now();
-    store.import(&mut text.as_slice(), Keep::Nothing).wait().unwrap();
+    store.transfer().import(&mut text.as_slice(), Keep::Nothing).wait().unwrap();
     println!("import of 100,000 entries: {:.2?}", began.elapsed());
 }

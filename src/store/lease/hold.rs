@@ -23,12 +23,12 @@ fn folder_of(db: &Path) -> PathBuf {
 
 /// One file, locked. Dropping it gives the lock back and removes the file.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct LeaseFile {
     path: PathBuf,
     _file: File,
 }
 
-impl Hold {
+impl LeaseFile {
     /// Makes and locks the file of a lease. `None` where that cannot be done: then a lease is judged by its process,
     /// as older programs do it.
     pub(crate) fn take(db: &Path, nonce: Uuid) -> Option<Self> {
@@ -47,7 +47,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for LeaseFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -69,10 +69,10 @@ fn sweep(dir: &Path) {
 
 /// The leases of this store. When it goes, they end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Holds(Arc<Mutex<HashMap<Uuid, Arc<Hold>>>>);
+pub(crate) struct LeaseFiles(Arc<Mutex<HashMap<Uuid, Arc<LeaseFile>>>>);
 
-impl Holds {
-    pub(crate) fn keep(&self, nonce: Uuid, hold: Option<&Arc<Hold>>) {
+impl LeaseFiles {
+    pub(crate) fn keep(&self, nonce: Uuid, hold: Option<&Arc<LeaseFile>>) {
         if let Some(hold) = hold {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(nonce, Arc::clone(hold));
         }
@@ -85,12 +85,12 @@ impl Holds {
 
 /// Tells living holders from dead ones.
 #[derive(Debug)]
-pub(crate) struct Judge {
+pub(crate) struct LivenessCheck {
     /// `None`: the database is in memory.
     folder: Option<PathBuf>,
 }
 
-impl Judge {
+impl LivenessCheck {
     pub(crate) fn of(conn: &Connection) -> Self {
         let db = conn.path().filter(|path| !path.is_empty());
         Self { folder: db.map(|db| folder_of(Path::new(db))) }

@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::Append;
+use crate::open::Store;
 use crate::testing::child::{command, lines};
 use crate::testing::*;
 
@@ -16,28 +17,28 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     assert_eq!(said.next().as_deref(), Some("held"));
     let pid = child.id();
 
-    let refused = store.acquire(s, "main", Take::IfFree).wait();
+    let refused = store.leases().acquire(s, "main", Take::IfFree).wait();
     assert_eq!(refused, Err(StoreError::Held { holder: format!("process {pid}") }));
-    assert_eq!(store.open_in(s, "main").unwrap().map(|p| p.pid), Some(pid));
-    eventually("the child's writing", || store.session(s).unwrap().summary.entries > 5);
+    assert_eq!(store.leases().holder(s, "main").unwrap().map(|p| p.pid), Some(pid));
+    eventually("the child's writing", || store.sessions().get(s).unwrap().summary.entries > 5);
 
     // Killed, but not yet collected: a zombie holds nothing.
     child.kill().unwrap();
     let began = Instant::now();
-    let mut lease = store.acquire(s, "main", Take::IfFree).wait();
+    let mut lease = store.leases().acquire(s, "main", Take::IfFree).wait();
     while lease.is_err() && began.elapsed() < Duration::from_secs(20) {
         std::thread::park_timeout(Duration::from_millis(5));
-        lease = store.acquire(s, "main", Take::IfFree).wait();
+        lease = store.leases().acquire(s, "main", Take::IfFree).wait();
     }
     let lease = lease.unwrap();
     assert!(began.elapsed() < Duration::from_secs(20));
     child.wait().unwrap();
 
     // The path is one line: whoever wrote, wrote after the one before.
-    let count = store.session(s).unwrap().summary.entries;
-    let tail = store.path_tail(s, "main", u32::MAX).unwrap();
+    let count = store.sessions().get(s).unwrap().summary.entries;
+    let tail = store.paths().tail(s, "main", u32::MAX).unwrap();
     assert_eq!(tail.entries.len() as u64, count);
-    store.holds(&lease).unwrap();
+    store.leases().check(&lease).unwrap();
 }
 
 #[test]
@@ -47,22 +48,22 @@ fn s10_one_who_lost_a_session_can_write_no_more() {
     let mut child = command(&[], "hold", &store.path()).spawn().unwrap();
     let mut said = lines(&mut child);
     assert_eq!(said.next().as_deref(), Some("held"));
-    let lease = store.acquire(s, "main", Take::Force).wait().unwrap();
+    let lease = store.leases().acquire(s, "main", Take::Force).wait().unwrap();
     assert_eq!(said.next().as_deref(), Some("lost"));
     child.wait().unwrap();
-    let parent = store.head(s, "main").unwrap();
+    let parent = store.heads().get(s, "main").unwrap();
     let mine = Append {
         lease: Some(lease.clone()),
         ..Append::new(s, "main").entries(vec![user(s, entry_id(1), parent, "mine")])
     };
-    store.append(mine.clone()).wait().unwrap();
+    store.entries().append(mine.clone()).wait().unwrap();
 
     // Two views in one process exclude each other, too.
-    assert!(matches!(store.acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
-    store.release(lease.clone()).wait().unwrap();
-    assert_eq!(store.open_in(s, "main").unwrap(), None);
-    assert!(matches!(store.holds(&lease), Err(StoreError::Held { .. })));
-    assert!(matches!(store.append(mine).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    store.leases().release(lease.clone()).wait().unwrap();
+    assert_eq!(store.leases().holder(s, "main").unwrap(), None);
+    assert!(matches!(store.leases().check(&lease), Err(StoreError::Held { .. })));
+    assert!(matches!(store.entries().append(mine).wait(), Err(StoreError::Held { .. })));
 }
 
 #[test]
@@ -70,13 +71,13 @@ fn s10_each_head_has_a_holder_and_waiting_things_of_its_own() {
     let (_dir, store) = scratch();
     let s = session(&store, 1);
     grow(&store, s, 1, 2);
-    store.set_head(s, "b", Some(entry_id(1)), None).wait().unwrap();
-    let main = store.acquire(s, "main", Take::IfFree).wait().unwrap();
-    let b = store.acquire(s, "b", Take::IfFree).wait().unwrap();
-    assert!(matches!(store.acquire(s, "b", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    store.heads().set(s, "b", Some(entry_id(1)), None).wait().unwrap();
+    let main = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    let b = store.leases().acquire(s, "b", Take::IfFree).wait().unwrap();
+    assert!(matches!(store.leases().acquire(s, "b", Take::IfFree).wait(), Err(StoreError::Held { .. })));
     // The lease of one head is no proof for another.
     let wrong = Append { lease: Some(main.clone()), ..Append::new(s, "b") };
-    assert!(matches!(store.append(wrong).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(store.entries().append(wrong).wait(), Err(StoreError::Held { .. })));
     let running =
         |what: &str| Some(Some(crate::Running { agent: "main".into(), what: what.into(), since: NOW }));
     for (lease, what) in [(&main, "one"), (&b, "two")] {
@@ -86,17 +87,20 @@ fn s10_each_head_has_a_holder_and_waiting_things_of_its_own() {
             pending: Some(vec![tiller_protocol::EntryBody::Note { text: what.into() }]),
             ..Append::new(s, lease.head.as_str())
         };
-        store.append(append).wait().unwrap();
+        store.entries().append(append).wait().unwrap();
     }
-    store.release(b).wait().unwrap();
-    assert_eq!(store.interrupted(s, "main").unwrap().unwrap().what, "one");
-    assert_eq!(store.interrupted(s, "b").unwrap().unwrap().what, "two");
-    assert_eq!(store.pending(s, "main").unwrap().len(), 1);
-    assert!(store.open_in(s, "main").unwrap().is_some() && store.open_in(s, "b").unwrap().is_none());
+    store.leases().release(b).wait().unwrap();
+    assert_eq!(store.unfinished().interrupted(s, "main").unwrap().unwrap().what, "one");
+    assert_eq!(store.unfinished().interrupted(s, "b").unwrap().unwrap().what, "two");
+    assert_eq!(store.unfinished().pending(s, "main").unwrap().len(), 1);
+    assert!(
+        store.leases().holder(s, "main").unwrap().is_some()
+            && store.leases().holder(s, "b").unwrap().is_none()
+    );
     // Where the person spoke last is where the session is opened next.
     let words = Append::new(s, "b").entries(vec![user(s, entry_id(9), Some(entry_id(1)), "here")]);
-    store.append(words).wait().unwrap();
-    assert_eq!(store.session(s).unwrap().head, "b");
+    store.entries().append(words).wait().unwrap();
+    assert_eq!(store.sessions().get(s).unwrap().head, "b");
 }
 
 #[test]
@@ -118,7 +122,11 @@ fn a_process_is_pid_start_and_boot() {
 
 /// A lease as a program takes it that locks no file.
 fn older(store: &Store, s: SessionId, process: Process) {
-    store.acquire_as((s, "main"), Take::IfFree, process, (Uuid::now_v7(), None), NOW.0).wait().unwrap();
+    store
+        .leases()
+        .acquire_as((s, "main"), Take::IfFree, process, (Uuid::now_v7(), None), NOW.0)
+        .wait()
+        .unwrap();
 }
 
 /// S18: a holder in another pid name space is dead when it is dead, and not before.
@@ -130,18 +138,18 @@ fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
     let mut child = command(&wrapper, "hold", &store.path()).spawn().unwrap();
     let mut said = lines(&mut child);
     assert_eq!(said.next().as_deref(), Some("held"), "name spaces cannot be made here");
-    assert!(matches!(store.acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
-    let holder = store.open_in(s, "main").unwrap().unwrap();
+    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    let holder = store.leases().holder(s, "main").unwrap().unwrap();
     assert_ne!(holder.space, Process::current().space);
-    assert!(store.sessions(&crate::Filter::default()).unwrap().iter().all(|r| r.open_in.is_some()));
+    assert!(store.sessions().list(&crate::Filter::default()).unwrap().iter().all(|r| r.open_in.is_some()));
 
     child.kill().unwrap();
     child.wait().unwrap();
     // The name space's other processes are killed with its first; then it is free, at once.
     eventually("the end of its processes", || said.next().is_none());
     assert!(holder.alive(), "by its numbers it can never be told");
-    assert_eq!(store.open_in(s, "main").unwrap(), None);
-    store.acquire(s, "main", Take::IfFree).wait().unwrap();
+    assert_eq!(store.leases().holder(s, "main").unwrap(), None);
+    store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
 }
 
 /// Of programs that locked no file: judged by their process, and where that cannot be, dead when nobody else has the
@@ -152,16 +160,16 @@ fn s18_leases_of_older_programs_hold_while_they_may_be_alive() {
     let s = session(&store, 1);
     let foreign = Process { space: "pid:[1]".into(), ..Process::current() };
     older(&store, s, foreign);
-    assert!(store.open_in(s, "main").unwrap().is_some());
+    assert!(store.leases().holder(s, "main").unwrap().is_some());
     let path = store.path();
     let second = Store::open(&path, options()).unwrap();
-    assert!(second.open_in(s, "main").unwrap().is_some(), "the other one may be its holder");
+    assert!(second.leases().holder(s, "main").unwrap().is_some(), "the other one may be its holder");
     drop((second, store));
     let store = Store::open(&path, options()).unwrap();
-    assert_eq!(store.open_in(s, "main").unwrap(), None);
+    assert_eq!(store.leases().holder(s, "main").unwrap(), None);
     // One of here that lives holds on.
     older(&store, s, Process::current());
-    assert!(matches!(store.acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
     drop(dir);
 }
 
@@ -171,15 +179,15 @@ fn files_of_leases_do_not_pile_up() {
     let s = session(&store, 1);
     let folder = crate::open::folder::beside(&store.path(), ".leases");
     for _ in 0..5 {
-        let lease = store.acquire(s, "main", Take::IfFree).wait().unwrap();
-        assert!(store.acquire(s, "main", Take::IfFree).wait().is_err());
+        let lease = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+        assert!(store.leases().acquire(s, "main", Take::IfFree).wait().is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
-        store.release(lease).wait().unwrap();
+        store.leases().release(lease).wait().unwrap();
     }
     for n in 0..100 {
         std::fs::write(folder.join(format!("left-{n}")), "").unwrap();
     }
-    let _lease = store.acquire(s, "main", Take::IfFree).wait().unwrap();
+    let _lease = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
@@ -189,7 +197,7 @@ fn a_holder_of_another_boot_is_replaced() {
     let s = session(&store, 1);
     let old = Process { boot: "yesterday".into(), ..Process::current() };
     older(&store, s, old);
-    assert_eq!(store.open_in(s, "main").unwrap(), None);
-    store.acquire(s, "main", Take::IfFree).wait().unwrap();
-    assert!(store.open_in(s, "main").unwrap().is_some());
+    assert_eq!(store.leases().holder(s, "main").unwrap(), None);
+    store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    assert!(store.leases().holder(s, "main").unwrap().is_some());
 }

@@ -1,5 +1,5 @@
-//! Who has a head of a session open. Held by a process until it releases it or dies, so nobody waits for the disk
-//! because of it.
+//! Leases: which process has a head of a session open. A process holds a lease until it releases it or dies, so taking one
+//! does not wait for the disk.
 
 pub(crate) mod hold;
 pub(crate) mod process;
@@ -11,12 +11,13 @@ use tiller_protocol::SessionId;
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::lease::hold::{Hold, Judge};
+use crate::handles::Leases;
+use crate::lease::hold::{LeaseFile, LivenessCheck};
 use crate::lease::process::Process;
-use crate::open::Store;
 use crate::write::ticket::Ticket;
 
-/// Proof that a head of a session is ours. Goes with each [`crate::Append`], so that one who lost it cannot write.
+/// Proof that this process has a head of a session. Goes with each [`crate::Append`], so that a process that lost the lease
+/// cannot write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId,
@@ -28,9 +29,9 @@ pub struct Lease {
 /// How to take a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// Only when nobody alive holds it.
+    /// Only when no living process holds it.
     IfFree,
-    /// In any case (the person said so). Who held it can write no more.
+    /// In any case (the person said so). The process that held it can write no more.
     Force,
 }
 
@@ -75,17 +76,17 @@ pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
     }
 }
 
-impl Store {
+impl Leases<'_> {
     /// Takes a head of a session for this process. A holder that is dead is replaced at once.
     ///
     /// The ticket's error is [`StoreError::Held`] when another holder lives (also one in this process).
     pub fn acquire(&self, session: SessionId, head: &str, take: Take) -> Ticket<Lease> {
-        let now = self.now();
+        let now = self.store.now();
         // Not from the id source: two processes must never draw the same, not even in a test.
         let nonce = Uuid::now_v7();
-        let target = &self.inner.target;
+        let target = &self.store.inner.target;
         // Before the lease is visible to others.
-        let hold = if target.is_file() { Hold::take(target.path(), nonce).map(Arc::new) } else { None };
+        let hold = if target.is_file() { LeaseFile::take(target.path(), nonce).map(Arc::new) } else { None };
         self.acquire_as((session, head), take, Process::current(), (nonce, hold), now.millis())
     }
 
@@ -94,15 +95,15 @@ impl Store {
         (session, head): (SessionId, &str),
         take: Take,
         me: Process,
-        (nonce, hold): (Uuid, Option<Arc<Hold>>),
+        (nonce, hold): (Uuid, Option<Arc<LeaseFile>>),
         now: i64,
     ) -> Ticket<Lease> {
         let head = head.to_owned();
-        let holds = self.inner.holds.clone();
-        self.write_passing(move |conn| {
+        let holds = self.store.inner.holds.clone();
+        self.store.write_passing(move |conn| {
             if take == Take::IfFree
                 && let Some((nonce, process)) = holder(conn, session, &head)?
-                && Judge::of(conn).alive(nonce, &process)
+                && LivenessCheck::of(conn).alive(nonce, &process)
             {
                 return Err(StoreError::Held { holder: format!("process {}", process.pid) });
             }
@@ -116,18 +117,18 @@ impl Store {
         })
     }
 
-    /// Looks whether a lease is still ours. (There is nothing to renew: a holder is dead when its process is.)
+    /// Checks that a lease is still held. (There is nothing to renew: a lease ends with its process.)
     ///
     /// # Errors
     /// [`StoreError::Held`] when it was taken over.
-    pub fn holds(&self, lease: &Lease) -> Result<()> {
-        self.read(|conn| must_hold(conn, lease))
+    pub fn check(&self, lease: &Lease) -> Result<()> {
+        self.store.read(|conn| must_hold(conn, lease))
     }
 
     /// Gives a head back. One that was lost meanwhile stays with its new holder.
     pub fn release(&self, lease: Lease) -> Ticket<()> {
-        let holds = self.inner.holds.clone();
-        self.write_passing(move |conn| {
+        let holds = self.store.inner.holds.clone();
+        self.store.write_passing(move |conn| {
             conn.prepare_cached("DELETE FROM leases WHERE session = ?1 AND head = ?2 AND nonce = ?3")?
                 .execute(params![lease.session.0, lease.head, lease.nonce])?;
             holds.end(lease.nonce);
@@ -139,9 +140,9 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn open_in(&self, session: SessionId, head: &str) -> Result<Option<Process>> {
-        self.read(|conn| {
-            let judge = Judge::of(conn);
+    pub fn holder(&self, session: SessionId, head: &str) -> Result<Option<Process>> {
+        self.store.read(|conn| {
+            let judge = LivenessCheck::of(conn);
             Ok(holder(conn, session, head)?.filter(|(nonce, p)| judge.alive(*nonce, p)).map(|(_, p)| p))
         })
     }

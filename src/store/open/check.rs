@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::error::{Result, StoreError};
 use crate::open::Options;
 use crate::open::connect::{self, Target};
-use crate::open::migrate::{self, Standing};
+use crate::open::migrate::{self, DatabaseKind};
 
 /// How long the check after an unclean end may take. What it does not reach is found when it is read.
 const CHECK: Duration = Duration::from_millis(150);
@@ -26,7 +26,7 @@ pub(crate) fn open_writer(
     let path = target.path();
     let mut conn = connect::probe(target)?;
     let standing = migrate::judge(&conn, path, migrate::latest())?;
-    if standing != Standing::Empty {
+    if standing != DatabaseKind::Empty {
         self_check(&mut conn, path, check)?;
     }
     let log = connect::into_writer(&conn, target)?;

@@ -1,4 +1,4 @@
-//! Connections: one that writes, some that only read, all with the same care.
+//! Connections: one for writing, several for reading, with the same settings for safety.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,7 +73,7 @@ pub(crate) fn probe(target: &Target) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Makes a probed connection the one that writes. Says whether the write-ahead log is in use.
+/// Makes a probed connection the writer's. Says whether the write-ahead log is in use.
 pub(crate) fn into_writer(conn: &Connection, target: &Target) -> Result<bool> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, target.path());
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(sql)?;
@@ -109,7 +109,7 @@ pub(crate) fn reader(target: &Target) -> Result<Connection> {
     Ok(conn)
 }
 
-/// A reader of a file that nobody writes and whose folder may be read-only (no shared memory needed).
+/// A reader of a file that no process writes and whose folder may be read-only (no shared memory needed).
 pub(crate) fn immutable_reader(path: &Path) -> Result<Connection> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
     let text = path

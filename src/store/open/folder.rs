@@ -1,4 +1,4 @@
-//! The data folder: modes, owner, kind of file system, the lock that says who is alive, and the stamp of a
+//! The data folder: modes, owner, kind of file system, the lock that shows living processes, and the stamp of a
 //! clean end.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -66,7 +66,7 @@ pub(crate) fn prepare_file(path: &Path, uid: u32) -> Result<bool> {
     Ok(made)
 }
 
-/// The name of the file system when it is one that several machines or a user-space server stand behind.
+/// The name of the file system, when it is shared by several machines or served by a process.
 pub(crate) fn network_kind(dir: &Path) -> Option<String> {
     #[cfg(target_os = "linux")]
     {
@@ -98,7 +98,7 @@ pub(crate) fn name_of_magic(magic: u32) -> Option<&'static str> {
     })
 }
 
-/// Held for as long as the store is open. Shared by all processes; who gets it alone is the only one.
+/// A lock that is held while the store is open. Processes share it; a process that gets it alone is the only one.
 /// The kernel drops it when a process dies, however it dies.
 #[derive(Debug)]
 pub(crate) struct Presence {
@@ -106,7 +106,7 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Takes the lock. The flag says whether nobody else has the store open; then others wait until
+    /// Takes the lock. The flag says whether no other process has the store open; then others wait until
     /// [`Presence::share`].
     pub(crate) fn take(db: &Path) -> Result<(Self, bool)> {
         let path = beside(db, ".lock");
@@ -136,13 +136,13 @@ impl Presence {
         }
     }
 
-    /// Whether nobody else has the store open now. Others wait while it is true.
+    /// Whether no other process has the store open now. Others wait while it is true.
     pub(crate) fn alone(&self) -> bool {
         self.file.try_lock().is_ok()
     }
 }
 
-/// What the files looked like at the end of the last process. Equal at the next start: nobody touched them,
+/// What the files looked like at the end of the last process. Equal at the next start: they were not touched,
 /// and that process ended cleanly.
 pub(crate) fn stamp_of(db: &Path) -> String {
     let one = |path: &Path| match fs::metadata(path) {
@@ -170,7 +170,7 @@ pub(crate) fn write_stamp(db: &Path) {
 /// What the stamp said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
-    /// The last end was clean, and nobody touched the files since.
+    /// The last end was clean, and the files were not touched since.
     Right,
     /// Another program changed them.
     Wrong,

@@ -44,7 +44,7 @@ pub(crate) fn versions(conn: &Connection) -> rusqlite::Result<(u32, i32)> {
 
 /// What a database is to this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum DatabaseKind {
     /// No schema yet.
     Empty,
     /// Ours, at this older version.
@@ -56,14 +56,14 @@ pub(crate) enum Standing {
 ///
 /// # Errors
 /// [`StoreError::Newer`], [`StoreError::NotOurs`], or what reading the header gave.
-pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<Standing> {
+pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<DatabaseKind> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
     let (version, application) = versions(conn).map_err(sql)?;
     if application == 0 && version == 0 {
         let tables: i64 =
             conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0)).map_err(sql)?;
         return if tables == 0 {
-            Ok(Standing::Empty)
+            Ok(DatabaseKind::Empty)
         } else {
             Err(StoreError::NotOurs { path: path.into() })
         };
@@ -87,8 +87,8 @@ pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<Standi
     }
     match version.cmp(&known) {
         std::cmp::Ordering::Greater => Err(StoreError::Newer { path: path.into(), found: version, known }),
-        std::cmp::Ordering::Equal => Ok(Standing::Current),
-        std::cmp::Ordering::Less => Ok(Standing::Older(version)),
+        std::cmp::Ordering::Equal => Ok(DatabaseKind::Current),
+        std::cmp::Ordering::Less => Ok(DatabaseKind::Older(version)),
     }
 }
 
@@ -97,15 +97,15 @@ pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<Standi
 pub(crate) fn migrate(
     conn: &Connection,
     path: Option<&Path>,
-    standing: Standing,
+    standing: DatabaseKind,
     steps: &[&str],
     now: Time,
 ) -> Result<()> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path.unwrap_or(Path::new("")));
     let from = match standing {
-        Standing::Current => return Ok(()),
-        Standing::Empty => 0,
-        Standing::Older(version) => {
+        DatabaseKind::Current => return Ok(()),
+        DatabaseKind::Empty => 0,
+        DatabaseKind::Older(version) => {
             if let Some(path) = path {
                 backup(conn, &folder::beside(path, &format!(".v{version}-{}.bak", now.millis())))?;
             }

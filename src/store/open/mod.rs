@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::damage::recover;
 use crate::damage::report;
 use crate::error::{Result, StoreError};
-use crate::lease::hold::Holds;
+use crate::lease::hold::LeaseFiles;
 use crate::open::check::{Check, open_writer};
 use crate::open::connect::Target;
 use crate::open::folder::{Presence, Stamp};
@@ -80,7 +80,7 @@ pub(crate) struct Inner {
     /// True for a reader of a file that may not be written at all.
     immutable: bool,
     presence: Option<Presence>,
-    pub(crate) holds: Holds,
+    pub(crate) holds: LeaseFiles,
 }
 
 impl std::fmt::Debug for Store {
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Store {
 impl Store {
     /// Opens the database at `path` (usually `<data>/tiller.db`), making folder and file where needed.
     ///
-    /// After an unclean end it is checked; damage leads to a salvage copy, told in [`Store::notices`].
+    /// After an unclean end it is checked; damage leads to a salvage copy, which [`Store::notices`] reports.
     ///
     /// # Errors
     /// Each names what to do: `ReadOnly`, `Foreign`, `Network`, `Newer`, `NotOurs`, `OldSqlite`, `Full`, `Io`.
@@ -148,7 +148,7 @@ impl Store {
             Err(StoreError::Corrupt { detail, .. }) if alone => {
                 let salvage = recover::salvage(&path, &detail, &options)?;
                 let notice = salvage.notice();
-                // The first that opens it may have nobody to tell.
+                // The process that opens it first may not show notices.
                 if report::keep(&path, &notice).is_err() {
                     notices.push(notice);
                 }
@@ -176,7 +176,7 @@ impl Store {
         Self::assemble(conn, target, options, notices, Health::Ok, Some(presence))
     }
 
-    /// Keeps everything in memory. For a person who agreed to go on without saving.
+    /// Keeps everything in memory, after the person agreed to go on without saving.
     ///
     /// # Errors
     /// When SQLite cannot start.
@@ -227,7 +227,7 @@ impl Store {
                 notices: Vec::new(),
                 immutable,
                 presence: None,
-                holds: Holds::default(),
+                holds: LeaseFiles::default(),
             }),
         })
     }
@@ -256,18 +256,18 @@ impl Store {
                 notices,
                 immutable: false,
                 presence,
-                holds: Holds::default(),
+                holds: LeaseFiles::default(),
             }),
         })
     }
 
-    /// What a person should be told about the opening (salvage, lost log, network file system).
+    /// Notices about the opening for the person (salvage, lost log, network file system).
     pub fn notices(&self) -> &[Notice] {
         &self.inner.notices
     }
 
     /// Marks [`Self::notices`] as shown, so that the next opening does not repeat them.
-    pub fn told(&self) {
+    pub fn mark_notices_shown(&self) {
         if self.inner.notices.iter().any(|n| n.kind == NoticeKind::Store) && self.inner.target.is_file() {
             report::forget(self.inner.target.path());
         }

@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::open::migrate::Standing;
+use crate::open::migrate::DatabaseKind;
 use crate::testing::child::{command, lines};
 use crate::testing::*;
 use crate::{Append, Filter};
@@ -93,11 +93,14 @@ fn s5_a_folder_of_another_user_is_refused_in_one_line() {
     assert_eq!(*store.health().borrow(), Health::NotSaving(notice.message.clone()));
     let s = session(&store, 1);
     grow(&store, s, 1, 300);
-    assert_eq!(store.path_tail(s, "main", 5).unwrap().earlier, 295);
-    assert_eq!(store.sessions(&Filter::default()).unwrap().len(), 1);
+    assert_eq!(store.paths().tail(s, "main", 5).unwrap().earlier, 295);
+    assert_eq!(store.sessions().list(&Filter::default()).unwrap().len(), 1);
     assert_eq!(*store.health().borrow(), Health::NotSaving(notice.message));
     // Another one in the same process is not the same.
-    assert_eq!(Store::not_saving("x", options()).unwrap().sessions(&Filter::default()).unwrap(), vec![]);
+    assert_eq!(
+        Store::not_saving("x", options()).unwrap().sessions().list(&Filter::default()).unwrap(),
+        vec![]
+    );
 }
 
 /// A read-only bind mount in a mount name space of its own: even the administrator cannot write there.
@@ -151,7 +154,7 @@ fn s8_a_newer_schema_is_left_alone_and_can_be_read() {
     assert!(error.notice().hints[0].contains("read-only"));
 
     let store = Store::read_only(&path, options()).unwrap();
-    assert_eq!(store.path_tail(session_id(1), "main", 9).unwrap().entries.len(), 3);
+    assert_eq!(store.paths().tail(session_id(1), "main", 9).unwrap().entries.len(), 3);
     assert!(!store.health().borrow().ok());
     let written = store.set_meta("x", Some("y".into())).wait();
     assert!(matches!(written, Err(StoreError::ReadOnly { .. })), "{written:?}");
@@ -165,9 +168,9 @@ fn a_reader_sees_what_a_living_writer_adds() {
     let s = session(&store, 1);
     grow(&store, s, 1, 3);
     let reader = Store::read_only(&store.path(), options()).unwrap();
-    assert_eq!(reader.path_tail(s, "main", 9).unwrap().entries.len(), 3);
+    assert_eq!(reader.paths().tail(s, "main", 9).unwrap().entries.len(), 3);
     grow(&store, s, 4, 1);
-    assert_eq!(reader.path_tail(s, "main", 9).unwrap().entries.len(), 4);
+    assert_eq!(reader.paths().tail(s, "main", 9).unwrap().entries.len(), 4);
 }
 
 #[test]
@@ -217,7 +220,7 @@ fn an_older_schema_is_backed_up_and_brought_up_to_date() {
     let with = |step| [migrate::MIGRATIONS, &[step]].concat();
     let steps = with("CREATE TABLE later(x); INSERT INTO later VALUES(7);");
     let standing = migrate::judge(&conn, &path, next).unwrap();
-    assert_eq!(standing, Standing::Older(now));
+    assert_eq!(standing, DatabaseKind::Older(now));
     let broken = with("CREATE TABLE later(x); SELECT * FROM nowhere;");
     assert!(migrate::migrate(&conn, Some(&path), standing, &broken, NOW).is_err());
     assert_eq!(migrate::versions(&conn).unwrap().0, now, "all or nothing");
@@ -225,7 +228,7 @@ fn an_older_schema_is_backed_up_and_brought_up_to_date() {
 
     let now = tiller_protocol::Time(NOW.0 + 1);
     migrate::migrate(&conn, Some(&path), standing, &steps, now).unwrap();
-    assert_eq!(migrate::judge(&conn, &path, next).unwrap(), Standing::Current);
+    assert_eq!(migrate::judge(&conn, &path, next).unwrap(), DatabaseKind::Current);
     assert_eq!(conn.query_row("SELECT x FROM later", [], |r| r.get::<_, i64>(0)).unwrap(), 7);
     let backup = folder::beside(&path, &format!(".v{old}-{}.bak", now.millis()));
     let copy = Connection::open(&backup).unwrap();
@@ -239,7 +242,7 @@ fn version_1_is_brought_to_heads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiller.db");
     let conn = Connection::open(&path).unwrap();
-    migrate::migrate(&conn, None, Standing::Empty, &migrate::MIGRATIONS[..1], NOW).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..1], NOW).unwrap();
     let (s, head) = (session_id(1), "branch-x");
     conn.execute(
         "INSERT INTO sessions(id, project, created, used, used_order, head) VALUES(?1, '/w', 0, 0, 1, ?2)",
@@ -264,11 +267,14 @@ fn version_1_is_brought_to_heads() {
     .unwrap();
     drop(conn);
     let store = Store::open(&path, options()).unwrap();
-    assert_eq!(store.queue(s, head).unwrap(), vec![queued]);
-    assert_eq!(store.interrupted(s, head).unwrap().unwrap().what, "a reply");
-    assert!(store.open_in(s, head).unwrap().is_some());
-    assert_eq!(store.queue(s, "main").unwrap(), vec![]);
-    assert_eq!((store.interrupted(s, "main").unwrap(), store.open_in(s, "main").unwrap()), (None, None));
+    assert_eq!(store.unfinished().queue(s, head).unwrap(), vec![queued]);
+    assert_eq!(store.unfinished().interrupted(s, head).unwrap().unwrap().what, "a reply");
+    assert!(store.leases().holder(s, head).unwrap().is_some());
+    assert_eq!(store.unfinished().queue(s, "main").unwrap(), vec![]);
+    assert_eq!(
+        (store.unfinished().interrupted(s, "main").unwrap(), store.leases().holder(s, "main").unwrap()),
+        (None, None)
+    );
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
@@ -278,7 +284,7 @@ fn drafts_of_version_10_join_the_history_of_prompts() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiller.db");
     let conn = Connection::open(&path).unwrap();
-    migrate::migrate(&conn, None, Standing::Empty, &migrate::MIGRATIONS[..10], NOW).unwrap();
+    migrate::migrate(&conn, None, DatabaseKind::Empty, &migrate::MIGRATIONS[..10], NOW).unwrap();
     let s = session_id(1);
     conn.execute(
         "INSERT INTO sessions(id, project, created, used, used_order, head) VALUES(?1, '/w', 0, 0, 1, 'main')",
@@ -292,7 +298,8 @@ fn drafts_of_version_10_join_the_history_of_prompts() {
     }
     drop(conn);
     let store = Store::open(&path, options()).unwrap();
-    let mut history = store.history(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
+    let mut history =
+        store.prompts().list(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
     history.sort();
     assert_eq!(history, ["half a thou", "later"]);
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
@@ -305,7 +312,13 @@ fn a_second_store_on_the_same_folder_works() {
     let a = session(&one, 1);
     let b = session(&two, 2);
     grow(&one, a, 1, 2);
-    two.append(Append::new(b, "main").entries(vec![user(b, entry_id(50), None, "x")])).wait().unwrap();
-    assert_eq!(one.sessions(&Filter::default()).unwrap(), two.sessions(&Filter::default()).unwrap());
+    two.entries()
+        .append(Append::new(b, "main").entries(vec![user(b, entry_id(50), None, "x")]))
+        .wait()
+        .unwrap();
+    assert_eq!(
+        one.sessions().list(&Filter::default()).unwrap(),
+        two.sessions().list(&Filter::default()).unwrap()
+    );
     assert!(one.notices().is_empty() && two.notices().is_empty());
 }

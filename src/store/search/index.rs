@@ -13,6 +13,7 @@ use tiller_protocol::SearchRole;
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
+use crate::handles::Search;
 use crate::open::Store;
 use crate::open::connect::Target;
 use crate::open::folder;
@@ -68,14 +69,14 @@ impl Index {
     }
 }
 
-impl Store {
+impl Search<'_> {
     /// Deletes the index, which is made again when it is next needed: words of what was removed for good must not
     /// stay in it.
     pub fn forget_index(&self) {
-        let mut slot = self.inner.index.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut slot = self.store.inner.index.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         drop(slot.take());
-        if self.inner.target.is_file() {
-            throw_away(&place(&self.inner.target));
+        if self.store.inner.target.is_file() {
+            throw_away(&place(&self.store.inner.target));
         }
     }
 }

@@ -9,6 +9,7 @@ use tiller_protocol::{EntryId, SearchHit, SearchPage, SearchQuery, SearchRole, S
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
+use crate::handles::Search;
 use crate::open::Store;
 use crate::search::index::{catch_up, role_tag, tag};
 use crate::tree::entries::{COLUMNS, Raw};
@@ -21,27 +22,27 @@ const PAGE: u32 = 1000;
 /// Rows that are looked at for a query whose words the index does not hold (signs, scripts without spaces).
 const SCANNED: usize = 50_000;
 
-impl Store {
+impl Search<'_> {
     /// A page of the entries that match. Up to `most` new entries are taken into the index first; what is left then
     /// is said in [`SearchPage::behind`].
     ///
     /// # Errors
     /// When a database cannot be read.
-    pub fn search(&self, query: &SearchQuery, most: u64) -> Result<SearchPage> {
+    pub fn find(&self, query: &SearchQuery, most: u64) -> Result<SearchPage> {
         let words = Words::parse(&query.text);
         if words.is_empty() {
             return Ok(SearchPage::default());
         }
         let Some(matching) = words.query(query) else { return self.scan(query, &words) };
-        let page = self.inner.index.with(self, |index| {
-            let behind = catch_up(self, index, most)?;
+        let page = self.store.inner.index.with(self.store, |index| {
+            let behind = catch_up(self.store, index, most)?;
             let mut statement = index.prepare_cached(
                 "SELECT d.entry, d.session FROM words JOIN docs d ON d.seq = words.rowid
                  WHERE words MATCH ?1 AND d.time >= ?2 AND d.time < ?3 ORDER BY words.rowid DESC",
             )?;
             let (since, until) = bounds(query);
             let mut rows = statement.query(params![matching, since, until])?;
-            let mut found = Collector::new(self, query, &words);
+            let mut found = Collector::new(self.store, query, &words);
             while let Some(row) = rows.next()? {
                 if !found.take(row.get(0)?, row.get(1)?)? {
                     break;
@@ -64,13 +65,13 @@ impl Store {
     /// # Errors
     /// When a database cannot be read or the index not be written.
     pub fn index(&self) -> Result<()> {
-        self.inner.index.with(self, |index| catch_up(self, index, u64::MAX)).map(|_| ())
+        self.store.inner.index.with(self.store, |index| catch_up(self.store, index, u64::MAX)).map(|_| ())
     }
 
     /// Without the index: the newest entries, one by one.
     fn scan(&self, query: &SearchQuery, words: &Words) -> Result<SearchPage> {
         let (since, until) = bounds(query);
-        let ids: Vec<(Uuid, Uuid)> = self.read(|conn| {
+        let ids: Vec<(Uuid, Uuid)> = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT id, session FROM entries WHERE time >= ?1 AND time < ?2 AND kind != 'prefix'
                    AND payload LIKE ?3 ESCAPE '\\' ORDER BY seq DESC LIMIT ?4",
@@ -86,7 +87,7 @@ impl Store {
             )?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })?;
-        let mut found = Collector::new(self, query, words);
+        let mut found = Collector::new(self.store, query, words);
         found.literal = true;
         for (entry, session) in ids {
             if !found.take(entry, session)? {

@@ -8,7 +8,11 @@ use crate::{Append, Options};
 
 fn add(store: &Store, s: tiller_protocol::SessionId, n: u128, text: &str) {
     let parent = (n % 100 > 1).then(|| entry_id(n - 1));
-    store.append(Append::new(s, "main").entries(vec![user(s, entry_id(n), parent, text)])).wait().unwrap();
+    store
+        .entries()
+        .append(Append::new(s, "main").entries(vec![user(s, entry_id(n), parent, text)]))
+        .wait()
+        .unwrap();
 }
 
 fn ask(text: &str) -> SearchQuery {
@@ -20,7 +24,7 @@ fn ids(page: &SearchPage) -> Vec<EntryId> {
 }
 
 fn found(store: &Store, query: &SearchQuery) -> Vec<EntryId> {
-    ids(&store.search(query, u64::MAX).unwrap())
+    ids(&store.search().find(query, u64::MAX).unwrap())
 }
 
 #[test]
@@ -48,7 +52,7 @@ fn words_are_found_and_marked() {
         ("標頭", 4, "標頭"),
         ("=>", 5, "=>"),
     ] {
-        let hits = store.search(&ask(query), u64::MAX).unwrap().hits;
+        let hits = store.search().find(&ask(query), u64::MAX).unwrap().hits;
         assert_eq!(hits.len(), 1, "{query}: {hits:?}");
         let (from, to) = hits[0].mark;
         let mark = &hits[0].preview[from..to];
@@ -69,7 +73,7 @@ fn queries_with_marks_of_the_query_language_are_words() {
     for query in
         ["NEAR", "AND gate", "text:OR", "(x)", "col*", "^y", "a\"b", "\"", "-", "*", "x OR", "(", "{a}"]
     {
-        let _ = store.search(&ask(query), u64::MAX).unwrap();
+        let _ = store.search().find(&ask(query), u64::MAX).unwrap();
     }
     assert_eq!(found(&store, &ask("text:OR")), [entry_id(1)]);
     assert_eq!(found(&store, &ask("(x) col*")), [entry_id(1)]);
@@ -93,7 +97,7 @@ fn filters_narrow_and_pages_go_on() {
     let mut said = entry(two, entry_id(102), Some(entry_id(101)), reply);
     said.agent = AgentId("a1".into());
     said.time = Time(NOW.millis() + 1000);
-    store.append(Append::new(two, "side").entries(vec![said])).wait().unwrap();
+    store.entries().append(Append::new(two, "side").entries(vec![said])).wait().unwrap();
 
     let all = found(&store, &ask("needle"));
     assert_eq!(all.len(), 8);
@@ -116,7 +120,7 @@ fn filters_narrow_and_pages_go_on() {
     page.limit = 3;
     let mut seen = Vec::new();
     loop {
-        let got = store.search(&page, u64::MAX).unwrap();
+        let got = store.search().find(&page, u64::MAX).unwrap();
         seen.extend(ids(&got));
         page.offset += 3;
         if !got.more {
@@ -124,7 +128,7 @@ fn filters_narrow_and_pages_go_on() {
         }
     }
     assert_eq!(seen, all, "three pages are the whole");
-    store.set_trashed(session_id(2), true).wait().unwrap();
+    store.trash().set_trashed(session_id(2), true).wait().unwrap();
     assert_eq!(found(&store, &ask("needle")).len(), 6, "the trash is not searched");
 }
 
@@ -133,9 +137,9 @@ fn what_is_new_is_taken_in_and_a_bound_is_said() {
     let (_dir, store) = scratch();
     let s = session(&store, 1);
     crate::testing::grow(&store, s, 1, 1200);
-    let first = store.search(&ask("\"message 1\""), 1).unwrap();
+    let first = store.search().find(&ask("\"message 1\""), 1).unwrap();
     assert_eq!((ids(&first), first.behind), (vec![entry_id(1)], 700));
-    let all = store.search(&ask("\"message 1200\""), u64::MAX).unwrap();
+    let all = store.search().find(&ask("\"message 1200\""), u64::MAX).unwrap();
     assert_eq!((ids(&all), all.behind), (vec![entry_id(1200)], 0));
     crate::testing::grow(&store, s, 1201, 1);
     assert_eq!(found(&store, &ask("\"message 1201\"")), [entry_id(1201)]);
@@ -172,7 +176,7 @@ fn a_lost_damaged_or_foreign_index_is_made_again() {
     }
     std::fs::write(&index, torn).unwrap();
     assert_eq!(found(&open(), &ask("needle")), [entry_id(1)]);
-    open().forget_index();
+    open().search().forget_index();
     assert!(!index.exists());
     assert_eq!(found(&open(), &ask("needle")), [entry_id(1)]);
 }
@@ -190,7 +194,7 @@ fn two_processes_index_each_entry_once() {
             let start = Arc::clone(&start);
             scope.spawn(move || {
                 start.wait();
-                store.index().unwrap();
+                store.search().index().unwrap();
             });
         }
     });

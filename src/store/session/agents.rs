@@ -7,7 +7,7 @@ use tiller_protocol::{AgentId, AgentState, Cost, SessionId, Time, Usage};
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Agents;
 use crate::tree::entries::uncount;
 use crate::write::ticket::Ticket;
 
@@ -24,7 +24,7 @@ pub struct AgentRow {
     pub state: AgentState,
     /// What it brought; the engine's form.
     pub report: Option<Value>,
-    /// Its parent heard of its end.
+    /// Its end was reported to its parent.
     pub announced: bool,
     pub created: Time,
 }
@@ -58,10 +58,10 @@ pub(crate) fn state(word: String) -> AgentState {
     serde_json::from_value(Value::String(word)).unwrap_or(AgentState::Interrupted)
 }
 
-impl Store {
+impl Agents<'_> {
     /// Writes an agent down as it stands.
-    pub fn put_agent(&self, row: AgentRow) -> Ticket<()> {
-        self.write(move |conn| {
+    pub fn put(&self, row: AgentRow) -> Ticket<()> {
+        self.store.write(move |conn| {
             let state = serde_json::to_value(row.state)?;
             conn.prepare_cached(
                 "INSERT INTO agents(root, name, session, brief, state, report, announced, created)
@@ -88,7 +88,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn worked(&self, session: SessionId) -> Result<Worked> {
-        let mut worked = self.read(|conn| {
+        let mut worked = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT count(*) FILTER (WHERE kind = 'assistant'),
                    count(*) FILTER (WHERE kind = 'tool_result'), max(time) FROM entries WHERE session = ?1",
@@ -99,7 +99,7 @@ impl Store {
                 Ok(Worked { replies, results, last, ..Worked::default() })
             })?)
         })?;
-        for row in self.costs(Some(session), CostBy::Model)? {
+        for row in self.store.costs().by(Some(session), CostBy::Model)? {
             worked.usage.add(&row.usage);
             worked.cost = worked.cost.plus(row.cost.unwrap_or_default());
         }
@@ -110,8 +110,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn agents(&self, root: SessionId) -> Result<Vec<AgentRow>> {
-        self.read(|conn| {
+    pub fn list(&self, root: SessionId) -> Result<Vec<AgentRow>> {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT name, session, brief, state, report, announced, created FROM agents
                  WHERE root = ?1 ORDER BY created, name",

@@ -19,22 +19,22 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
         announced: false,
         created: NOW,
     };
-    store.put_agent(row("main/a1", AgentState::Running)).wait().unwrap();
-    store.put_agent(row("main/a2", AgentState::Queued)).wait().unwrap();
+    store.agents().put(row("main/a1", AgentState::Running)).wait().unwrap();
+    store.agents().put(row("main/a2", AgentState::Queued)).wait().unwrap();
     let done = AgentRow { report: Some(json!({"summary": "s"})), ..row("main/a1", AgentState::Done) };
-    store.put_agent(done.clone()).wait().unwrap();
-    let all = store.agents(root).unwrap();
+    store.agents().put(done.clone()).wait().unwrap();
+    let all = store.agents().list(root).unwrap();
     assert_eq!(all, [done.clone(), row("main/a2", AgentState::Queued)]);
     let agents = vec![AgentId("main/a1".into())];
     let told = crate::tree::append::Announced { root, agents, workflows: Vec::new() };
     let append = Append { announced: Some(told), ..Append::new(root, "main") };
-    store.append(append).wait().unwrap();
-    assert!(store.agents(root).unwrap()[0].announced);
+    store.entries().append(append).wait().unwrap();
+    assert!(store.agents().list(root).unwrap()[0].announced);
     // What is written of it later does not make it be told again, until it works again.
-    store.put_agent(done).wait().unwrap();
-    assert!(store.agents(root).unwrap()[0].announced);
-    store.put_agent(row("main/a1", AgentState::Running)).wait().unwrap();
-    assert!(!store.agents(root).unwrap()[0].announced);
+    store.agents().put(done).wait().unwrap();
+    assert!(store.agents().list(root).unwrap()[0].announced);
+    store.agents().put(row("main/a1", AgentState::Running)).wait().unwrap();
+    assert!(!store.agents().list(root).unwrap()[0].announced);
 }
 
 /// Agents that the person starts before anything is said.
@@ -43,7 +43,7 @@ fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
     let (_dir, store) = scratch();
     let (root, own) = (session(&store, 1), session(&store, 2));
     let listed =
-        || store.sessions(&crate::Filter::default()).unwrap().iter().map(|s| s.id).collect::<Vec<_>>();
+        || store.sessions().list(&crate::Filter::default()).unwrap().iter().map(|s| s.id).collect::<Vec<_>>();
     let mut append = Append::new(own, "main").entries(vec![user(own, entry_id(1), None, "look around")]);
     append.prompt = Some("look around".into());
     let row = AgentRow {
@@ -56,17 +56,21 @@ fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
         announced: false,
         created: NOW,
     };
-    store.put_agent(row).wait().unwrap();
-    store.used(root, "look around".into()).wait().unwrap();
-    store.append(append).wait().unwrap();
+    store.agents().put(row).wait().unwrap();
+    store.sessions().mark_used(root, "look around".into()).wait().unwrap();
+    store.entries().append(append).wait().unwrap();
     assert_eq!(listed(), [root]);
-    assert_eq!(store.unused().unwrap(), []);
-    assert_eq!(store.tree(root).unwrap().spawned, [], "there is no entry that it could hang off");
-    store.append(Append::new(root, "main").entries(vec![user(root, entry_id(9), None, "x")])).wait().unwrap();
-    let tree = store.tree(root).unwrap();
+    assert_eq!(store.trash().unused().unwrap(), []);
+    assert_eq!(store.tree().load(root).unwrap().spawned, [], "there is no entry that it could hang off");
+    store
+        .entries()
+        .append(Append::new(root, "main").entries(vec![user(root, entry_id(9), None, "x")]))
+        .wait()
+        .unwrap();
+    let tree = store.tree().load(root).unwrap();
     assert_eq!(tree.spawned.iter().map(|s| (s.session, s.node)).collect::<Vec<_>>(), [(own, 0)]);
     assert_eq!(tree.spawned[0].agent, Some(AgentId("main/a1".into())));
-    assert_eq!(store.family(root).unwrap(), [own]);
+    assert_eq!(store.agents().sessions_below(root).unwrap(), [own]);
 }
 
 #[test]
@@ -74,11 +78,11 @@ fn a_session_with_only_an_agent_is_listed_and_the_agents_own_is_not() {
     let (_dir, store) = scratch();
     let (root, own) = (session(&store, 1), session(&store, 2));
     let listed = || -> Vec<_> {
-        let all = store.sessions(&crate::Filter::default()).unwrap();
+        let all = store.sessions().list(&crate::Filter::default()).unwrap();
         all.into_iter().map(|s| (s.id, s.preview)).collect()
     };
     assert_eq!(listed(), []);
-    store.used(root, "look\n for it".into()).wait().unwrap();
+    store.sessions().mark_used(root, "look\n for it".into()).wait().unwrap();
     let row = AgentRow {
         root,
         id: AgentId("main/a1".into()),
@@ -89,10 +93,10 @@ fn a_session_with_only_an_agent_is_listed_and_the_agents_own_is_not() {
         announced: true,
         created: NOW,
     };
-    store.put_agent(row).wait().unwrap();
-    store.used(own, "its task".into()).wait().unwrap();
+    store.agents().put(row).wait().unwrap();
+    store.sessions().mark_used(own, "its task".into()).wait().unwrap();
     assert_eq!(listed(), [(root, "look for it".to_owned())]);
     // What was said keeps its place as the words.
-    store.used(root, "another".into()).wait().unwrap();
+    store.sessions().mark_used(root, "another".into()).wait().unwrap();
     assert_eq!(listed()[0].1, "look for it");
 }

@@ -6,11 +6,11 @@ use rusqlite::{Connection, params};
 use tiller_protocol::{Cost, EntryId, SessionId, Usage};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Agents;
 use crate::tree::entries::uncount;
 
-/// All of them, at any depth, without `root` itself: each after the one that it hangs off, those of one in the order of
-/// their ids. A file from elsewhere may have led them round in a circle: each comes once.
+/// All of them, at any depth, without `root` itself: each after its parent, siblings in the order of their ids. Each
+/// comes once, also where an imported file has a circle of parents.
 pub(crate) fn below(conn: &Connection, root: SessionId) -> Result<Vec<SessionId>> {
     let mut statement = conn.prepare_cached(
         "SELECT s.id FROM agents a JOIN sessions s ON s.id = a.session WHERE a.root = ?1
@@ -55,13 +55,13 @@ fn spent(conn: &Connection, session: SessionId) -> Result<(Usage, Option<Cost>)>
     })?)
 }
 
-impl Store {
+impl Agents<'_> {
     /// The sessions that hang off this one, at any depth: its agents'.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn family(&self, session: SessionId) -> Result<Vec<SessionId>> {
-        self.read(|conn| below(conn, session))
+    pub fn sessions_below(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        self.store.read(|conn| below(conn, session))
     }
 
     /// What agents took that these entries of a session started, with theirs: how many they were, tokens, money.
@@ -73,7 +73,7 @@ impl Store {
         session: SessionId,
         entries: &HashSet<EntryId>,
     ) -> Result<(u32, Usage, Option<Cost>)> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT s.id, s.spawned_by FROM sessions s JOIN entries e ON e.id = s.spawned_by
                  WHERE s.spawned_by IS NOT NULL AND e.session = ?1",

@@ -6,9 +6,9 @@ use rusqlite::params;
 use tiller_protocol::SessionId;
 
 use crate::error::{Result, StoreError};
+use crate::handles::Trash;
 use crate::lease;
-use crate::lease::hold::Judge;
-use crate::open::Store;
+use crate::lease::hold::LivenessCheck;
 use crate::session::family;
 use crate::session::sessions::MadeBy;
 use crate::write::ticket::Ticket;
@@ -44,11 +44,11 @@ pub struct Swept {
     pub entries: u64,
 }
 
-impl Store {
+impl Trash<'_> {
     /// Throws a session into the trash, or takes it back. Those of its agents go with it.
     pub fn set_trashed(&self, session: SessionId, trashed: bool) -> Ticket<()> {
-        let now = self.now().millis();
-        self.write(move |conn| {
+        let now = self.store.now().millis();
+        self.store.write(move |conn| {
             let when = trashed.then_some(now);
             let rows =
                 conn.execute("UPDATE sessions SET trashed = ?2 WHERE id = ?1", params![session.0, when])?;
@@ -64,8 +64,8 @@ impl Store {
 
     /// Removes what lies in the trash for more than 30 days. What was paid stays in the table of costs.
     pub fn sweep(&self) -> Ticket<Swept> {
-        let before = self.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
-        self.write(move |conn| {
+        let before = self.store.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+        self.store.write(move |conn| {
             let mut old: Vec<uuid::Uuid> = {
                 let mut statement = conn.prepare("SELECT id FROM sessions WHERE trashed < ?1")?;
                 let rows = statement.query_map(params![before], |r| r.get(0))?;
@@ -77,15 +77,15 @@ impl Store {
 
     /// Removes a session for good, with those of its agents. What was paid stays in the table of costs.
     pub fn discard(&self, session: SessionId) -> Ticket<Swept> {
-        self.write(move |conn| remove(conn, &mut vec![session.0]))
+        self.store.write(move |conn| remove(conn, &mut vec![session.0]))
     }
 
-    /// Removes sessions of runs that were to keep none, when no living process has them: such a run was killed. Gives their
-    /// ids. One without a lease may be about to take it, so it stays for its first minute.
+    /// Removes ephemeral sessions that no living process has: their runs were killed. Gives their ids. A session without a
+    /// lease stays for its first minute, because its process may be about to take one.
     pub fn discard_ephemeral(&self) -> Ticket<Vec<SessionId>> {
-        let fresh = self.now().millis() - i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX);
-        self.write(move |conn| {
-            let judge = Judge::of(conn);
+        let fresh = self.store.now().millis() - i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX);
+        self.store.write(move |conn| {
+            let judge = LivenessCheck::of(conn);
             let rows: Vec<(uuid::Uuid, i64)> = {
                 let mut statement = conn.prepare_cached(
                     "SELECT id, created FROM sessions WHERE origin = ?1 AND spawned_by IS NULL",
@@ -111,12 +111,12 @@ impl Store {
         })
     }
 
-    /// Sessions that were made but in which nothing was ever said, and that nobody has open.
+    /// Sessions without a message that no process has open.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn unused(&self) -> Result<Vec<SessionId>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare(
                 "SELECT id FROM sessions WHERE used_order = 0 AND spawned_by IS NULL
                    AND id NOT IN (SELECT session FROM leases) ORDER BY id",

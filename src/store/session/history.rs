@@ -5,7 +5,7 @@ use tiller_protocol::command::HistoryScope;
 use tiller_protocol::{SessionId, Time};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Prompts;
 use crate::session::sessions::like;
 use crate::write::ticket::Ticket;
 
@@ -22,18 +22,18 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, text: &str, now: Tim
     Ok(())
 }
 
-impl Store {
+impl Prompts<'_> {
     /// Adds a prompt (also one that was cleared, not sent).
-    pub fn add_prompt(&self, session: SessionId, text: &str) -> Ticket<()> {
-        let (text, now) = (text.to_owned(), self.now());
-        self.write(move |conn| insert(conn, session, &text, now))
+    pub fn add(&self, session: SessionId, text: &str) -> Ticket<()> {
+        let (text, now) = (text.to_owned(), self.store.now());
+        self.store.write(move |conn| insert(conn, session, &text, now))
     }
 
     /// Prompts that hold every word of `filter`, newest first, each once.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn history(
+    pub fn list(
         &self,
         session: SessionId,
         scope: HistoryScope,
@@ -48,7 +48,7 @@ impl Store {
         let words: Vec<String> = filter.split_whitespace().map(like).collect();
         let clauses: String =
             (0..words.len()).map(|n| format!(" AND text LIKE ?{} ESCAPE '\\'", n + 3)).collect();
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare(&format!(
                 "SELECT text FROM prompts WHERE {scope}{clauses} GROUP BY text ORDER BY max(id) DESC LIMIT ?2"
             ))?;

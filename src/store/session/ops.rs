@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{Op, OpId, SessionId};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Sessions;
 
 /// Adds `op` behind the last one of its session, which becomes its parent.
 pub(crate) fn append(conn: &Connection, op: &Op) -> Result<()> {
@@ -25,13 +25,13 @@ pub(crate) fn insert(conn: &Connection, op: &Op) -> Result<()> {
     Ok(())
 }
 
-impl Store {
+impl Sessions<'_> {
     /// The last `limit` operations of a session, newest first.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn ops(&self, session: SessionId, limit: u32) -> Result<Vec<Op>> {
-        let bodies: Vec<String> = self.read(|conn| {
+        let bodies: Vec<String> = self.store.read(|conn| {
             let mut statement =
                 conn.prepare_cached("SELECT body FROM ops WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")?;
             let rows = statement.query_map(params![session.0, limit], |r| r.get(0))?;

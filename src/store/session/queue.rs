@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use tiller_protocol::{Ask, EntryBody, Queued, SessionId};
 
 use crate::error::Result;
+use crate::handles::Unfinished;
 use crate::open::Store;
 use crate::write::ticket::Ticket;
 
@@ -65,11 +66,11 @@ fn get<T: DeserializeOwned>(
         .collect())
 }
 
-impl Store {
+impl Unfinished<'_> {
     /// Saves the waiting messages of a head, in order. (Usually part of an [`crate::Append`].)
     pub fn save_queue(&self, session: SessionId, head: &str, items: Vec<Queued>) -> Ticket<()> {
         let head = head.to_owned();
-        self.write(move |conn| put(conn, "queue", session, &head, &items))
+        self.store.write(move |conn| put(conn, "queue", session, &head, &items))
     }
 
     /// The waiting messages of a head.
@@ -77,7 +78,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn queue(&self, session: SessionId, head: &str) -> Result<Vec<Queued>> {
-        get(self, "queue", session, head)
+        get(self.store, "queue", session, head)
     }
 
     /// The waiting questions of a head.
@@ -85,21 +86,21 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn asks(&self, session: SessionId, head: &str) -> Result<Vec<Ask>> {
-        get(self, "asks", session, head)
+        get(self.store, "asks", session, head)
     }
 
     /// Forgets the waiting questions of all heads of a session.
     pub fn clear_asks(&self, session: SessionId) -> Ticket<()> {
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             conn.execute("DELETE FROM asks WHERE session = ?1", params![session.0])?;
             Ok(())
         })
     }
 
-    /// Adds the body of an entry that waits for its place on a head which nobody of us has open.
+    /// Adds the body of an entry that waits for its place on a head that no agent of this process has open.
     pub fn add_pending(&self, session: SessionId, head: &str, body: EntryBody) -> Ticket<()> {
         let head = head.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             let place: i64 = conn.query_row(
                 "SELECT coalesce(max(place) + 1, 0) FROM pending WHERE session = ?1 AND head = ?2",
                 params![session.0, head],
@@ -114,6 +115,6 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn pending(&self, session: SessionId, head: &str) -> Result<Vec<EntryBody>> {
-        get(self, "pending", session, head)
+        get(self.store, "pending", session, head)
     }
 }

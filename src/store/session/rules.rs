@@ -4,22 +4,22 @@ use rusqlite::params;
 use tiller_protocol::SessionId;
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Rules;
 use crate::write::ticket::Ticket;
 
-impl Store {
-    /// Forgets the rules of a session: one that came from elsewhere brings no permissions along.
-    pub fn clear_rules(&self, session: SessionId) -> Ticket<()> {
-        self.write(move |conn| {
+impl Rules<'_> {
+    /// Forgets the rules of a session: an imported session brings no permissions along.
+    pub fn clear(&self, session: SessionId) -> Ticket<()> {
+        self.store.write(move |conn| {
             conn.execute("DELETE FROM rules WHERE session = ?1", [session.0])?;
             Ok(())
         })
     }
 
     /// Adds a rule, in the form in which the permission room writes it.
-    pub fn add_rule(&self, session: SessionId, rule: &str) -> Ticket<()> {
-        let (rule, now) = (rule.to_owned(), self.now());
-        self.write(move |conn| {
+    pub fn add(&self, session: SessionId, rule: &str) -> Ticket<()> {
+        let (rule, now) = (rule.to_owned(), self.store.now());
+        self.store.write(move |conn| {
             conn.execute(
                 "INSERT INTO rules(session, time, body) VALUES(?1, ?2, ?3)",
                 params![session.0, now.millis(), rule],
@@ -32,8 +32,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn rules(&self, session: SessionId) -> Result<Vec<String>> {
-        self.read(|conn| {
+    pub fn list(&self, session: SessionId) -> Result<Vec<String>> {
+        self.store.read(|conn| {
             let mut statement =
                 conn.prepare_cached("SELECT body FROM rules WHERE session = ?1 ORDER BY id")?;
             let rows = statement.query_map(params![session.0], |r| r.get(0))?;

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{SessionId, Time};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Unfinished;
 use crate::write::ticket::Ticket;
 
 /// What a session was doing.
@@ -32,19 +32,19 @@ pub(crate) fn put(conn: &Connection, session: SessionId, head: &str, state: Opti
     Ok(())
 }
 
-impl Store {
+impl Unfinished<'_> {
     /// Marks the turn in flight, or its end. (Usually part of an [`crate::Append`].)
     pub fn set_running(&self, session: SessionId, head: &str, state: Option<Running>) -> Ticket<()> {
         let head = head.to_owned();
-        self.write(move |conn| put(conn, session, &head, state.as_ref()))
+        self.store.write(move |conn| put(conn, session, &head, state.as_ref()))
     }
 
-    /// The turn that is marked as in flight on a head. For one that was just opened: what was interrupted.
+    /// The turn that is marked as in flight on a head. On a head that was just opened: the interrupted turn.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn interrupted(&self, session: SessionId, head: &str) -> Result<Option<Running>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached("SELECT agent, what, since FROM running WHERE session = ?1 AND head = ?2")?
                 .query_row(params![session.0, head], |r| {

@@ -6,9 +6,9 @@ use tiller_protocol::{Cost, EntryId, ModelRef, Op, Profile, SessionId, SessionSu
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
+use crate::handles::Sessions;
 use crate::lease;
-use crate::lease::hold::Judge;
-use crate::open::Store;
+use crate::lease::hold::LivenessCheck;
 use crate::session::ops;
 use crate::tree::entries::uncount;
 use crate::write::ticket::Ticket;
@@ -95,7 +95,7 @@ const COLUMNS: &str = "s.id, s.title, s.project, s.created, s.used, s.entries, s
 const FROM: &str = "sessions s LEFT JOIN leases l ON l.session = s.id AND l.head = s.head
    LEFT JOIN running r ON r.session = s.id AND r.head = s.head";
 
-fn from_row(row: &Row<'_>, judge: &Judge) -> rusqlite::Result<SessionRow> {
+fn from_row(row: &Row<'_>, judge: &LivenessCheck) -> rusqlite::Result<SessionRow> {
     let holder = match row.get::<_, Option<Uuid>>(20)? {
         None => None,
         Some(nonce) => Some(lease::process_from(row, 15)?).filter(|process| judge.alive(nonce, process)),
@@ -115,7 +115,7 @@ fn from_row(row: &Row<'_>, judge: &Judge) -> rusqlite::Result<SessionRow> {
             archived: row.get(8)?,
             exec: MadeBy::of(&row.get::<_, String>("origin")?) != MadeBy::Person,
             preview: row.get(9)?,
-            // A turn in flight is interrupted only when nobody works on it.
+            // A turn in flight is interrupted only when no process works on it.
             interrupted: if holder.is_some() { None } else { what },
             open_in: holder.map(|h| h.pid.to_string()),
         },
@@ -155,11 +155,11 @@ pub(crate) fn like(word: &str) -> String {
     format!("%{}%", word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
 }
 
-impl Store {
+impl Sessions<'_> {
     /// Makes a session. It is listed from the person's first message on.
-    pub fn create_session(&self, new: NewSession) -> Ticket<()> {
-        let now = self.now();
-        self.write(move |conn| {
+    pub fn create(&self, new: NewSession) -> Ticket<()> {
+        let now = self.store.now();
+        self.store.write(move |conn| {
             conn.execute(
                 "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, spawned_by,
                    origin)
@@ -179,11 +179,11 @@ impl Store {
         })
     }
 
-    /// The person did something in a session that is no message: it is listed from now on, by these words as long as
-    /// nothing was said in it.
-    pub fn used(&self, id: SessionId, words: String) -> Ticket<()> {
-        let now = self.now();
-        self.write(move |conn| {
+    /// Notes that the person did something other than send a message: the session is listed from now on, by these words as
+    /// long as it has no message.
+    pub fn mark_used(&self, id: SessionId, words: String) -> Ticket<()> {
+        let now = self.store.now();
+        self.store.write(move |conn| {
             conn.prepare_cached("UPDATE sessions SET preview = ?2 WHERE id = ?1 AND preview = ''")?
                 .execute(params![id.0, crate::tree::append::preview(&words)])?;
             touch(conn, id, now)
@@ -194,9 +194,9 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoSession`].
-    pub fn session(&self, id: SessionId) -> Result<SessionRow> {
-        self.read(|conn| {
-            let judge = Judge::of(conn);
+    pub fn get(&self, id: SessionId) -> Result<SessionRow> {
+        self.store.read(|conn| {
+            let judge = LivenessCheck::of(conn);
             conn.prepare_cached(&format!("SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1"))?
                 .query_row(params![id.0], |row| from_row(row, &judge))
                 .optional()?
@@ -209,11 +209,11 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn sessions(&self, filter: &Filter) -> Result<Vec<SessionSummary>> {
+    pub fn list(&self, filter: &Filter) -> Result<Vec<SessionSummary>> {
         let words: Vec<String> = filter.text.split_whitespace().map(str::to_lowercase).collect();
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
-        self.read(|conn| {
-            let judge = Judge::of(conn);
+        self.store.read(|conn| {
+            let judge = LivenessCheck::of(conn);
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM {FROM}
                  WHERE (?1 IS NULL OR s.project = ?1) AND s.spawned_by IS NULL AND s.used_order > 0
@@ -250,35 +250,35 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn last_own_session(&self, project: &str) -> Result<Option<SessionSummary>> {
+    pub fn last_own(&self, project: &str) -> Result<Option<SessionSummary>> {
         let filter = Filter { project: Some(project.into()), limit: 1, ..Filter::default() };
-        match self.sessions(&filter)?.pop() {
+        match self.list(&filter)?.pop() {
             Some(own) => Ok(Some(own)),
-            None => self.last_session(project),
+            None => self.last(project),
         }
     }
 
-    /// The session that `--continue` means without a screen: the one last used in this workspace, by whatever face.
+    /// The session that `--continue` means without a screen: the one last used in this workspace, with or without a screen.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn last_session(&self, project: &str) -> Result<Option<SessionSummary>> {
+    pub fn last(&self, project: &str) -> Result<Option<SessionSummary>> {
         let filter = Filter { project: Some(project.into()), exec: true, limit: 1, ..Filter::default() };
-        Ok(self.sessions(&filter)?.pop())
+        Ok(self.list(&filter)?.pop())
     }
 
     /// A person goes on with it at the screen: from now on it is listed like a session of their own.
     pub fn adopt(&self, id: SessionId) -> Ticket<()> {
-        self.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
+        self.store.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
     }
 
     /// Finds a session by its id or the beginning of it.
     ///
     /// # Errors
     /// [`StoreError::NotFound`]; [`StoreError::Conflict`] when several begin like this.
-    pub fn find_session(&self, prefix: &str) -> Result<SessionId> {
+    pub fn find(&self, prefix: &str) -> Result<SessionId> {
         let wanted: String = prefix.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
-        let ids: Vec<Uuid> = self.read(|conn| {
+        let ids: Vec<Uuid> = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT id FROM sessions WHERE lower(hex(id)) LIKE ?1 ESCAPE '\\' ORDER BY used_order DESC LIMIT 2",
             )?;
@@ -297,8 +297,8 @@ impl Store {
     /// Gives a session a title, by the person (an act that moves it up) or by a model. What `op` says of the
     /// title before is put right.
     pub fn set_title(&self, id: SessionId, title: &str, by_person: bool, op: Option<Op>) -> Ticket<()> {
-        let (title, now) = (title.to_owned(), self.now());
-        self.write(move |conn| {
+        let (title, now) = (title.to_owned(), self.store.now());
+        self.store.write(move |conn| {
             let op = match &op {
                 Some(Op { change: OpChange::Title { after, .. }, .. }) => {
                     let before = value(conn, id, "title")?;
@@ -319,7 +319,7 @@ impl Store {
     /// process that was given in.
     pub fn set_title_if_none(&self, id: SessionId, title: &str) -> Ticket<()> {
         let title = title.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE id = ?1 AND title = ''")?
                 .execute(params![id.0, title])?;
             Ok(())
@@ -328,7 +328,7 @@ impl Store {
 
     /// Puts a session away, or brings it back.
     pub fn set_archived(&self, id: SessionId, archived: bool, op: Option<Op>) -> Ticket<()> {
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             change(conn, id, "archived", &archived)?;
             op.as_ref().map_or(Ok(()), |op| ops::append(conn, op))
         })
@@ -337,31 +337,37 @@ impl Store {
     /// The model of the session's next turns.
     pub fn set_model(&self, id: SessionId, model: &ModelRef) -> Ticket<()> {
         let model = model.0.clone();
-        self.write(move |conn| change(conn, id, "model", &model))
+        self.store.write(move |conn| change(conn, id, "model", &model))
     }
 
     /// The session's permission profile.
     pub fn set_profile(&self, id: SessionId, profile: Profile) -> Ticket<()> {
-        self.write(move |conn| change(conn, id, "profile", &profile.name()))
+        self.store.write(move |conn| change(conn, id, "profile", &profile.name()))
     }
 
     /// The session's own hard budget.
     pub fn set_budget(&self, id: SessionId, budget: Option<Cost>) -> Ticket<()> {
         let micro = budget.map(|c| crate::tree::entries::count(c.0));
-        self.write(move |conn| change(conn, id, "budget", &micro))
+        self.store.write(move |conn| change(conn, id, "budget", &micro))
     }
 
     /// Undoes a change of title or archive state, as an operation says it was before.
     pub fn revert(&self, undone: &Op, op: Op) -> Ticket<()> {
         match &undone.change {
-            OpChange::Head { name, before, .. } => self.set_head(undone.session, name, *before, Some(op)),
+            OpChange::Head { name, before, .. } => {
+                self.store.heads().set(undone.session, name, *before, Some(op))
+            }
             OpChange::Title { before, .. } => self.set_title(undone.session, before, true, Some(op)),
             OpChange::Archived { before, .. } => self.set_archived(undone.session, *before, Some(op)),
-            OpChange::Label { name, before, .. } => self.set_label(undone.session, name, before, Some(op)),
-            OpChange::BranchArchived { name, before, .. } => {
-                self.set_branch_archived(undone.session, name, *before, Some(op))
+            OpChange::Label { name, before, .. } => {
+                self.store.branches().set_label(undone.session, name, before, Some(op))
             }
-            OpChange::Tag { name, before, .. } => self.set_tag(undone.session, name, *before, Some(op)),
+            OpChange::BranchArchived { name, before, .. } => {
+                self.store.branches().set_archived(undone.session, name, *before, Some(op))
+            }
+            OpChange::Tag { name, before, .. } => {
+                self.store.tags().set(undone.session, name, *before, Some(op))
+            }
             // The snapshots handle the files; a new branch is made when the session is opened.
             OpChange::Files { .. } | OpChange::Compaction { .. } => {
                 Ticket::ready(Err(StoreError::Conflict("this is not undone by a row alone".into())))

@@ -8,7 +8,7 @@ use tiller_protocol::{EntryId, OpId, SessionId, Time};
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Steps;
 use crate::write::ticket::Ticket;
 
 /// What a row is about.
@@ -20,11 +20,11 @@ pub enum StepOf {
     Call(String),
     /// What a restore did.
     Restore(OpId),
-    /// What somebody else changed before a point: an entry's.
+    /// What others changed before a point: an entry's.
     OthersBefore(EntryId),
-    /// What somebody else changed before a tool call.
+    /// What others changed before a tool call.
     OthersBeforeCall(String),
-    /// What somebody else changed before a restore.
+    /// What others changed before a restore.
     OthersBeforeRestore(OpId),
 }
 
@@ -70,10 +70,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
     })
 }
 
-impl Store {
+impl Steps<'_> {
     /// Adds a row; its id comes back.
-    pub fn add_step(&self, session: SessionId, step: StepRow) -> Ticket<i64> {
-        self.write(move |conn| {
+    pub fn add(&self, session: SessionId, step: StepRow) -> Ticket<i64> {
+        self.store.write(move |conn| {
             let (kind, entry, call, op): (_, Option<Uuid>, Option<&str>, Option<Uuid>) = match &step.of {
                 StepOf::Point(entry) => ("point", Some(entry.0), None, None),
                 StepOf::Call(call) => ("call", None, Some(call.as_str()), None),
@@ -106,8 +106,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn steps(&self, session: SessionId, after: i64) -> Result<Vec<StepRow>> {
-        self.read(|conn| {
+    pub fn list(&self, session: SessionId, after: i64) -> Result<Vec<StepRow>> {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND id > ?2 ORDER BY id"
             ))?;
@@ -121,7 +121,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn point(&self, entry: EntryId) -> Result<Option<StepRow>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM steps WHERE entry = ?1 AND kind = 'point' ORDER BY id LIMIT 1"
@@ -135,8 +135,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn last_step(&self, session: SessionId) -> Result<Option<StepRow>> {
-        self.read(|conn| {
+    pub fn last(&self, session: SessionId) -> Result<Option<StepRow>> {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM steps WHERE session = ?1 ORDER BY id DESC LIMIT 1"
@@ -156,7 +156,7 @@ impl Store {
         session: SessionId,
         since: Time,
     ) -> Result<HashMap<String, (SessionId, String)>> {
-        let rows: Vec<(SessionId, String, String)> = self.read(|conn| {
+        let rows: Vec<(SessionId, String, String)> = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT s.id, s.title, st.files FROM sessions s JOIN steps st ON st.session = s.id
                  WHERE s.project = (SELECT project FROM sessions WHERE id = ?1) AND s.id <> ?1
@@ -177,13 +177,13 @@ impl Store {
     }
 
     /// All rows of a call, by its id, oldest first.
-    pub(crate) fn steps_of(&self, session: SessionId, of: &StepOf) -> Result<Vec<StepRow>> {
+    pub(crate) fn of(&self, session: SessionId, of: &StepOf) -> Result<Vec<StepRow>> {
         let (kind, call) = match of {
             StepOf::Call(call) => ("call", call),
             StepOf::OthersBeforeCall(call) => ("others", call),
             _ => return Ok(Vec::new()),
         };
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = ?2 AND call = ?3 ORDER BY id"
             ))?;
@@ -192,12 +192,12 @@ impl Store {
         })
     }
 
-    /// What somebody else changed right before an entry.
+    /// What others changed right before an entry.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn others_before(&self, entry: EntryId) -> Result<Option<StepRow>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM steps WHERE entry = ?1 AND kind = 'others' ORDER BY id DESC LIMIT 1"
@@ -212,7 +212,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn snapshots_in_use(&self, project: &str) -> Result<Vec<String>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT st.before FROM steps st JOIN sessions s ON s.id = st.session
                    WHERE s.project = ?1 AND st.before IS NOT NULL
@@ -245,36 +245,36 @@ mod tests {
             files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None, partly: false }],
             time: NOW,
         };
-        let point = store.add_step(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();
-        store.add_step(s, row(StepOf::Call("c1".into()), Some("s0"), "s1")).wait().unwrap();
+        let point = store.steps().add(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();
+        store.steps().add(s, row(StepOf::Call("c1".into()), Some("s0"), "s1")).wait().unwrap();
         let op = OpId(entry_id(9).0);
-        store.add_step(s, row(StepOf::Restore(op), Some("s1"), "s0")).wait().unwrap();
-        store.add_step(s, row(StepOf::Point(entry_id(1)), None, "later")).wait().unwrap();
-        let found = store.point(entry_id(1)).unwrap().unwrap();
+        store.steps().add(s, row(StepOf::Restore(op), Some("s1"), "s0")).wait().unwrap();
+        store.steps().add(s, row(StepOf::Point(entry_id(1)), None, "later")).wait().unwrap();
+        let found = store.steps().point(entry_id(1)).unwrap().unwrap();
         assert_eq!((found.id, found.after.as_str()), (point, "s0"), "the first look at it counts");
-        assert_eq!(store.point(entry_id(2)).unwrap(), None);
-        let rows = store.steps(s, point).unwrap();
+        assert_eq!(store.steps().point(entry_id(2)).unwrap(), None);
+        let rows = store.steps().list(s, point).unwrap();
         assert_eq!(rows.len(), 3);
         assert_eq!(rows[0].of, StepOf::Call("c1".into()));
         assert_eq!((rows[1].of.clone(), rows[1].before.as_deref()), (StepOf::Restore(op), Some("s1")));
         assert_eq!(rows[0].files, row(StepOf::Restore(op), None, "").files);
-        let mut used = store.snapshots_in_use("/work/p").unwrap();
+        let mut used = store.steps().snapshots_in_use("/work/p").unwrap();
         used.sort();
         assert_eq!(used, ["later", "s0", "s1"]);
-        assert!(store.snapshots_in_use("/elsewhere").unwrap().is_empty());
+        assert!(store.steps().snapshots_in_use("/elsewhere").unwrap().is_empty());
         // What others did before an entry is no state at it.
-        store.add_step(s, row(StepOf::OthersBefore(entry_id(2)), Some("s0"), "s3")).wait().unwrap();
-        store.add_step(s, row(StepOf::OthersBeforeCall("c9".into()), Some("s3"), "s4")).wait().unwrap();
-        assert_eq!(store.point(entry_id(2)).unwrap(), None);
-        let last = store.last_step(s).unwrap().unwrap();
+        store.steps().add(s, row(StepOf::OthersBefore(entry_id(2)), Some("s0"), "s3")).wait().unwrap();
+        store.steps().add(s, row(StepOf::OthersBeforeCall("c9".into()), Some("s3"), "s4")).wait().unwrap();
+        assert_eq!(store.steps().point(entry_id(2)).unwrap(), None);
+        let last = store.steps().last(s).unwrap().unwrap();
         assert_eq!((last.of, last.after.as_str()), (StepOf::OthersBeforeCall("c9".into()), "s4"));
-        let before = |n| store.others_before(entry_id(n)).unwrap().map(|row| row.after);
+        let before = |n| store.steps().others_before(entry_id(n)).unwrap().map(|row| row.after);
         assert_eq!([before(1), before(2)], [None, Some("s3".into())]);
-        // Another session of the folder knows who it was; what others did there is not that session's doing.
+        // Another session of the folder sees which session it was; changes by others are not that session's.
         let other = session(&store, 2);
-        let found = store.changed_elsewhere(other, NOW).unwrap();
+        let found = store.steps().changed_elsewhere(other, NOW).unwrap();
         assert_eq!(found["a"], (s, "session 1".to_owned()));
-        assert!(store.changed_elsewhere(other, Time(NOW.millis() + 1)).unwrap().is_empty());
-        assert!(store.changed_elsewhere(s, NOW).unwrap().is_empty());
+        assert!(store.steps().changed_elsewhere(other, Time(NOW.millis() + 1)).unwrap().is_empty());
+        assert!(store.steps().changed_elsewhere(s, NOW).unwrap().is_empty());
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{EntryId, SessionId, TodoItem};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Todos;
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
@@ -25,13 +25,13 @@ fn list(text: Option<String>) -> Result<Vec<TodoItem>> {
     text.map_or_else(|| Ok(Vec::new()), |text| Ok(serde_json::from_str(&text)?))
 }
 
-impl Store {
+impl Todos<'_> {
     /// The list at an entry; empty where there was none yet.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn todos_at(&self, entry: EntryId) -> Result<Vec<TodoItem>> {
-        list(self.read(|conn| {
+    pub fn at(&self, entry: EntryId) -> Result<Vec<TodoItem>> {
+        list(self.store.read(|conn| {
             Ok(conn
                 .prepare_cached(
                     "SELECT t.list FROM entries e JOIN todo_states t ON t.id = e.todo WHERE e.id = ?1",
@@ -45,8 +45,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn todos(&self, session: SessionId, head: &str) -> Result<Vec<TodoItem>> {
-        list(self.read(|conn| {
+    pub fn list(&self, session: SessionId, head: &str) -> Result<Vec<TodoItem>> {
+        list(self.store.read(|conn| {
             Ok(conn
                 .prepare_cached(
                     "SELECT t.list FROM heads h JOIN todo_states t ON t.id = h.todo
@@ -58,9 +58,9 @@ impl Store {
     }
 
     /// Saves a list that the person changed between turns.
-    pub fn set_todos(&self, session: SessionId, head: &str, list: Vec<TodoItem>) -> Ticket<()> {
+    pub fn set(&self, session: SessionId, head: &str, list: Vec<TodoItem>) -> Ticket<()> {
         let head = head.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             sessions::must_exist(conn, session)?;
             put(conn, session, &head, &list)
         })

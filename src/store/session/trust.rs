@@ -6,7 +6,7 @@ use tiller_protocol::Time;
 use tiller_protocol::ask::TrustItem;
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Trust;
 use crate::write::ticket::Ticket;
 
 /// One decision.
@@ -45,11 +45,11 @@ fn with_items((row, items): (TrustRow, String)) -> TrustRow {
     TrustRow { items: serde_json::from_str(&items).unwrap_or_default(), ..row }
 }
 
-impl Store {
+impl Trust<'_> {
     /// Records a decision.
-    pub fn set_trust(&self, folder: &str, trusted: bool, items: Vec<TrustItem>) -> Ticket<()> {
-        let (folder, now) = (folder.to_owned(), self.now());
-        self.write(move |conn| {
+    pub fn set(&self, folder: &str, trusted: bool, items: Vec<TrustItem>) -> Ticket<()> {
+        let (folder, now) = (folder.to_owned(), self.store.now());
+        self.store.write(move |conn| {
             conn.execute(
                 "INSERT OR REPLACE INTO trust(folder, decision, items, time) VALUES(?1, ?2, ?3, ?4)",
                 params![
@@ -67,8 +67,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn trust(&self, folder: &str) -> Result<Option<TrustRow>> {
-        self.read(|conn| {
+    pub fn get(&self, folder: &str) -> Result<Option<TrustRow>> {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached("SELECT folder, decision, items, time FROM trust WHERE folder = ?1")?
                 .query_row(params![folder], from_row)
@@ -81,8 +81,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn trusts(&self) -> Result<Vec<TrustRow>> {
-        self.read(|conn| {
+    pub fn list(&self) -> Result<Vec<TrustRow>> {
+        self.store.read(|conn| {
             let mut statement =
                 conn.prepare("SELECT folder, decision, items, time FROM trust ORDER BY folder")?;
             let rows = statement.query_map([], from_row)?;
@@ -91,8 +91,9 @@ impl Store {
     }
 
     /// Forgets a decision. The answer says whether there was one.
-    pub fn revoke_trust(&self, folder: &str) -> Ticket<bool> {
+    pub fn revoke(&self, folder: &str) -> Ticket<bool> {
         let folder = folder.to_owned();
-        self.write(move |conn| Ok(conn.execute("DELETE FROM trust WHERE folder = ?1", params![folder])? > 0))
+        self.store
+            .write(move |conn| Ok(conn.execute("DELETE FROM trust WHERE folder = ?1", params![folder])? > 0))
     }
 }

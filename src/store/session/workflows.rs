@@ -8,7 +8,7 @@ use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, SessionId, Time};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Workflows;
 use crate::write::ticket::Ticket;
 
 /// One workflow, as it stood last.
@@ -32,7 +32,7 @@ pub struct WorkflowRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkflowStep {
     pub state: StepState,
-    /// Who works at it, or did last.
+    /// The agent that works at it, or did last.
     pub agent: Option<AgentId>,
     /// What it brought; the engine's form.
     pub report: Option<Value>,
@@ -60,10 +60,10 @@ pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[String]) -> R
     Ok(())
 }
 
-impl Store {
+impl Workflows<'_> {
     /// Writes a workflow down as it stands, without its steps.
-    pub fn put_workflow(&self, row: WorkflowRow) -> Ticket<()> {
-        self.write(move |conn| {
+    pub fn put(&self, row: WorkflowRow) -> Ticket<()> {
+        self.store.write(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO workflows(root, id, definition, state, created, announced)
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6)
@@ -84,7 +84,7 @@ impl Store {
 
     /// Writes one step down as it stands.
     pub fn put_step(&self, root: SessionId, workflow: String, step: String, row: WorkflowStep) -> Ticket<()> {
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             conn.prepare_cached(
                 "INSERT INTO workflow_steps(root, workflow, step, state, agent, report)
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6)
@@ -106,8 +106,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn workflows(&self, root: SessionId) -> Result<Vec<WorkflowRow>> {
-        self.read(|conn| {
+    pub fn list(&self, root: SessionId) -> Result<Vec<WorkflowRow>> {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT id, definition, state, created, announced FROM workflows
                  WHERE root = ?1 ORDER BY created, id",

@@ -83,7 +83,7 @@ fn turns(path: &Path, count: u128) {
                 3 => Some(None),
                 _ => None,
             };
-            store.append(append).wait().unwrap();
+            store.entries().append(append).wait().unwrap();
             say(&format!("ack {id}"));
             match step {
                 0 => say("mid"),
@@ -100,7 +100,7 @@ fn turns(path: &Path, count: u128) {
                         seconds: 0.0,
                         outcome: "ok".into(),
                     };
-                    store.record_audit(row).wait().unwrap();
+                    store.audit().record(row).wait().unwrap();
                     say(&format!("audit {id}"));
                 }
             }
@@ -113,11 +113,11 @@ fn turns(path: &Path, count: u128) {
 /// Takes session 1 and writes to it until it is killed or loses it.
 fn hold(path: &Path) {
     let store = Store::open(path, options()).unwrap();
-    let lease = store.acquire(session_id(1), "main", Take::IfFree).wait().unwrap();
+    let lease = store.leases().acquire(session_id(1), "main", Take::IfFree).wait().unwrap();
     say("held");
     let run = u128::from(std::process::id());
     for n in 1.. {
-        let parent = store.head(session_id(1), "main").unwrap();
+        let parent = store.heads().get(session_id(1), "main").unwrap();
         let append = Append {
             expect: Some(parent),
             lease: Some(lease.clone()),
@@ -128,7 +128,7 @@ fn hold(path: &Path) {
                 "mine",
             )])
         };
-        match store.append(append).wait() {
+        match store.entries().append(append).wait() {
             Ok(()) => {}
             Err(StoreError::Held { .. }) => return say("lost"),
             Err(error) => return say(&format!("failed {error}")),
@@ -146,7 +146,7 @@ fn write(path: &Path, count: &str) {
         let parent = (n > 1).then(|| run_entry(run, n - 1));
         let append =
             Append::new(session, "main").entries(vec![user(session, run_entry(run, n), parent, "x")]);
-        match store.append(append).wait() {
+        match store.entries().append(append).wait() {
             Ok(()) => say(&format!("took {}", began.elapsed().as_micros())),
             Err(error) => say(&format!("failed {error}")),
         }
@@ -167,7 +167,7 @@ fn small_disk(path: &Path) {
     let stuck = loop {
         n += 1;
         let entry = user(session, entry_id(n), parent, &text);
-        let ticket = store.append(Append::new(session, "main").entries(vec![entry]));
+        let ticket = store.entries().append(Append::new(session, "main").entries(vec![entry]));
         parent = Some(entry_id(n));
         let waiting = std::thread::spawn(move || ticket.wait());
         let mut full = false;
@@ -181,14 +181,14 @@ fn small_disk(path: &Path) {
         waiting.join().unwrap().unwrap();
     };
     assert!(!stuck.is_finished(), "acknowledged on a full disk");
-    assert_eq!(store.head(session, "main").unwrap(), (n > 1).then(|| entry_id(n - 1)));
+    assert_eq!(store.heads().get(session, "main").unwrap(), (n > 1).then(|| entry_id(n - 1)));
     say("full");
     std::fs::remove_file(path.with_file_name("ballast")).unwrap();
     store.retry();
     stuck.join().unwrap().unwrap();
     assert!(store.health().borrow().ok());
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(n)));
-    assert_eq!(store.session(session).unwrap().summary.entries, u64::try_from(n).unwrap());
+    assert_eq!(store.heads().get(session, "main").unwrap(), Some(entry_id(n)));
+    assert_eq!(store.sessions().get(session).unwrap().summary.entries, u64::try_from(n).unwrap());
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
     say("saved");
 }

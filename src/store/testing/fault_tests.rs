@@ -23,7 +23,7 @@ fn old_database(path: &Path, bytes: usize) -> u128 {
             let entries = first..(first + 100).min(count + 1);
             let parent = |n: u128| (n > 1).then(|| entry_id(n - 1));
             let entries = entries.map(|n| user(s, entry_id(n), parent(n), &text)).collect();
-            store.append(Append::new(s, "main").entries(entries)).wait().unwrap();
+            store.entries().append(Append::new(s, "main").entries(entries)).wait().unwrap();
         }
     }
     let conn = Connection::open(path).unwrap();
@@ -147,8 +147,8 @@ fn log_under_readers(bytes: usize) -> u64 {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    store.path_tail(s, "main", 50).unwrap();
-                    store.export(s, &mut std::io::sink()).unwrap();
+                    store.paths().tail(s, "main", 50).unwrap();
+                    store.transfer().export(s, &mut std::io::sink()).unwrap();
                     reads.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -158,7 +158,11 @@ fn log_under_readers(bytes: usize) -> u64 {
         let mut parent = None;
         for n in 0..(bytes / EACH) as u128 {
             let id = entry_id(1_000 + n);
-            store.append(Append::new(w, "main").entries(vec![user(w, id, parent, &text)])).wait().unwrap();
+            store
+                .entries()
+                .append(Append::new(w, "main").entries(vec![user(w, id, parent, &text)]))
+                .wait()
+                .unwrap();
             parent = Some(id);
             longest = longest.max(std::fs::metadata(&log).map_or(0, |m| m.len()));
         }
@@ -195,7 +199,7 @@ fn s12_a_reader_that_holds_on_costs_room_and_nothing_else() {
     let text = "z".repeat(500_000);
     let add = |n: u128| {
         let entry = user(s, entry_id(n), Some(entry_id(n - 1)), &text);
-        store.append(Append::new(s, "main").entries(vec![entry])).wait().unwrap();
+        store.entries().append(Append::new(s, "main").entries(vec![entry])).wait().unwrap();
     };
     (11..=70).for_each(add);
     assert!(std::fs::metadata(&log).unwrap().len() > 40 << 20, "it held on to nothing");
@@ -208,5 +212,5 @@ fn s12_a_reader_that_holds_on_costs_room_and_nothing_else() {
         add(n);
         std::fs::metadata(&log).unwrap().len() <= 33 << 20
     });
-    assert_eq!(store.path_tail(s, "main", 1_000).unwrap().entries.len() as u128, n);
+    assert_eq!(store.paths().tail(s, "main", 1_000).unwrap().entries.len() as u128, n);
 }

@@ -44,7 +44,7 @@ impl Told {
     /// Acknowledged ⊆ stored, the tree is whole, and what was interrupted is known.
     fn check(&self, store: &Store) {
         let Some(session) = self.session else { return };
-        let tail = store.path_tail(session, "main", 10_000).unwrap();
+        let tail = store.paths().tail(session, "main", 10_000).unwrap();
         let stored: HashSet<EntryId> = tail.entries.iter().map(|e| e.id).collect();
         for id in &self.entries {
             assert!(stored.contains(id), "{id} was acknowledged and is lost");
@@ -53,12 +53,12 @@ impl Told {
         assert!(tail.entries.len() <= self.entries.len() + 1);
         assert_eq!((tail.earlier, tail.damaged), (0, 0));
         let approvals: HashSet<String> =
-            store.audit(Some(session), "", 0).unwrap().into_iter().map(|row| row.what).collect();
+            store.audit().list(Some(session), "", 0).unwrap().into_iter().map(|row| row.what).collect();
         for id in &self.approvals {
             assert!(approvals.contains(id), "the approval of {id} is lost");
         }
         let in_turn = !tail.entries.len().is_multiple_of(4);
-        assert_eq!(store.interrupted(session, "main").unwrap().is_some(), in_turn);
+        assert_eq!(store.unfinished().interrupted(session, "main").unwrap().is_some(), in_turn);
     }
 }
 
@@ -84,7 +84,7 @@ fn killed(trials: u64) {
 
         let began = Instant::now();
         let store = Store::open(&path, options()).unwrap();
-        store.sessions(&Filter::default()).unwrap();
+        store.sessions().list(&Filter::default()).unwrap();
         slowest = slowest.max(began.elapsed());
         assert!(store.notices().is_empty(), "{:?}", store.notices());
         told.check(&store);
@@ -220,8 +220,8 @@ fn s6_a_failed_flush_is_not_acknowledged_and_nothing_is_written_twice() {
         let store = Store::open(&path, options()).unwrap();
         told.check(&store);
         assert_eq!(told.entries.len(), 12);
-        assert_eq!(store.session(told.session.unwrap()).unwrap().summary.entries, 12);
-        assert_eq!(store.audit(told.session, "", 0).unwrap().len(), 6);
+        assert_eq!(store.sessions().get(told.session.unwrap()).unwrap().summary.entries, 12);
+        assert_eq!(store.audit().list(told.session, "", 0).unwrap().len(), 6);
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn session(store: &Store, n: u128) -> SessionId {
         spawned_by: None,
         made_by: crate::MadeBy::Person,
     };
-    store.create_session(new).wait().unwrap();
+    store.sessions().create(new).wait().unwrap();
     id
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn grow(store: &Store, session: SessionId, first: u128, count: u128) 
         entries.push(user(session, entry_id(n), parent, &format!("message {n}")));
         parent = Some(entry_id(n));
     }
-    store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
 }
 
 /// Polls until `done`, at most 5 seconds.

@@ -49,17 +49,17 @@ fn losses(turns: u32, states: usize) {
         let damage: Vec<_> = store.notices().iter().filter(|n| n.message.contains("damaged")).collect();
         assert!(damage.is_empty(), "{at}: {damage:?}");
         let acks: Vec<EntryId> = told(&state.said, "ack ").iter().map(|id| id.parse().unwrap()).collect();
-        let sessions = store.sessions(&Filter::default()).unwrap();
+        let sessions = store.sessions().list(&Filter::default()).unwrap();
         let stored: HashSet<EntryId> = sessions
             .iter()
-            .flat_map(|s| store.path_tail(s.id, "main", 100_000).unwrap().entries)
+            .flat_map(|s| store.paths().tail(s.id, "main", 100_000).unwrap().entries)
             .map(|e| e.id)
             .collect();
         for id in &acks {
             assert!(stored.contains(id), "{at}: {id} was acknowledged and is lost");
         }
         let approvals: HashSet<String> =
-            store.audit(None, "", 0).unwrap().into_iter().map(|row| row.what).collect();
+            store.audit().list(None, "", 0).unwrap().into_iter().map(|row| row.what).collect();
         for id in told(&state.said, "audit ") {
             assert!(approvals.contains(&id), "{at}: the approval of {id} is lost");
         }

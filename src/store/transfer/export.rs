@@ -4,7 +4,7 @@
 use std::io::{BufWriter, Write};
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Transfer;
 use crate::session::family;
 use crate::transfer::lines::{
     AgentLine, AuditLine, CallLine, EntryLine, HeadLine, Header, Line, SessionLine, StepLine, TagLine,
@@ -130,13 +130,13 @@ impl Lines<'_> {
     }
 }
 
-impl Store {
-    /// Writes a session and those that hang off it to `out`; gives the number of lines.
+impl Transfer<'_> {
+    /// Writes a session and the sessions of its agents to `out`; gives the number of lines.
     ///
     /// # Errors
     /// [`StoreError::NoSession`]; when it cannot be read, or `out` not be written.
     pub fn export(&self, session: SessionId, out: &mut dyn Write) -> Result<u64> {
-        self.read_once(|conn| {
+        self.store.read_once(|conn| {
             let mut lines = Lines { out: BufWriter::new(out), count: 0 };
             lines.put(&Header {
                 tiller: "session".into(),

@@ -8,12 +8,13 @@ use tiller_protocol::{
 use uuid::Uuid;
 
 use super::*;
+use crate::open::Store;
 use crate::testing::*;
 use crate::{Append, Call, Imported, Keep, StepOf, StepRow};
 
 fn text_of(store: &Store, session: SessionId) -> String {
     let mut out = Vec::new();
-    store.export(session, &mut out).unwrap();
+    store.transfer().export(session, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -42,12 +43,12 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
         _ => StepOf::Restore(OpId(Uuid::from_u128(id))),
     };
     let before = if kind.is_multiple_of(6) { None } else { Some(text) };
-    store.add_step(s, step(of, before)).wait().unwrap();
+    store.steps().add(s, step(of, before)).wait().unwrap();
     if kind.is_multiple_of(5) {
         let name = format!("b{id} {text}");
-        store.set_head(s, &name, Some(entry_id(id)), None).wait().unwrap();
-        store.set_label(s, &name, &format!("{text} {id}"), None).wait().unwrap();
-        store.set_branch_archived(s, &name, kind.is_multiple_of(2), None).wait().unwrap();
+        store.heads().set(s, &name, Some(entry_id(id)), None).wait().unwrap();
+        store.branches().set_label(s, &name, &format!("{text} {id}"), None).wait().unwrap();
+        store.branches().set_archived(s, &name, kind.is_multiple_of(2), None).wait().unwrap();
     }
     if kind % 4 == 1 {
         let change =
@@ -63,7 +64,7 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
             with: Some(OpId(Uuid::from_u128(id))),
             change,
         };
-        store.set_tag(s, text, Some(entry_id(id)), Some(op)).wait().unwrap();
+        store.tags().set(s, text, Some(entry_id(id)), Some(op)).wait().unwrap();
     }
 }
 
@@ -158,7 +159,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
             usage: Usage::default(),
             cost: Some(Cost(n as u64)),
         }];
-        store.append(append).wait().unwrap();
+        store.entries().append(append).wait().unwrap();
         name_things(store, s, id, *kind, text);
     }
     let queued = Queued {
@@ -167,10 +168,10 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
         mode: SendMode::Queue,
         state: QueuedState::Accepted,
     };
-    store.save_queue(s, "main", vec![queued.clone()]).wait().unwrap();
-    store.save_queue(s, "side", vec![queued]).wait().unwrap();
-    store.add_pending(s, "side", EntryBody::Note { text: "waits".into() }).wait().unwrap();
-    store.add_rule(s, "allow x").wait().unwrap();
+    store.unfinished().save_queue(s, "main", vec![queued.clone()]).wait().unwrap();
+    store.unfinished().save_queue(s, "side", vec![queued]).wait().unwrap();
+    store.unfinished().add_pending(s, "side", EntryBody::Note { text: "waits".into() }).wait().unwrap();
+    store.rules().add(s, "allow x").wait().unwrap();
     s
 }
 
@@ -187,14 +188,14 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
             spawned_by: Some(entry_id(by)),
             made_by: crate::MadeBy::Person,
         };
-        store.create_session(new).wait().unwrap();
+        store.sessions().create(new).wait().unwrap();
         let first = entry_id(id * 1_000);
         let mut append = Append::new(session_id(id), "main").entries(vec![
             user(session_id(id), first, None, &words(2)),
             user(session_id(id), entry_id(id * 1_000 + 1), Some(first), "b"),
         ]);
         append.prompt = Some(words(3));
-        store.append(append).wait().unwrap();
+        store.entries().append(append).wait().unwrap();
         session_id(id)
     };
     // The one below has the smaller id: clocks jump.
@@ -212,7 +213,7 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
             announced: of == grandchild,
             created: NOW,
         };
-        store.put_agent(agent).wait().unwrap();
+        store.agents().put(agent).wait().unwrap();
     }
     let state = tiller_protocol::workflow::StepState::Done;
     let flow = crate::WorkflowRow {
@@ -224,9 +225,9 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
         announced: false,
         steps: std::collections::BTreeMap::new(),
     };
-    store.put_workflow(flow).wait().unwrap();
+    store.workflows().put(flow).wait().unwrap();
     let step = crate::WorkflowStep { state, agent: Some(AgentId("main/a1".into())), report: None };
-    store.put_step(s, "w1".into(), words(7), step).wait().unwrap();
+    store.workflows().put_step(s, "w1".into(), words(7), step).wait().unwrap();
     (child, grandchild)
 }
 
@@ -241,29 +242,29 @@ proptest! {
 
         // The same ids elsewhere: the same file again.
         let other = Store::not_saving("test", options()).unwrap();
-        let came = other.import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        let came = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
         prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64, others: 0 });
         prop_assert_eq!(&text_of(&other, s), &text);
         for head in ["main", "side"] {
-            prop_assert_eq!(other.path_tail(s, head, 99).unwrap(), store.path_tail(s, head, 99).unwrap());
-            prop_assert_eq!(other.context_path(s, head).unwrap(), store.context_path(s, head).unwrap());
-            prop_assert_eq!(other.todos(s, head).unwrap(), store.todos(s, head).unwrap());
+            prop_assert_eq!(other.paths().tail(s, head, 99).unwrap(), store.paths().tail(s, head, 99).unwrap());
+            prop_assert_eq!(other.paths().context(s, head).unwrap(), store.paths().context(s, head).unwrap());
+            prop_assert_eq!(other.todos().list(s, head).unwrap(), store.todos().list(s, head).unwrap());
         }
-        let again = other.import(&mut text.as_bytes(), Keep::Ids).wait();
+        let again = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait();
         prop_assert!(matches!(again, Err(StoreError::Conflict(_))), "{:?}", again);
 
         // New ids beside it: the same but for the ids.
-        let copy = other.import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
         prop_assert_ne!(copy, s);
         let copied = text_of(&other, copy);
         prop_assert_eq!(copied.lines().count(), text.lines().count());
-        let (one, two) = (other.context_path(s, "main").unwrap(), other.context_path(copy, "main").unwrap());
+        let (one, two) = (other.paths().context(s, "main").unwrap(), other.paths().context(copy, "main").unwrap());
         prop_assert_eq!(one.after.len(), two.after.len());
         prop_assert_eq!(one.kept.len(), two.kept.len());
-        for tag in other.tags(copy).unwrap() {
-            prop_assert_eq!(other.entry(tag.entry).unwrap().session, copy);
+        for tag in other.tags().list(copy).unwrap() {
+            prop_assert_eq!(other.entries().get(tag.entry).unwrap().session, copy);
         }
-        prop_assert_eq!(other.steps(copy, 0).unwrap().len(), shape.len());
+        prop_assert_eq!(other.steps().list(copy, 0).unwrap().len(), shape.len());
         let olds: Vec<String> = (0..shape.len()).map(|n| entry_id(n as u128 + 1).to_string()).collect();
         for old in olds {
             prop_assert!(!copied.contains(&old), "an old id is left: {}", old);
@@ -281,41 +282,41 @@ proptest! {
         prop_assert_eq!(sessions(&text), 2, "{}", text);
 
         let other = Store::not_saving("test", options()).unwrap();
-        let came = other.import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        let came = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
         prop_assert_eq!((came.session, came.others), (s, 2));
         prop_assert_eq!(&text_of(&other, s), &text);
         for of in [s, child, grandchild] {
-            prop_assert_eq!(other.tree(of).unwrap().spawned, store.tree(of).unwrap().spawned);
-            prop_assert_eq!(other.session(of).unwrap().spawned_by, store.session(of).unwrap().spawned_by);
+            prop_assert_eq!(other.tree().load(of).unwrap().spawned, store.tree().load(of).unwrap().spawned);
+            prop_assert_eq!(other.sessions().get(of).unwrap().spawned_by, store.sessions().get(of).unwrap().spawned_by);
         }
-        prop_assert_eq!(other.agents(s).unwrap(), store.agents(s).unwrap());
-        prop_assert_eq!(other.workflows(s).unwrap(), store.workflows(s).unwrap());
-        prop_assert_eq!(other.sessions(&crate::Filter::default()).unwrap().len(), 1, "only the main one is listed");
+        prop_assert_eq!(other.agents().list(s).unwrap(), store.agents().list(s).unwrap());
+        prop_assert_eq!(other.workflows().list(s).unwrap(), store.workflows().list(s).unwrap());
+        prop_assert_eq!(other.sessions().list(&crate::Filter::default()).unwrap().len(), 1, "only the main one is listed");
 
         // A copy beside it is one family of its own.
-        let copy = other.import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
         let copied = text_of(&other, copy);
         prop_assert_eq!(copied.lines().count(), text.lines().count());
         for old in [child, grandchild, session_id(33)] {
             prop_assert!(!copied.contains(&old.to_string()), "{} is left", old);
         }
-        let agents = other.agents(copy).unwrap();
-        prop_assert_eq!(other.session(agents[0].session).unwrap().spawned_by.map(|e| other.entry(e).unwrap().session), Some(copy));
+        let agents = other.agents().list(copy).unwrap();
+        prop_assert_eq!(other.sessions().get(agents[0].session).unwrap().spawned_by.map(|e| other.entries().get(e).unwrap().session), Some(copy));
         let named = agents[0].brief["spawned_by"].as_str().unwrap().to_owned();
-        prop_assert_eq!(other.session(agents[0].session).unwrap().spawned_by.unwrap().to_string(), named);
+        prop_assert_eq!(other.sessions().get(agents[0].session).unwrap().spawned_by.unwrap().to_string(), named);
         prop_assert_eq!(other.doctor().unwrap().problems, Vec::<String>::new());
 
         // An agent's alone is a session like any other.
         let alone = text_of(&store, grandchild);
         let third = Store::not_saving("test", options()).unwrap();
-        third.import(&mut alone.as_bytes(), Keep::Ids).wait().unwrap();
-        prop_assert_eq!(third.sessions(&crate::Filter::default()).unwrap().len(), 1);
+        third.transfer().import(&mut alone.as_bytes(), Keep::Ids).wait().unwrap();
+        prop_assert_eq!(third.sessions().list(&crate::Filter::default()).unwrap().len(), 1);
     }
 
     #[test]
     fn importing_anything_never_panics(text in ".{0,200}") {
         let store = Store::not_saving("test", options()).unwrap();
-        prop_assert!(store.import(&mut text.as_bytes(), Keep::Ids).wait().is_err());
+        prop_assert!(store.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().is_err());
     }
 }
 
@@ -325,7 +326,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let s = fill(&store, &[(0, 0, "a".into()), (0, 1, "b".into()), (0, 0, "c".into())]);
     let text = text_of(&store, s);
     let (_other_dir, other) = scratch();
-    let import = |text: &str| other.import(&mut text.as_bytes(), Keep::Ids).wait();
+    let import = |text: &str| other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait();
 
     let broken = text.replacen("{\"head\":", "{\"hat\":", 1);
     let line = 1 + text.lines().position(|l| l.starts_with("{\"head\":")).unwrap();
@@ -344,11 +345,14 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let hostile = text.replacen("\"list\":[", &format!("\"list\":{deep},\"x\":["), 1);
     assert!(import(&hostile).is_err());
-    assert_eq!(other.session(s), Err(StoreError::NoSession(s)));
+    assert_eq!(other.sessions().get(s), Err(StoreError::NoSession(s)));
     // Fields that we do not know are for later versions.
     let more = text.replacen("{\"head\":{", "{\"head\":{\"colour\":\"red\",", 1);
     assert_eq!(import(&more).unwrap().session, s);
-    assert_eq!(store.export(session_id(9), &mut Vec::new()), Err(StoreError::NoSession(session_id(9))));
+    assert_eq!(
+        store.transfer().export(session_id(9), &mut Vec::new()),
+        Err(StoreError::NoSession(session_id(9)))
+    );
 }
 
 /// A file of version 1: no names, no tags, no steps.
@@ -366,9 +370,9 @@ fn an_old_file_is_read() {
     let draft = r#"{"draft":{"project":"/w","body":{"message":{"text":"half a thou"},"cursor":4,"aside":[{"text":"later"}]}}}"#;
     let old = format!("{old}{draft}\n");
     let (_other_dir, other) = scratch();
-    other.import(&mut old.as_bytes(), Keep::Ids).wait().unwrap();
-    let branches = other.branches(s).unwrap();
-    let unsent = other.history(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
+    other.transfer().import(&mut old.as_bytes(), Keep::Ids).wait().unwrap();
+    let branches = other.branches().list(s).unwrap();
+    let unsent = other.prompts().list(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
     assert!(unsent.contains(&"half a thou".into()) && unsent.contains(&"later".into()), "{unsent:?}");
     assert!(!branches.is_empty() && branches.iter().all(|b| b.label.is_empty() && !b.archived));
 }
@@ -381,7 +385,11 @@ fn a_file_cannot_point_elsewhere() {
     grow(&store, there, 1, 1);
     let (_other_dir, other) = scratch();
     let s = session(&other, 1);
-    other.append(Append::new(s, "main").entries(vec![user(s, entry_id(5), None, "x")])).wait().unwrap();
+    other
+        .entries()
+        .append(Append::new(s, "main").entries(vec![user(s, entry_id(5), None, "x")]))
+        .wait()
+        .unwrap();
     let text = text_of(&other, s);
     let foreign = entry_id(1);
     for line in [
@@ -395,8 +403,8 @@ fn a_file_cannot_point_elsewhere() {
         text.lines().next().unwrap().replacen("\"tiller\":\"session\",\"version\":3,", "", 1),
         "{\"step\":{\"kind\":\"sleep\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
     ] {
-        let came = store.import(&mut format!("{text}{line}\n").as_bytes(), Keep::Ids).wait();
+        let came = store.transfer().import(&mut format!("{text}{line}\n").as_bytes(), Keep::Ids).wait();
         assert!(matches!(came, Err(StoreError::Import { .. })), "{line}: {came:?}");
-        assert_eq!(store.session(s), Err(StoreError::NoSession(s)));
+        assert_eq!(store.sessions().get(s), Err(StoreError::NoSession(s)));
     }
 }

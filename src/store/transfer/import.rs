@@ -7,7 +7,7 @@ use std::io::BufRead;
 use tiller_protocol::{Op, SessionId};
 use uuid::Uuid;
 
-use crate::open::Store;
+use crate::handles::Transfer;
 use crate::transfer::import_rows::Rows;
 use crate::transfer::lines::{Line, Sheet, parse};
 use crate::write::ticket::Ticket;
@@ -31,26 +31,26 @@ pub struct Imported {
     pub others: u64,
 }
 
-impl Store {
-    /// Reads a session and those that hang off it. The file is read before the ticket comes back; the rows are added
+impl Transfer<'_> {
+    /// Reads a session and the sessions of its agents. The file is read before the ticket comes back; the rows are added
     /// in one commit.
     pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
         let sheets = match parse(input) {
             Ok(parsed) => parsed,
             Err(error) => return Ticket::ready(Err(error)),
         };
-        let ids = self.inner.options.ids.clone();
-        let now = self.now();
+        let ids = self.store.inner.options.ids.clone();
+        let now = self.store.now();
         let fresh = match keep {
             Keep::Ids => HashMap::new(),
             Keep::Nothing => fresh(&sheets, || ids.next(now)),
         };
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             let mut came = Imported { session: SessionId(Uuid::nil()), entries: 0, others: 0 };
             let theirs: HashSet<Uuid> = sheets.iter().map(|s| s.session.id).collect();
             let all: Vec<HashSet<Uuid>> = sheets.iter().map(Sheet::entries).collect();
             for (n, (sheet, ours)) in sheets.iter().zip(&all).enumerate() {
-                // Where it hangs. At an entry that the file does not hold it would be seen by nobody.
+                // Its parent. Below an entry that the file does not hold it would never be shown.
                 let hangs = |e: &Uuid| n > 0 && !ours.contains(e) && all.iter().any(|o| o.contains(e));
                 let spawned_by = sheet.session.spawned_by.filter(hangs);
                 let mut rows = Rows {

@@ -9,18 +9,18 @@ use tiller_protocol::{EntryBody, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Transfer;
 use crate::transfer::import::Imported;
 use crate::transfer::lines::{EntryLine, HeadLine, Line, Sheet, TagLine, parse, wrong};
 use crate::tree::entries::{self, Raw, read_body};
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
-impl Store {
+impl Transfer<'_> {
     /// Adds the entries of a file that are not here yet to the session of that id, with its heads and tags. A head
     /// that was continued here, or is open, stays; then the file's gets a name of its own.
     ///
-    /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file tells an entry that
+    /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file has an entry that
     /// is here in another way, or holds more than one session; [`StoreError::Import`].
     pub fn import_more(&self, input: &mut dyn BufRead) -> Ticket<Imported> {
         let mut sheets = match parse(input) {
@@ -32,7 +32,7 @@ impl Store {
                 "the file contains more than one session".into(),
             )));
         };
-        self.write(move |conn| add(conn, &sheet))
+        self.store.write(move |conn| add(conn, &sheet))
     }
 }
 
@@ -122,7 +122,7 @@ fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<
     for (name, at) in mine {
         let same_kind =
             *name == head.name || (name.starts_with("branch-") && head.name.starts_with("branch-"));
-        // Its own, where nobody went on with it here: they may have gone another way there, and what was left has a
+        // Its own, where it was not continued here: it may have gone another way there, and what was left has a
         // head in the file as well.
         let goes = (*name == head.name && !head.name.starts_with("branch-") && ours.contains(at))
             || (same_kind && leads(conn, *at, to, ours)?);
@@ -174,7 +174,7 @@ fn is_open(conn: &Connection, session: SessionId, head: &str) -> Result<bool> {
         .prepare_cached("SELECT pid, start, boot, space, nonce FROM leases WHERE session = ?1 AND head = ?2")?
         .query_row(params![session.0, head], |r| Ok((crate::lease::process_from(r, 0)?, r.get(4)?)))
         .optional()?;
-    let judge = crate::lease::hold::Judge::of(conn);
+    let judge = crate::lease::hold::LivenessCheck::of(conn);
     Ok(holder.is_some_and(|(process, nonce)| judge.alive(nonce, &process)))
 }
 

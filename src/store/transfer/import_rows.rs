@@ -12,7 +12,7 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::transfer::lines::{AgentLine, Line, Parsed, Sheet, StepLine, Waiting, wrong};
+use crate::transfer::lines::{AgentLine, Line, ParsedLine, Sheet, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw};
 
 /// One session's.
@@ -82,7 +82,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    fn row(&mut self, current: &str, parsed: &Parsed, place: i64) -> Result<()> {
+    fn row(&mut self, current: &str, parsed: &ParsedLine, place: i64) -> Result<()> {
         let (conn, session) = (self.conn, self.session);
         let wait = |table, line: &Waiting, body: &str| {
             crate::session::queue::put_one(

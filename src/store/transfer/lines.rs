@@ -11,7 +11,7 @@
 //! | `op` | `body` |
 //! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
 //! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
-//! | `agent`, `workflow`, `workflow_step` | the columns: who worked for the session, and how it stood |
+//! | `agent`, `workflow`, `workflow_step` | the columns: agents that worked for the session, and their states |
 //! | `session` | as in the header: from here on, lines are of this session, which hangs off one before it |
 //!
 //! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
@@ -210,7 +210,7 @@ pub(crate) struct WorkflowLine {
     pub(crate) definition: Box<RawValue>,
     pub(crate) state: String,
     pub(crate) created: i64,
-    /// Of those from before nobody knows: they are not told again.
+    /// Unknown in older files: those agents are not reported again.
     #[serde(default = "told")]
     pub(crate) announced: bool,
 }
@@ -234,7 +234,7 @@ pub(crate) struct WorkflowStepLine {
 const LINE: u64 = 256 * 1024 * 1024;
 
 /// A line, and an entry's body where it is one.
-pub(crate) struct Parsed {
+pub(crate) struct ParsedLine {
     pub(crate) line: Line,
     pub(crate) number: usize,
     pub(crate) body: Option<EntryBody>,
@@ -243,7 +243,7 @@ pub(crate) struct Parsed {
 /// One session of a file.
 pub(crate) struct Sheet {
     pub(crate) session: SessionLine,
-    pub(crate) lines: Vec<Parsed>,
+    pub(crate) lines: Vec<ParsedLine>,
 }
 
 impl Sheet {
@@ -306,7 +306,7 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
                         }
                         _ => None,
                     };
-                    sheet.lines.push(Parsed { line, number, body });
+                    sheet.lines.push(ParsedLine { line, number, body });
                     continue;
                 }
             },

@@ -5,7 +5,7 @@ use tiller_protocol::EntryId;
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Tree;
 
 /// Two entries and what they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ fn above(conn: &Connection, id: Uuid) -> Result<(Option<Uuid>, i64)> {
         .ok_or(StoreError::NoEntry(EntryId(id)))
 }
 
-impl Store {
+impl Tree<'_> {
     /// Where the paths of two entries part. Walks only as far up as they differ.
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
     pub fn apart(&self, left: EntryId, right: EntryId) -> Result<Apart> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let (mut a, mut b) = (Some(left.0), Some(right.0));
             let mut apart = Apart { base: None, left: 0, right: 0 };
             while a != b {
@@ -59,13 +59,13 @@ mod tests {
         let (_dir, store) = scratch();
         let s = session(&store, 1);
         grow(&store, s, 1, 3);
-        store.set_head(s, "b", Some(entry_id(2)), None).wait().unwrap();
+        store.heads().set(s, "b", Some(entry_id(2)), None).wait().unwrap();
         let said = |n: u128, parent: Option<u128>| user(s, entry_id(n), parent.map(entry_id), "other");
         let more = vec![said(11, Some(2)), said(12, Some(11))];
-        store.append(Append::new(s, "b").entries(more)).wait().unwrap();
-        store.append(Append::new(s, "c").entries(vec![said(21, None)])).wait().unwrap();
+        store.entries().append(Append::new(s, "b").entries(more)).wait().unwrap();
+        store.entries().append(Append::new(s, "c").entries(vec![said(21, None)])).wait().unwrap();
         let apart = |a, b| {
-            let apart = store.apart(entry_id(a), entry_id(b)).unwrap();
+            let apart = store.tree().apart(entry_id(a), entry_id(b)).unwrap();
             (apart.base, apart.left, apart.right)
         };
         assert_eq!(apart(3, 12), (Some(entry_id(2)), 1, 2));
@@ -73,6 +73,6 @@ mod tests {
         assert_eq!(apart(1, 3), (Some(entry_id(1)), 0, 2));
         assert_eq!(apart(3, 3), (Some(entry_id(3)), 0, 0));
         assert_eq!(apart(3, 21), (None, 3, 1));
-        assert!(store.apart(entry_id(3), entry_id(99)).is_err());
+        assert!(store.tree().apart(entry_id(3), entry_id(99)).is_err());
     }
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use crate::audit::costs::Call;
 use crate::error::{Result, StoreError};
+use crate::handles::Entries;
 use crate::lease::Lease;
-use crate::open::Store;
 use crate::session::running::Running;
 use crate::tree::entries::{self, Raw};
 use crate::write::ticket::Ticket;
@@ -91,14 +91,14 @@ impl Append {
 }
 
 /// Ready for the writer: everything that can fail without the database was done by the caller.
-struct Prepared {
+struct PreparedAppend {
     append: Append,
     raws: Vec<Raw>,
     days: Vec<String>,
     now: Time,
 }
 
-impl Store {
+impl Entries<'_> {
     /// Adds and moves the head. Resolves when it is on disk.
     ///
     /// Errors of the ticket: [`StoreError::Conflict`] (an id that is there already, a head that moved),
@@ -120,13 +120,13 @@ impl Store {
             Ok(raws) => raws,
             Err(error) => return Ticket::ready(Err(error)),
         };
-        let days = append.calls.iter().map(|call| self.day(call.time)).collect();
-        let prepared = Prepared { append, raws, days, now: self.now() };
-        self.write(move |conn| prepared.run(conn))
+        let days = append.calls.iter().map(|call| self.store.costs().day(call.time)).collect();
+        let prepared = PreparedAppend { append, raws, days, now: self.store.now() };
+        self.store.write(move |conn| prepared.run(conn))
     }
 }
 
-impl Prepared {
+impl PreparedAppend {
     fn run(&self, conn: &Connection) -> Result<()> {
         let Self { append, raws, days, now } = self;
         let session = append.session;

@@ -71,21 +71,21 @@ fn everything_of_a_moment_is_added_or_nothing() {
         prompt: Some("hello".into()),
         ..Append::new(s, "main").entries(vec![user(s, entry_id(n), parent, "hello")])
     };
-    store.append(full(1, None)).wait().unwrap();
+    store.entries().append(full(1, None)).wait().unwrap();
     // The second says that nothing was there before it.
-    let late = store.append(full(2, None)).wait();
+    let late = store.entries().append(full(2, None)).wait();
     assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
 
-    assert_eq!(store.queue(s, "main").unwrap(), vec![queued(2), queued(1)]);
-    assert_eq!(store.asks(s, "main").unwrap(), vec![ask.clone()]);
-    assert_eq!(store.todos(s, "main").unwrap(), vec![todo("a", TodoStatus::Pending)]);
-    assert_eq!(store.audit(None, "", 0).unwrap().len(), 1);
-    assert_eq!(store.spent_in(s).unwrap(), Spent { cost: Cost(7), calls: 1, unpriced: 0 });
-    assert_eq!(store.history(s, HistoryScope::All, "", 9).unwrap(), vec!["hello"]);
-    assert_eq!(store.session(s).unwrap().summary.cost, Some(Cost(7)));
+    assert_eq!(store.unfinished().queue(s, "main").unwrap(), vec![queued(2), queued(1)]);
+    assert_eq!(store.unfinished().asks(s, "main").unwrap(), vec![ask.clone()]);
+    assert_eq!(store.todos().list(s, "main").unwrap(), vec![todo("a", TodoStatus::Pending)]);
+    assert_eq!(store.audit().list(None, "", 0).unwrap().len(), 1);
+    assert_eq!(store.costs().spent_in(s).unwrap(), Spent { cost: Cost(7), calls: 1, unpriced: 0 });
+    assert_eq!(store.prompts().list(s, HistoryScope::All, "", 9).unwrap(), vec!["hello"]);
+    assert_eq!(store.sessions().get(s).unwrap().summary.cost, Some(Cost(7)));
 
-    store.append(full(2, Some(entry_id(1)))).wait().unwrap();
-    assert_eq!(store.head(s, "main").unwrap(), Some(entry_id(2)));
+    store.entries().append(full(2, Some(entry_id(1)))).wait().unwrap();
+    assert_eq!(store.heads().get(s, "main").unwrap(), Some(entry_id(2)));
 }
 
 #[test]
@@ -95,26 +95,26 @@ fn each_branch_has_the_list_that_it_had_there() {
     let list = |name: &str| vec![todo(name, TodoStatus::InProgress)];
     let add = |head: &str, n: u128, parent: Option<u128>, todos: Option<Vec<TodoItem>>| {
         let entries = vec![user(s, entry_id(n), parent.map(entry_id), "x")];
-        store.append(Append { todos, ..Append::new(s, head).entries(entries) }).wait().unwrap();
+        store.entries().append(Append { todos, ..Append::new(s, head).entries(entries) }).wait().unwrap();
     };
     // Before anything was said.
-    store.set_todos(s, "main", list("zero")).wait().unwrap();
+    store.todos().set(s, "main", list("zero")).wait().unwrap();
     add("main", 1, None, None);
     add("main", 2, Some(1), Some(list("two")));
     add("main", 3, Some(2), None);
-    store.set_todos(s, "main", list("by hand")).wait().unwrap();
+    store.todos().set(s, "main", list("by hand")).wait().unwrap();
     add("main", 4, Some(3), None);
     for (n, name) in [(1, "zero"), (2, "two"), (3, "by hand"), (4, "by hand")] {
-        assert_eq!(store.todos_at(entry_id(n)).unwrap(), list(name), "at {n}");
+        assert_eq!(store.todos().at(entry_id(n)).unwrap(), list(name), "at {n}");
     }
-    store.set_head(s, "b", Some(entry_id(2)), None).wait().unwrap();
-    assert_eq!(store.todos(s, "b").unwrap(), list("two"));
-    store.set_todos(s, "b", list("other")).wait().unwrap();
+    store.heads().set(s, "b", Some(entry_id(2)), None).wait().unwrap();
+    assert_eq!(store.todos().list(s, "b").unwrap(), list("two"));
+    store.todos().set(s, "b", list("other")).wait().unwrap();
     add("b", 5, Some(2), None);
-    assert_eq!(store.todos(s, "b").unwrap(), list("other"));
-    assert_eq!(store.todos_at(entry_id(3)).unwrap(), list("by hand"));
-    assert_eq!(store.todos(s, "main").unwrap(), list("by hand"));
-    assert_eq!(store.todos_at(entry_id(99)).unwrap(), vec![]);
+    assert_eq!(store.todos().list(s, "b").unwrap(), list("other"));
+    assert_eq!(store.todos().at(entry_id(3)).unwrap(), list("by hand"));
+    assert_eq!(store.todos().list(s, "main").unwrap(), list("by hand"));
+    assert_eq!(store.todos().at(entry_id(99)).unwrap(), vec![]);
 }
 
 #[test]
@@ -127,38 +127,38 @@ fn costs_are_grouped_and_saturate() {
         call("c/d", "fast", None),
         call("c/d", "fast", Some(1)),
     ] {
-        store.record_call(s, call).wait().unwrap();
+        store.costs().record(s, call).wait().unwrap();
     }
-    let rows = store.costs(Some(s), CostBy::Model).unwrap();
+    let rows = store.costs().by(Some(s), CostBy::Model).unwrap();
     assert_eq!(
         rows.iter().map(|r| (r.key.as_str(), r.calls, r.unpriced)).collect::<Vec<_>>(),
         vec![("a/b", 2, 0), ("c/d", 2, 1)]
     );
     assert_eq!(rows[0].usage.input, (i64::MAX as u64) * 2);
     assert!(rows[0].cost.unwrap() >= Cost(i64::MAX as u64));
-    assert_eq!(store.costs(None, CostBy::Day).unwrap()[0].key, "2026-11-21");
-    assert_eq!(store.costs(None, CostBy::Agent).unwrap()[0].key, "main");
-    assert_eq!(store.costs(Some(session_id(9)), CostBy::Agent).unwrap(), vec![]);
-    let fast = store.spent_on("2026-11-21", Some("fast")).unwrap();
+    assert_eq!(store.costs().by(None, CostBy::Day).unwrap()[0].key, "2026-11-21");
+    assert_eq!(store.costs().by(None, CostBy::Agent).unwrap()[0].key, "main");
+    assert_eq!(store.costs().by(Some(session_id(9)), CostBy::Agent).unwrap(), vec![]);
+    let fast = store.costs().spent_on("2026-11-21", Some("fast")).unwrap();
     assert_eq!(fast, Spent { cost: Cost(1), calls: 2, unpriced: 1 });
-    assert_eq!(store.spent_on("2026-11-21", None).unwrap().calls, 4);
-    assert_eq!(store.spent_on("2026-11-22", None).unwrap(), Spent::default());
+    assert_eq!(store.costs().spent_on("2026-11-21", None).unwrap().calls, 4);
+    assert_eq!(store.costs().spent_on("2026-11-22", None).unwrap(), Spent::default());
 }
 
 #[test]
 fn the_audit_is_filtered_and_completed() {
     let (_dir, store) = scratch();
     let s = session(&store, 1);
-    let row = store.record_audit(audit_row(s, "rm -rf 100%_x")).wait().unwrap();
-    store.record_audit(audit_row(s, "cargo test")).wait().unwrap();
-    store.finish_audit(row, 1.5, "exit 0").wait().unwrap();
-    let found = store.audit(Some(s), "100%_ rm", 5).unwrap();
+    let row = store.audit().record(audit_row(s, "rm -rf 100%_x")).wait().unwrap();
+    store.audit().record(audit_row(s, "cargo test")).wait().unwrap();
+    store.audit().finish(row, 1.5, "exit 0").wait().unwrap();
+    let found = store.audit().list(Some(s), "100%_ rm", 5).unwrap();
     assert_eq!(
         found,
         vec![AuditRow { seconds: 1.5, outcome: "exit 0".into(), ..audit_row(s, "rm -rf 100%_x") }]
     );
-    assert_eq!(store.audit(None, "cargo rf", 5).unwrap(), vec![]);
-    let all = store.audit(None, "", 1).unwrap();
+    assert_eq!(store.audit().list(None, "cargo rf", 5).unwrap(), vec![]);
+    let all = store.audit().list(None, "", 1).unwrap();
     assert_eq!((all.len(), all[0].what.as_str(), all[0].seconds), (1, "cargo test", 0.0));
 }
 
@@ -167,17 +167,17 @@ fn history_rules_trust_and_facts() {
     let (_dir, store) = scratch();
     let (a, b) = (session(&store, 1), session(&store, 2));
     for (session, text) in [(a, "one"), (b, "two"), (a, "three"), (b, "one"), (b, "  ")] {
-        store.add_prompt(session, text).wait().unwrap();
+        store.prompts().add(session, text).wait().unwrap();
     }
-    let history = |scope, filter| store.history(a, scope, filter, 9).unwrap();
+    let history = |scope, filter| store.prompts().list(a, scope, filter, 9).unwrap();
     assert_eq!(history(HistoryScope::All, ""), vec!["one", "three", "two"]);
     assert_eq!(history(HistoryScope::Session, ""), vec!["three", "one"]);
     assert_eq!(history(HistoryScope::Project, "t"), vec!["three", "two"]);
     assert_eq!(history(HistoryScope::Project, "%"), Vec::<String>::new());
 
-    store.add_rule(a, "allow terminal(cargo test*)").wait().unwrap();
-    assert_eq!(store.rules(a).unwrap(), vec!["allow terminal(cargo test*)"]);
-    assert_eq!(store.rules(b).unwrap(), Vec::<String>::new());
+    store.rules().add(a, "allow terminal(cargo test*)").wait().unwrap();
+    assert_eq!(store.rules().list(a).unwrap(), vec!["allow terminal(cargo test*)"]);
+    assert_eq!(store.rules().list(b).unwrap(), Vec::<String>::new());
 
     let item = |hash: &str| {
         serde_json::from_value::<tiller_protocol::ask::TrustItem>(
@@ -185,14 +185,14 @@ fn history_rules_trust_and_facts() {
         )
         .unwrap()
     };
-    store.set_trust("/work/p", true, vec![item("1")]).wait().unwrap();
-    let row = store.trust("/work/p").unwrap().unwrap();
+    store.trust().set("/work/p", true, vec![item("1")]).wait().unwrap();
+    let row = store.trust().get("/work/p").unwrap().unwrap();
     assert!(row.trusted && row.news(&[item("1")]).is_empty());
     assert_eq!(row.news(&[item("1"), item("2")]), vec![&item("2")]);
-    assert_eq!(store.trusts().unwrap(), vec![row]);
-    assert!(store.revoke_trust("/work/p").wait().unwrap());
-    assert!(!store.revoke_trust("/work/p").wait().unwrap());
-    assert_eq!(store.trust("/work/p").unwrap(), None);
+    assert_eq!(store.trust().list().unwrap(), vec![row]);
+    assert!(store.trust().revoke("/work/p").wait().unwrap());
+    assert!(!store.trust().revoke("/work/p").wait().unwrap());
+    assert_eq!(store.trust().get("/work/p").unwrap(), None);
 
     store.set_meta("model", Some("x".into())).wait().unwrap();
     assert_eq!(store.meta("model").unwrap().as_deref(), Some("x"));

@@ -6,7 +6,7 @@ use tiller_protocol::{EntryId, Op, SessionId, Time};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Branches;
 use crate::session::ops;
 use crate::write::ticket::Ticket;
 
@@ -26,21 +26,14 @@ pub struct BranchRow {
     pub open_in: Option<u32>,
 }
 
-/// A name for one entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TagRow {
-    pub name: String,
-    pub entry: EntryId,
-}
-
-impl Store {
+impl Branches<'_> {
     /// The branches of a session, by name.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn branches(&self, session: SessionId) -> Result<Vec<BranchRow>> {
-        self.read(|conn| {
-            let judge = crate::lease::hold::Judge::of(conn);
+    pub fn list(&self, session: SessionId) -> Result<Vec<BranchRow>> {
+        self.store.read(|conn| {
+            let judge = crate::lease::hold::LivenessCheck::of(conn);
             let mut statement = conn.prepare_cached(
                 "SELECT h.name, h.label, h.entry, e.time, h.archived, l.pid, l.start, l.boot, l.space, l.nonce
                  FROM heads h LEFT JOIN entries e ON e.id = h.entry
@@ -73,7 +66,7 @@ impl Store {
     /// The ticket's error is [`StoreError::Conflict`] when another branch has that name.
     pub fn set_label(&self, session: SessionId, head: &str, label: &str, op: Option<Op>) -> Ticket<()> {
         let (head, label) = (head.to_owned(), label.to_owned());
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             let taken: bool = conn
                 .prepare_cached(
                     "SELECT exists(SELECT 1 FROM heads
@@ -95,102 +88,15 @@ impl Store {
     }
 
     /// Puts a branch away, or brings it back.
-    pub fn set_branch_archived(
-        &self,
-        session: SessionId,
-        head: &str,
-        archived: bool,
-        op: Option<Op>,
-    ) -> Ticket<()> {
+    pub fn set_archived(&self, session: SessionId, head: &str, archived: bool, op: Option<Op>) -> Ticket<()> {
         let head = head.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             let was: bool = column(conn, session, &head, "archived")?;
             conn.prepare_cached("UPDATE heads SET archived = ?3 WHERE session = ?1 AND name = ?2")?
                 .execute(params![session.0, head, archived])?;
             logged(conn, op.as_ref(), |change| {
                 if let OpChange::BranchArchived { before, .. } = change {
                     *before = was;
-                }
-            })
-        })
-    }
-
-    /// The tags of a session, by name.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub fn tags(&self, session: SessionId) -> Result<Vec<TagRow>> {
-        self.read(|conn| {
-            let mut statement =
-                conn.prepare_cached("SELECT name, entry FROM tags WHERE session = ?1 ORDER BY name")?;
-            let rows = statement.query_map(params![session.0], |r| {
-                Ok(TagRow { name: r.get(0)?, entry: EntryId(r.get(1)?) })
-            })?;
-            Ok(rows.collect::<rusqlite::Result<_>>()?)
-        })
-    }
-
-    /// Puts a tag on an entry (`None`: takes it off). One that is there moves. What `op` says of the place before is
-    /// put right.
-    ///
-    /// The ticket's error is [`StoreError::NotFound`] when there is none to be taken off.
-    pub fn set_tag(
-        &self,
-        session: SessionId,
-        name: &str,
-        entry: Option<EntryId>,
-        op: Option<Op>,
-    ) -> Ticket<()> {
-        self.tag(session, name, entry, true, op)
-    }
-
-    /// As [`Self::set_tag`], for a new one: the ticket's error is [`StoreError::Conflict`] when another entry has it.
-    pub fn add_tag(&self, session: SessionId, name: &str, entry: EntryId, op: Option<Op>) -> Ticket<()> {
-        self.tag(session, name, Some(entry), false, op)
-    }
-
-    fn tag(
-        &self,
-        session: SessionId,
-        name: &str,
-        entry: Option<EntryId>,
-        may_move: bool,
-        op: Option<Op>,
-    ) -> Ticket<()> {
-        let (name, now) = (name.to_owned(), self.now().millis());
-        self.write(move |conn| {
-            let was = conn
-                .prepare_cached("SELECT entry FROM tags WHERE session = ?1 AND name = ?2")?
-                .query_row(params![session.0, name], |r| r.get::<_, Uuid>(0))
-                .optional()?;
-            if !may_move && was.is_some() && was != entry.map(|e| e.0) {
-                return Err(StoreError::Conflict(format!("another entry already has the tag {name}")));
-            }
-            if was.is_none() && entry.is_none() {
-                return Err(StoreError::NotFound(format!("tag {name}")));
-            }
-            match entry {
-                Some(id) => {
-                    let here: bool = conn
-                        .prepare_cached("SELECT exists(SELECT 1 FROM entries WHERE id = ?1 AND session = ?2)")?
-                        .query_row(params![id.0, session.0], |r| r.get(0))?;
-                    if !here {
-                        return Err(StoreError::NoEntry(id));
-                    }
-                    conn.prepare_cached(
-                        "INSERT INTO tags(session, name, entry, time) VALUES(?1, ?2, ?3, ?4)
-                         ON CONFLICT(session, name) DO UPDATE SET entry = excluded.entry, time = excluded.time",
-                    )?
-                    .execute(params![session.0, name, id.0, now])?;
-                }
-                None => {
-                    conn.prepare_cached("DELETE FROM tags WHERE session = ?1 AND name = ?2")?
-                        .execute(params![session.0, name])?;
-                }
-            }
-            logged(conn, op.as_ref(), |change| {
-                if let OpChange::Tag { before, .. } = change {
-                    *before = was.map(EntryId);
                 }
             })
         })
@@ -211,7 +117,7 @@ fn column<T: rusqlite::types::FromSql>(
 }
 
 /// Adds the operation, with what was before put right.
-fn logged(conn: &Connection, op: Option<&Op>, right: impl FnOnce(&mut OpChange)) -> Result<()> {
+pub(crate) fn logged(conn: &Connection, op: Option<&Op>, right: impl FnOnce(&mut OpChange)) -> Result<()> {
     let Some(op) = op else { return Ok(()) };
     let mut op = op.clone();
     right(&mut op.change);
@@ -224,6 +130,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{NOW, entry_id, grow, scratch, session};
+    use crate::tree::tags::TagRow;
 
     fn op(session: SessionId, n: u128, change: OpChange) -> Option<Op> {
         let id = OpId(Uuid::from_u128(n));
@@ -245,20 +152,23 @@ mod tests {
         let (_dir, store) = scratch();
         let s = session(&store, 1);
         grow(&store, s, 1, 3);
-        store.set_head(s, "branch-2", Some(entry_id(2)), None).wait().unwrap();
+        store.heads().set(s, "branch-2", Some(entry_id(2)), None).wait().unwrap();
         let label = |before: &str, after: &str| OpChange::Label {
             name: "branch-2".into(),
             before: before.into(),
             after: after.into(),
         };
-        store.set_label(s, "branch-2", "try b", op(s, 1, label("", "try b"))).wait().unwrap();
-        store.set_label(s, "branch-2", "plan b", op(s, 2, label("", "plan b"))).wait().unwrap();
-        let taken = store.set_label(s, "main", "plan b", None).wait();
+        store.branches().set_label(s, "branch-2", "try b", op(s, 1, label("", "try b"))).wait().unwrap();
+        store.branches().set_label(s, "branch-2", "plan b", op(s, 2, label("", "plan b"))).wait().unwrap();
+        let taken = store.branches().set_label(s, "main", "plan b", None).wait();
         assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
-        assert!(store.set_label(s, "branch-2", "main", None).wait().is_err(), "a head has that name");
+        assert!(
+            store.branches().set_label(s, "branch-2", "main", None).wait().is_err(),
+            "a head has that name"
+        );
         let away = OpChange::BranchArchived { name: "branch-2".into(), before: false, after: true };
-        store.set_branch_archived(s, "branch-2", true, op(s, 3, away)).wait().unwrap();
-        let rows = store.branches(s).unwrap();
+        store.branches().set_archived(s, "branch-2", true, op(s, 3, away)).wait().unwrap();
+        let rows = store.branches().list(s).unwrap();
         assert_eq!(rows.len(), 2);
         assert_eq!(
             (rows[0].label.as_str(), rows[0].archived, rows[0].entry),
@@ -268,25 +178,25 @@ mod tests {
             (rows[1].name.as_str(), rows[1].entry, rows[1].time),
             ("main", Some(entry_id(3)), Some(NOW))
         );
-        let ops = store.ops(s, 10).unwrap();
+        let ops = store.sessions().ops(s, 10).unwrap();
         assert_eq!(ops[1].change, label("try b", "plan b"), "what it was called before is put right");
         // Growing a branch keeps its name.
-        store.set_head(s, "branch-2", Some(entry_id(1)), None).wait().unwrap();
-        assert_eq!(store.branches(s).unwrap()[0].label, "plan b");
+        store.heads().set(s, "branch-2", Some(entry_id(1)), None).wait().unwrap();
+        assert_eq!(store.branches().list(s).unwrap()[0].label, "plan b");
 
-        store.set_tag(s, "good", Some(entry_id(1)), None).wait().unwrap();
+        store.tags().set(s, "good", Some(entry_id(1)), None).wait().unwrap();
         let tag = OpChange::Tag { name: "good".into(), before: None, after: Some(entry_id(2)) };
-        store.set_tag(s, "good", Some(entry_id(2)), op(s, 4, tag)).wait().unwrap();
-        assert_eq!(store.tags(s).unwrap(), [TagRow { name: "good".into(), entry: entry_id(2) }]);
+        store.tags().set(s, "good", Some(entry_id(2)), op(s, 4, tag)).wait().unwrap();
+        assert_eq!(store.tags().list(s).unwrap(), [TagRow { name: "good".into(), entry: entry_id(2) }]);
         let moved =
             OpChange::Tag { name: "good".into(), before: Some(entry_id(1)), after: Some(entry_id(2)) };
-        assert_eq!(store.ops(s, 1).unwrap()[0].change, moved);
-        assert!(store.set_tag(s, "no", Some(entry_id(9)), None).wait().is_err());
-        let taken = store.add_tag(s, "good", entry_id(1), None).wait();
+        assert_eq!(store.sessions().ops(s, 1).unwrap()[0].change, moved);
+        assert!(store.tags().set(s, "no", Some(entry_id(9)), None).wait().is_err());
+        let taken = store.tags().add(s, "good", entry_id(1), None).wait();
         assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
-        store.set_tag(s, "good", None, None).wait().unwrap();
-        assert!(store.set_tag(s, "good", None, None).wait().is_err());
-        assert_eq!(store.tags(s).unwrap(), []);
-        assert!(store.set_label(s, "gone", "x", None).wait().is_err());
+        store.tags().set(s, "good", None, None).wait().unwrap();
+        assert!(store.tags().set(s, "good", None, None).wait().is_err());
+        assert_eq!(store.tags().list(s).unwrap(), []);
+        assert!(store.branches().set_label(s, "gone", "x", None).wait().is_err());
     }
 }

@@ -6,7 +6,7 @@ use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, Usage};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Entries;
 
 /// Nesting of JSON in a payload at most. Reading is recursive, and a model chooses the depth.
 const MAX_DEPTH: usize = 256;
@@ -228,13 +228,13 @@ pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Optio
     Ok(())
 }
 
-impl Store {
+impl Entries<'_> {
     /// One entry.
     ///
     /// # Errors
     /// [`StoreError::NoEntry`]; [`StoreError::Record`] when it is damaged.
-    pub fn entry(&self, id: EntryId) -> Result<Entry> {
-        let raw = self.read(|conn| {
+    pub fn get(&self, id: EntryId) -> Result<Entry> {
+        let raw = self.store.read(|conn| {
             conn.prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
                 .query_row(params![id.0], Raw::from_row)
                 .optional()?
@@ -248,7 +248,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn kind(&self, id: EntryId) -> Result<Option<String>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             Ok(conn
                 .prepare_cached("SELECT kind FROM entries WHERE id = ?1")?
                 .query_row(params![id.0], |r| r.get(0))
@@ -261,7 +261,7 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn children(&self, id: EntryId) -> Result<Vec<EntryId>> {
-        self.read(|conn| {
+        self.store.read(|conn| {
             let mut statement =
                 conn.prepare_cached("SELECT id FROM entries WHERE parent = ?1 ORDER BY seq")?;
             let rows = statement.query_map(params![id.0], |r| r.get(0).map(EntryId))?;
@@ -276,7 +276,7 @@ impl Store {
     pub fn tool_result(&self, session: SessionId, call_id: &str) -> Result<Option<Entry>> {
         // The id stands in the payload as JSON text.
         let quoted = serde_json::to_string(call_id)?;
-        let raws = self.read(|conn| {
+        let raws = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM entries WHERE session = ?1 AND kind = 'tool_result'
                    AND instr(payload, ?2) > 0 ORDER BY seq DESC"

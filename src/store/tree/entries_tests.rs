@@ -84,9 +84,9 @@ fn odd_values_come_back_through_the_database() {
     });
     let before = call(session, 1, None, odd);
     let written = serde_json::to_string(&before).unwrap();
-    store.append(Append::new(session, "main").entries(vec![before])).wait().unwrap();
-    assert_eq!(serde_json::to_string(&store.entry(entry_id(1)).unwrap()).unwrap(), written);
-    let tail = store.path_tail(session, "main", 5).unwrap();
+    store.entries().append(Append::new(session, "main").entries(vec![before])).wait().unwrap();
+    assert_eq!(serde_json::to_string(&store.entries().get(entry_id(1)).unwrap()).unwrap(), written);
+    let tail = store.paths().tail(session, "main", 5).unwrap();
     assert_eq!(serde_json::to_string(&tail.entries[0]).unwrap(), written);
 }
 
@@ -103,14 +103,17 @@ fn deep_values_are_stored_or_refused_but_never_lost() {
     };
     // Deeper than serde_json reads by default (128), as a reply parsed at that limit is once it is wrapped.
     store
+        .entries()
         .append(Append::new(session, "main").entries(vec![call(session, 1, None, nested(200))]))
         .wait()
         .unwrap();
-    assert_eq!(store.entry(entry_id(1)).unwrap(), call(session, 1, None, nested(200)));
-    let refused =
-        store.append(Append::new(session, "main").entries(vec![call(session, 2, None, nested(300))])).wait();
+    assert_eq!(store.entries().get(entry_id(1)).unwrap(), call(session, 1, None, nested(200)));
+    let refused = store
+        .entries()
+        .append(Append::new(session, "main").entries(vec![call(session, 2, None, nested(300))]))
+        .wait();
     assert!(matches!(refused, Err(StoreError::Record(_))), "{refused:?}");
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(1)));
+    assert_eq!(store.heads().get(session, "main").unwrap(), Some(entry_id(1)));
 }
 
 #[test]
@@ -125,11 +128,11 @@ fn a_damaged_entry_becomes_a_note_and_closes_nothing() {
         params![entry_id(3).0],
     )
     .unwrap();
-    let tail = store.path_tail(session, "main", 10).unwrap();
+    let tail = store.paths().tail(session, "main", 10).unwrap();
     assert_eq!((tail.entries.len(), tail.damaged), (5, 1));
     assert!(matches!(&tail.entries[2].body, EntryBody::Note { text } if text.contains("damaged")));
     assert_eq!(tail.entries[3], user(session, entry_id(4), Some(entry_id(3)), "message 4"));
-    assert!(matches!(store.entry(entry_id(3)), Err(StoreError::Record(_))));
+    assert!(matches!(store.entries().get(entry_id(3)), Err(StoreError::Record(_))));
     grow(&store, session, 6, 1);
     assert_eq!(store.doctor().unwrap().damaged_entries, 1);
 }
@@ -151,10 +154,10 @@ fn a_tool_result_is_found_by_its_call() {
     };
     let odd = "a\"b\\é";
     let entries = vec![result(1, "one"), result(2, odd), result(3, "one-more")];
-    store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
-    assert_eq!(store.tool_result(session, odd).unwrap().unwrap().id, entry_id(2));
-    assert_eq!(store.tool_result(session, "one").unwrap().unwrap().id, entry_id(1));
-    assert_eq!(store.tool_result(session, "on").unwrap(), None);
+    store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    assert_eq!(store.entries().tool_result(session, odd).unwrap().unwrap().id, entry_id(2));
+    assert_eq!(store.entries().tool_result(session, "one").unwrap().unwrap().id, entry_id(1));
+    assert_eq!(store.entries().tool_result(session, "on").unwrap(), None);
 }
 
 #[test]
@@ -162,7 +165,8 @@ fn links_are_checked() {
     let (_dir, store) = scratch();
     let (one, two) = (session(&store, 1), session(&store, 2));
     grow(&store, one, 1, 2);
-    let add = |session, entry| store.append(Append::new(session, "main").entries(vec![entry])).wait();
+    let add =
+        |session, entry| store.entries().append(Append::new(session, "main").entries(vec![entry])).wait();
     let orphan = add(one, user(one, entry_id(9), Some(entry_id(8)), "x"));
     assert_eq!(orphan, Err(StoreError::NoEntry(entry_id(8))));
     let stray = add(two, user(two, entry_id(9), Some(entry_id(1)), "x"));
@@ -172,7 +176,7 @@ fn links_are_checked() {
     let nowhere = add(session_id(7), user(session_id(7), entry_id(9), None, "x"));
     assert_eq!(nowhere, Err(StoreError::NoSession(session_id(7))));
     // None of it moved anything.
-    assert_eq!(store.head(one, "main").unwrap(), Some(entry_id(2)));
-    assert_eq!(store.session(one).unwrap().summary.entries, 2);
-    assert_eq!(store.children(entry_id(1)).unwrap(), vec![entry_id(2)]);
+    assert_eq!(store.heads().get(one, "main").unwrap(), Some(entry_id(2)));
+    assert_eq!(store.sessions().get(one).unwrap().summary.entries, 2);
+    assert_eq!(store.entries().children(entry_id(1)).unwrap(), vec![entry_id(2)]);
 }

@@ -9,7 +9,7 @@ use tiller_protocol::{SearchQuery, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Search;
 use crate::search::Words;
 use crate::search::index::catch_up;
 
@@ -18,21 +18,21 @@ const MOST: usize = 200_000;
 /// The same where every payload has to be read.
 const SCANNED: usize = 20_000;
 
-impl Store {
+impl Search<'_> {
     /// Numbers of all entries that hold the words, of the sessions of a project or of all. Up to `most` new entries
     /// are taken into the index first.
     ///
     /// # Errors
     /// When a database cannot be read.
-    pub fn tree_find(&self, text: &str, project: Option<&str>, most: u64) -> Result<TreeFound> {
+    pub fn find_in_trees(&self, text: &str, project: Option<&str>, most: u64) -> Result<TreeFound> {
         let words = Words::parse(text);
         if words.is_empty() {
             return Ok(TreeFound::default());
         }
         let query = SearchQuery { project: project.map(Into::into), ..SearchQuery::default() };
-        let Some(matching) = words.query(&query) else { return self.tree_scan(words.plainest(), project) };
-        let found = self.inner.index.with(self, |index| {
-            let behind = catch_up(self, index, most)?;
+        let Some(matching) = words.query(&query) else { return self.scan_trees(words.plainest(), project) };
+        let found = self.store.inner.index.with(self.store, |index| {
+            let behind = catch_up(self.store, index, most)?;
             let mut statement = index.prepare_cached(
                 "SELECT words.rowid, d.session FROM words JOIN docs d ON d.seq = words.rowid
                  WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",
@@ -45,14 +45,14 @@ impl Store {
             // No room or right for an index here.
             Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
                 tracing::warn!(error = %e, "searched without an index");
-                self.tree_scan(words.plainest(), project)
+                self.scan_trees(words.plainest(), project)
             }
             found => found,
         }
     }
 
-    fn tree_scan(&self, word: &str, project: Option<&str>) -> Result<TreeFound> {
-        self.read(|conn| {
+    fn scan_trees(&self, word: &str, project: Option<&str>) -> Result<TreeFound> {
+        self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT e.seq, e.session FROM entries e JOIN sessions s ON s.id = e.session
                  WHERE (?1 IS NULL OR s.project = ?1) AND e.kind != 'prefix' AND e.payload LIKE ?2 ESCAPE '\\'

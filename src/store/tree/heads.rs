@@ -5,7 +5,7 @@ use tiller_protocol::{EntryId, Op, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Heads;
 use crate::tree::append::optional;
 use crate::write::ticket::Ticket;
 use crate::{session::ops, session::sessions, tree::entries};
@@ -39,21 +39,21 @@ pub(crate) fn put(
     Ok(())
 }
 
-impl Store {
+impl Heads<'_> {
     /// Where a head stands. `None`: there is no such head, or nothing was said on it yet.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn head(&self, session: SessionId, name: &str) -> Result<Option<EntryId>> {
-        self.read(|conn| Ok(get(conn, session, name)?.and_then(|h| h.entry).map(EntryId)))
+    pub fn get(&self, session: SessionId, name: &str) -> Result<Option<EntryId>> {
+        self.store.read(|conn| Ok(get(conn, session, name)?.and_then(|h| h.entry).map(EntryId)))
     }
 
     /// All heads of a session, by name.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn heads(&self, session: SessionId) -> Result<Vec<(String, Option<EntryId>)>> {
-        self.read(|conn| {
+    pub fn list(&self, session: SessionId) -> Result<Vec<(String, Option<EntryId>)>> {
+        self.store.read(|conn| {
             let mut statement =
                 conn.prepare_cached("SELECT name, entry FROM heads WHERE session = ?1 ORDER BY name")?;
             let rows = statement.query_map(params![session.0], |r| {
@@ -65,15 +65,9 @@ impl Store {
 
     /// Moves a head (or makes it) without adding an entry: fork, jump, undo. It becomes the session's
     /// current head, and takes the todo list of the entry that it moves to.
-    pub fn set_head(
-        &self,
-        session: SessionId,
-        name: &str,
-        entry: Option<EntryId>,
-        op: Option<Op>,
-    ) -> Ticket<()> {
+    pub fn set(&self, session: SessionId, name: &str, entry: Option<EntryId>, op: Option<Op>) -> Ticket<()> {
         let name = name.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             sessions::must_exist(conn, session)?;
             let todo = match entry {
                 None => None,
@@ -94,9 +88,9 @@ impl Store {
     /// Makes a head that is there the session's current one. It stays where it stands.
     ///
     /// The ticket's error is [`StoreError::NotFound`] when there is no such head.
-    pub fn go_to_head(&self, session: SessionId, name: &str, op: Option<Op>) -> Ticket<()> {
+    pub fn go_to(&self, session: SessionId, name: &str, op: Option<Op>) -> Ticket<()> {
         let name = name.to_owned();
-        self.write(move |conn| {
+        self.store.write(move |conn| {
             get(conn, session, &name)?.ok_or_else(|| StoreError::NotFound(format!("branch {name}")))?;
             sessions::set_current(conn, session, &name)?;
             op.as_ref().map_or(Ok(()), |op| ops::append(conn, op))
@@ -104,11 +98,11 @@ impl Store {
     }
 
     /// Takes a head away that was left and holds nothing of its own: its last entry is on another head's path,
-    /// it has no name, nothing waits on it, and nobody has it open. Says whether it was such a one. (One that came
+    /// it has no name, nothing waits on it, and no process has it open. Says whether it was removed. (One that came
     /// back after a loss of power is only in the way, so this does not wait for the disk.)
-    pub fn drop_bare_head(&self, session: SessionId, name: &str) -> Ticket<bool> {
+    pub fn drop_bare(&self, session: SessionId, name: &str) -> Ticket<bool> {
         let name = name.to_owned();
-        self.write_passing(move |conn| {
+        self.store.write_passing(move |conn| {
             // An entry with a child is on the path of the branch that added the child, so no path has to be walked.
             let rows = conn
                 .prepare_cached(
@@ -133,8 +127,8 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::lease::Take;
+    use crate::open::Store;
     use crate::testing::{entry_id, grow, scratch, session};
 
     #[test]
@@ -143,28 +137,28 @@ mod tests {
         let s = session(&store, 1);
         grow(&store, s, 1, 3);
         let names = |store: &Store| -> Vec<String> {
-            store.heads(s).unwrap().into_iter().map(|(name, _)| name).collect()
+            store.heads().list(s).unwrap().into_iter().map(|(name, _)| name).collect()
         };
-        let drop = |name: &str| store.drop_bare_head(s, name).wait().unwrap();
+        let drop = |name: &str| store.heads().drop_bare(s, name).wait().unwrap();
         for (name, at) in
             [("empty", None), ("shared", Some(2)), ("named", Some(2)), ("held", Some(2)), ("now", Some(2))]
         {
-            store.set_head(s, name, at.map(entry_id), None).wait().unwrap();
+            store.heads().set(s, name, at.map(entry_id), None).wait().unwrap();
         }
-        store.set_label(s, "named", "plan b", None).wait().unwrap();
-        let lease = store.acquire(s, "held", Take::IfFree).wait().unwrap();
+        store.branches().set_label(s, "named", "plan b", None).wait().unwrap();
+        let lease = store.leases().acquire(s, "held", Take::IfFree).wait().unwrap();
         assert!(!drop("named") && !drop("held") && !drop("now") && !drop("main") && !drop("nobody"));
         assert!(drop("empty") && drop("shared"));
-        store.release(lease).wait().unwrap();
+        store.leases().release(lease).wait().unwrap();
         assert!(drop("held"));
-        // Its last entry is nobody else's.
-        store.set_head(s, "tip", Some(entry_id(3)), None).wait().unwrap();
-        store.set_head(s, "main", Some(entry_id(1)), None).wait().unwrap();
+        // No other head ends at its last entry.
+        store.heads().set(s, "tip", Some(entry_id(3)), None).wait().unwrap();
+        store.heads().set(s, "main", Some(entry_id(1)), None).wait().unwrap();
         assert!(!drop("tip"));
         assert_eq!(names(&store), ["main", "named", "now", "tip"]);
-        assert!(store.go_to_head(s, "empty", None).wait().is_err());
-        store.go_to_head(s, "tip", None).wait().unwrap();
-        assert_eq!(store.session(s).unwrap().head, "tip");
-        assert_eq!(store.head(s, "tip").unwrap(), Some(entry_id(3)));
+        assert!(store.heads().go_to(s, "empty", None).wait().is_err());
+        store.heads().go_to(s, "tip", None).wait().unwrap();
+        assert_eq!(store.sessions().get(s).unwrap().head, "tip");
+        assert_eq!(store.heads().get(s, "tip").unwrap(), Some(entry_id(3)));
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod heads;
 pub(crate) mod path;
+pub(crate) mod tags;
 pub(crate) mod whose;
 pub(crate) mod words;
 
@@ -18,7 +19,7 @@ use tiller_protocol::{AgentId, Cost, EntryId, SessionId, Time};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Tree;
 use crate::tree::entries::uncount;
 
 /// What is in the index `entries_session`; another column here would read the payloads' pages.
@@ -145,14 +146,14 @@ const FILES: &str =
     "SELECT count(DISTINCT json_extract(f.value, '$.path')) FROM steps s, json_each(s.files) f
    WHERE s.session = ?1 AND s.kind = 'call'";
 
-impl Store {
+impl Tree<'_> {
     /// A session as a tree, without its words. Costs about a microsecond for each entry.
     ///
     /// # Errors
     /// [`StoreError::NoSession`], or when the database cannot be read.
-    pub fn tree(&self, session: SessionId) -> Result<SessionTree> {
-        let (branches, tags) = (self.branches(session)?, self.tags(session)?);
-        self.read(|conn| {
+    pub fn load(&self, session: SessionId) -> Result<SessionTree> {
+        let (branches, tags) = (self.store.branches().list(session)?, self.store.tags().list(session)?);
+        self.store.read(|conn| {
             let (title, project, current): (String, String, String) = conn
                 .prepare_cached("SELECT title, project, head FROM sessions WHERE id = ?1")?
                 .query_row(params![session.0], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))

@@ -6,7 +6,7 @@ use tiller_protocol::{Entry, EntryId, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::open::Store;
+use crate::handles::Paths;
 use crate::tree::entries::{self, COLUMNS, Raw};
 use crate::tree::heads;
 
@@ -68,13 +68,13 @@ fn one(conn: &Connection, id: Uuid) -> Result<Option<Raw>> {
         .optional()?)
 }
 
-impl Store {
+impl Paths<'_> {
     /// Every entry of a session, parents before their children. Damaged ones stand as notes.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn all_entries(&self, session: SessionId) -> Result<Vec<Entry>> {
-        self.read(|conn| {
+    pub fn all(&self, session: SessionId) -> Result<Vec<Entry>> {
+        self.store.read(|conn| {
             let mut statement = conn
                 .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 ORDER BY seq"))?;
             let rows =
@@ -87,20 +87,20 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn path_tail(&self, session: SessionId, head: &str, limit: u32) -> Result<Tail> {
-        let raws = self.read(|conn| match heads::get(conn, session, head)?.and_then(|h| h.entry) {
+    pub fn tail(&self, session: SessionId, head: &str, limit: u32) -> Result<Tail> {
+        let raws = self.store.read(|conn| match heads::get(conn, session, head)?.and_then(|h| h.entry) {
             Some(entry) if limit > 0 => walk(conn, entry, i64::from(limit), -1),
             _ => Ok(Vec::new()),
         })?;
         Ok(tail(raws))
     }
 
-    /// As [`Store::path_tail`], from any entry (inclusive) up.
+    /// As [`Paths::tail`], from any entry (inclusive) up.
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
     pub fn tail_at(&self, entry: EntryId, limit: u32) -> Result<Tail> {
-        let raws = self.read(|conn| walk(conn, entry.0, i64::from(limit.max(1)), -1))?;
+        let raws = self.store.read(|conn| walk(conn, entry.0, i64::from(limit.max(1)), -1))?;
         if raws.is_empty() { Err(StoreError::NoEntry(entry)) } else { Ok(tail(raws)) }
     }
 
@@ -108,8 +108,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
-    pub fn path_page(&self, before: EntryId, count: u32) -> Result<Tail> {
-        let raws = self.read(|conn| {
+    pub fn page_before(&self, before: EntryId, count: u32) -> Result<Tail> {
+        let raws = self.store.read(|conn| {
             let raw = one(conn, before.0)?.ok_or(StoreError::NoEntry(before))?;
             match raw.parent {
                 Some(parent) if count > 0 => walk(conn, parent, i64::from(count), -1),
@@ -124,14 +124,14 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn context_path(&self, session: SessionId, head: &str) -> Result<ContextPath> {
-        match self.head(session, head)? {
+    pub fn context(&self, session: SessionId, head: &str) -> Result<ContextPath> {
+        match self.store.heads().get(session, head)? {
             Some(entry) => self.context_at(entry),
             None => Ok(ContextPath::default()),
         }
     }
 
-    /// As [`Store::context_path`], at any entry.
+    /// As [`Paths::context`], at any entry.
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
@@ -142,7 +142,7 @@ impl Store {
             damaged += u32::from(bad);
             entry
         };
-        let (anchors, prefix, compaction) = self.read(|conn| {
+        let (anchors, prefix, compaction) = self.store.read(|conn| {
             let anchors = entries::inherited(conn, entry.0)?.ok_or(StoreError::NoEntry(entry))?;
             let get = |id: Option<Uuid>| id.map_or(Ok(None), |id| one(conn, id));
             let prefix = get(anchors.prefix)?;
@@ -155,7 +155,7 @@ impl Store {
             Some(tiller_protocol::EntryBody::Compaction { kept_from, .. }) => *kept_from,
             _ => None,
         };
-        let raws = self.read(|conn| {
+        let raws = self.store.read(|conn| {
             let depth = |id: Uuid| Ok::<_, StoreError>(entries::inherited(conn, id)?.map(|i| i.depth));
             let mut floor = match anchors.compaction {
                 Some(id) => depth(id)?.unwrap_or(-1),

@@ -8,6 +8,7 @@ use tiller_protocol::{
 };
 
 use super::*;
+use crate::open::Store;
 use crate::session::steps::{StepOf, StepRow};
 use crate::testing::{NOW, entry, entry_id, scratch, session, user};
 use crate::{Append, NewSession};
@@ -56,10 +57,10 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
         result(s, 4, odd, ToolOutcome::TimedOut),
         user(s, entry_id(5), Some(entry_id(4)), "second"),
     ];
-    store.append(Append::new(s, "main").entries(entries)).wait().unwrap();
-    store.set_head(s, "branch-2", Some(entry_id(4)), None).wait().unwrap();
+    store.entries().append(Append::new(s, "main").entries(entries)).wait().unwrap();
+    store.heads().set(s, "branch-2", Some(entry_id(4)), None).wait().unwrap();
     let more = vec![user(s, entry_id(6), Some(entry_id(4)), "instead")];
-    store.append(Append::new(s, "branch-2").entries(more)).wait().unwrap();
+    store.entries().append(Append::new(s, "branch-2").entries(more)).wait().unwrap();
     for (call, paths) in [("c1", &["a", "b"][..]), (odd, &["b"])] {
         let files = paths.iter().map(|p| StepFile {
             path: (*p).into(),
@@ -76,7 +77,7 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
             files: files.collect(),
             time: NOW,
         };
-        store.add_step(s, row).wait().unwrap();
+        store.steps().add(s, row).wait().unwrap();
     }
     (dir, store, s)
 }
@@ -84,8 +85,8 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
 #[test]
 fn the_index_alone_gives_the_nodes() {
     let (_dir, store, s) = grown();
-    store.set_tag(s, "good", Some(entry_id(2)), None).wait().unwrap();
-    let tree = store.tree(s).unwrap();
+    store.tags().set(s, "good", Some(entry_id(2)), None).wait().unwrap();
+    let tree = store.tree().load(s).unwrap();
     let parents: Vec<_> = tree.nodes.iter().map(|n| n.parent).collect();
     assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(3), Some(3)]);
     let n = &tree.nodes[1];
@@ -102,7 +103,7 @@ fn the_index_alone_gives_the_nodes() {
         })
         .unwrap();
     assert!(plan.contains("COVERING INDEX entries_session"), "{plan}");
-    assert!(matches!(store.tree(crate::testing::session_id(9)), Err(StoreError::NoSession(_))));
+    assert!(matches!(store.tree().load(crate::testing::session_id(9)), Err(StoreError::NoSession(_))));
 }
 
 #[test]
@@ -117,8 +118,8 @@ fn sessions_of_subagents_hang_where_they_began() {
         spawned_by: Some(entry_id(3)),
         made_by: crate::MadeBy::Person,
     };
-    store.create_session(child).wait().unwrap();
-    let tree = store.tree(s).unwrap();
+    store.sessions().create(child).wait().unwrap();
+    let tree = store.tree().load(s).unwrap();
     assert_eq!(tree.spawned.len(), 1);
     assert_eq!((tree.spawned[0].node, tree.spawned[0].title.as_str()), (2, "look around"));
     let plan: Vec<String> = store
@@ -145,7 +146,7 @@ fn agents_stand_in_the_order_of_their_names_whatever_the_ids_of_their_sessions()
             spawned_by: Some(entry_id(3)),
             made_by: crate::MadeBy::Person,
         };
-        store.create_session(child).wait().unwrap();
+        store.sessions().create(child).wait().unwrap();
         let row = crate::AgentRow {
             root: s,
             id: AgentId(name.into()),
@@ -156,9 +157,9 @@ fn agents_stand_in_the_order_of_their_names_whatever_the_ids_of_their_sessions()
             announced: true,
             created: NOW,
         };
-        store.put_agent(row).wait().unwrap();
+        store.agents().put(row).wait().unwrap();
     }
-    let tree = store.tree(s).unwrap();
+    let tree = store.tree().load(s).unwrap();
     let titles: Vec<&str> = tree.spawned.iter().map(|s| s.title.as_str()).collect();
     assert_eq!(titles, ["main/a1", "main/a2", "main/a10"]);
 }
@@ -166,7 +167,7 @@ fn agents_stand_in_the_order_of_their_names_whatever_the_ids_of_their_sessions()
 #[test]
 fn files_are_counted_by_call_and_by_turn_and_failures_are_known() {
     let (_dir, store, s) = grown();
-    let marks = store.tree_marks(s).unwrap();
+    let marks = store.tree().marks(s).unwrap();
     assert_eq!(marks.files, [(1, 2), (3, 2), (4, 1)], "the turn changed two files, one of them twice");
     assert_eq!(marks.failed, [4]);
 }
@@ -190,9 +191,9 @@ fn replies_that_were_cut_are_errors_whatever_they_say() {
         let arguments = json!({"stop": "interrupted", "text": "\"stop\":\"interrupted\""});
         let (id, name) = ("c".into(), "t".into());
         *blocks = vec![Block::ToolCall(ToolCall { id, name, arguments, malformed: None, vendor: None })];
-        store.append(Append::new(s, format!("h{n}")).entries(vec![entry])).wait().unwrap();
+        store.entries().append(Append::new(s, format!("h{n}")).entries(vec![entry])).wait().unwrap();
     }
-    let marks = store.tree_marks(s).unwrap();
+    let marks = store.tree().marks(s).unwrap();
     assert_eq!(marks.failed, [4, 8, 9, 10, 11], "the call that timed out, and four replies");
 }
 
@@ -202,20 +203,20 @@ fn calls_of_one_id_on_two_branches_are_not_added_up() {
     let later = tiller_protocol::Time(NOW.millis() + 60_000);
     let mut again = result(s, 7, "c1", ToolOutcome::Ok);
     (again.parent, again.time) = (Some(entry_id(6)), later);
-    store.append(Append::new(s, "branch-2").entries(vec![again])).wait().unwrap();
-    assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1)], "it changed nothing");
+    store.entries().append(Append::new(s, "branch-2").entries(vec![again])).wait().unwrap();
+    assert_eq!(store.tree().marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1)], "it changed nothing");
     let files = vec![StepFile { path: "z".into(), kind: ChangeKind::Added, by: None, partly: false }];
     let of = StepOf::Call("c1".into());
     let row = StepRow { began: None, id: 0, of, before: None, after: "s2".into(), files, time: later };
-    store.add_step(s, row).wait().unwrap();
-    assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1), (6, 1), (7, 1)]);
+    store.steps().add(s, row).wait().unwrap();
+    assert_eq!(store.tree().marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1), (6, 1), (7, 1)]);
 }
 
 #[test]
 fn lines_say_what_rows_show() {
     let (_dir, store, _) = grown();
     let ids: Vec<_> = [1, 2, 4, 9].map(entry_id).into();
-    let lines = store.tree_lines(&ids).unwrap();
+    let lines = store.tree().lines(&ids).unwrap();
     assert_eq!(lines.len(), 3, "one is not there");
     assert_eq!((lines[0].text.as_str(), lines[0].origin), ("first words", Some(Origin::Prompt)));
     assert_eq!(lines[1].text, "terminal, terminal");
@@ -233,12 +234,16 @@ fn words_are_found_by_number_in_each_session() {
     let (_dir, store, s) = grown();
     let other = session(&store, 2);
     let more = vec![user(other, entry_id(20), None, "second thoughts, and 価格")];
-    store.append(Append::new(other, "main").entries(more)).wait().unwrap();
-    let found = store.tree_find("secon", Some("/work/p"), 100).unwrap();
+    store.entries().append(Append::new(other, "main").entries(more)).wait().unwrap();
+    let found = store.search().find_in_trees("secon", Some("/work/p"), 100).unwrap();
     assert_eq!(found.sessions, [(s, vec![5]), (other, vec![7])]);
     assert!(!found.more && found.behind == 0);
-    assert_eq!(store.tree_find("second -thoughts", None, 100).unwrap().sessions, [(s, vec![5])]);
-    assert_eq!(store.tree_find("second", Some("/elsewhere"), 100).unwrap().sessions, []);
-    assert_eq!(store.tree_find("価格", None, 100).unwrap().sessions, [(other, vec![7])], "read one by one");
-    assert_eq!(store.tree_find(" ", None, 100).unwrap(), TreeFound::default());
+    assert_eq!(store.search().find_in_trees("second -thoughts", None, 100).unwrap().sessions, [(s, vec![5])]);
+    assert_eq!(store.search().find_in_trees("second", Some("/elsewhere"), 100).unwrap().sessions, []);
+    assert_eq!(
+        store.search().find_in_trees("価格", None, 100).unwrap().sessions,
+        [(other, vec![7])],
+        "read one by one"
+    );
+    assert_eq!(store.search().find_in_trees(" ", None, 100).unwrap(), TreeFound::default());
 }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use tiller_protocol::{SessionId, Time};
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Steps;
 use crate::session::steps::{StepOf, StepRow};
 use crate::tree::words::results;
 
@@ -23,7 +23,7 @@ fn came(conn: &Connection, session: SessionId, call: &str, from: i64, to: i64) -
     Ok(results(conn, &rows)?.iter().any(|(_, id, _)| id == call))
 }
 
-impl Store {
+impl Steps<'_> {
     /// Whether the row is what the call did whose result came at `time`: no result of that id is nearer to it.
     ///
     /// # Errors
@@ -32,15 +32,15 @@ impl Store {
         let at = row.time.millis();
         let far = i64::try_from(at.abs_diff(time.millis())).unwrap_or(i64::MAX);
         let (from, to) = (at.saturating_sub(far).saturating_add(1), at.saturating_add(far).saturating_sub(1));
-        Ok(!self.read(|conn| came(conn, session, call, from, to))?)
+        Ok(!self.store.read(|conn| came(conn, session, call, from, to))?)
     }
 
     /// What a tool call did whose result came at `time`; `None`: it changed nothing.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn step_of_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
-        let mut rows = self.steps_of(session, &StepOf::Call(call.into()))?;
+    pub fn of_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
+        let mut rows = self.of(session, &StepOf::Call(call.into()))?;
         rows.sort_by_key(|row| row.time.millis().abs_diff(time.millis()));
         for row in rows {
             if self.owns(session, call, time, &row)? {
@@ -50,17 +50,17 @@ impl Store {
         Ok(None)
     }
 
-    /// What somebody else changed right before a call whose result came at `time`.
+    /// What others changed right before a call whose result came at `time`.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn others_before_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
-        let mut rows = self.steps_of(session, &StepOf::OthersBeforeCall(call.into()))?;
+        let mut rows = self.of(session, &StepOf::OthersBeforeCall(call.into()))?;
         rows.retain(|row| row.time <= time);
         // The last one before it, unless another result of that id came in between: then it was that one's.
         let Some(row) = rows.pop() else { return Ok(None) };
         let (from, to) = (row.time.millis(), time.millis().saturating_sub(1));
-        Ok((!self.read(|conn| came(conn, session, call, from, to))?).then_some(row))
+        Ok((!self.store.read(|conn| came(conn, session, call, from, to))?).then_some(row))
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
             };
             let result =
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };
-            store.append(Append::new(s, head).entries(vec![result])).wait().unwrap();
+            store.entries().append(Append::new(s, head).entries(vec![result])).wait().unwrap();
         }
         // The first changed something (its state was kept a little later), the last as well; the second did not.
         let add = |of, millis, after: &str| {
@@ -103,15 +103,15 @@ mod tests {
                 files: Vec::new(),
                 time,
             };
-            store.add_step(s, row).wait().unwrap();
+            store.steps().add(s, row).wait().unwrap();
         };
         add(StepOf::Call("c1".into()), 1_040, "first");
         // The last one ran long: somebody changed a file at its start.
         add(StepOf::OthersBeforeCall("c1".into()), 5_200, "others");
         add(StepOf::Call("c1".into()), 9_001, "last");
-        let did = |millis| store.step_of_call(s, "c1", at(millis)).unwrap().map(|r| r.after);
+        let did = |millis| store.steps().of_call(s, "c1", at(millis)).unwrap().map(|r| r.after);
         assert_eq!([did(1_000), did(5_000), did(9_000)], [Some("first".into()), None, Some("last".into())]);
-        let before = |millis| store.others_before_call(s, "c1", at(millis)).unwrap().map(|r| r.after);
+        let before = |millis| store.steps().others_before_call(s, "c1", at(millis)).unwrap().map(|r| r.after);
         assert_eq!([before(1_000), before(5_000), before(9_000)], [None, None, Some("others".into())]);
     }
 }

@@ -10,7 +10,7 @@ use tiller_protocol::{Block, EntryBody, EntryId, SessionId, StopReason, ToolCall
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::open::Store;
+use crate::handles::Tree;
 use crate::session::steps::StepOf;
 use crate::tree::entries::{COLUMNS, Raw, read_body};
 
@@ -103,18 +103,18 @@ fn stop(text: &str) -> Option<Value> {
     serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()
 }
 
-impl Store {
+impl Tree<'_> {
     /// How many files each entry changed, and which calls failed or replies were cut.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn tree_marks(&self, session: SessionId) -> Result<TreeMarks> {
-        let tree = self.tree(session)?;
+    pub fn marks(&self, session: SessionId) -> Result<TreeMarks> {
+        let tree = self.load(session)?;
         let rows: Vec<i64> =
             tree.nodes.iter().filter(|n| n.kind == NodeKind::ToolResult).map(|n| n.seq).collect();
         let replies: Vec<i64> =
             tree.nodes.iter().filter(|n| n.kind == NodeKind::Assistant).map(|n| n.seq).collect();
-        let (results, cut) = self.read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?)))?;
+        let (results, cut) = self.store.read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?)))?;
         let failed = results.iter().filter(|(.., outcome)| outcome != "ok").map(|(seq, ..)| *seq);
         let mut failed: Vec<i64> = failed.chain(cut).collect();
         failed.sort_unstable();
@@ -131,7 +131,7 @@ impl Store {
             let above = node.parent.and_then(|p| turns.get(p as usize)).copied();
             turns.push(if node.kind == NodeKind::User { n } else { above.unwrap_or(n) });
         }
-        let steps = self.steps(session, 0)?;
+        let steps = self.store.steps().list(session, 0)?;
         let mut of_turn: HashMap<i64, HashSet<&str>> = HashMap::new();
         let mut files: BTreeSet<(i64, u32)> = BTreeSet::new();
         for step in steps.iter().filter(|s| !s.files.is_empty()) {
@@ -155,8 +155,8 @@ impl Store {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn tree_lines(&self, entries: &[EntryId]) -> Result<Vec<TreeLine>> {
-        self.read(|conn| {
+    pub fn lines(&self, entries: &[EntryId]) -> Result<Vec<TreeLine>> {
+        self.store.read(|conn| {
             let mut replies = HashMap::new();
             let mut lines = Vec::with_capacity(entries.len());
             for id in entries {

@@ -72,8 +72,8 @@ impl Attempt {
         Duration::from_micros(1 + self.seed % micros)
     }
 
-    /// Runs every job and commits. `Ok` means on disk (unless all of them are passing ones); the jobs' own outcomes are inside. `Err` means that
-    /// nothing may be acknowledged.
+    /// Runs every job and commits. `Ok`: the batch is on disk (unless all jobs are passing ones), with the outcome of each
+    /// job. `Err`: nothing may be acknowledged.
     pub(crate) fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
         let tried = self.try_commit(jobs);
         if let Err(error) = &tried {
@@ -165,7 +165,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Copies a long log back into the database. After the acknowledgements, so that nobody waits for it; a
+    /// Copies a long log back into the database. After the acknowledgements, so that no writer waits for it; a
     /// failure shows at the next commit.
     pub(crate) fn checkpoint(&mut self) {
         let (Some(conn), true) = (&self.conn, self.target.is_file()) else { return };
@@ -192,8 +192,8 @@ impl Attempt {
     }
 }
 
-/// One job in a savepoint of its own: its failure is not its neighbours'. The outer error is one that
-/// concerns all.
+/// Runs one job in a savepoint of its own: its failure leaves the other jobs alone. The outer error is one of the whole
+/// batch.
 fn run_one(conn: &Connection, job: &mut dyn Job, path: &Path) -> Result<Result<()>> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
     let step = |text: &str| conn.prepare_cached(text).and_then(|mut s| s.execute([])).map_err(sql);

@@ -44,14 +44,14 @@ pub(crate) trait Job: Send {
     fn passing(&self) -> bool;
 }
 
-struct Typed<T, F> {
+struct TypedJob<T, F> {
     work: F,
     passing: bool,
     out: Option<T>,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
+impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for TypedJob<T, F> {
     fn run(&mut self, conn: &Connection) -> Result<()> {
         self.out = Some((self.work)(conn)?);
         Ok(())
@@ -59,7 +59,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
         let Self { work, out, reply, .. } = *self;
-        // What the change holds (locks, files) is given back before the caller hears of its end.
+        // What the change holds (locks, files) is released before the caller gets the outcome.
         drop(work);
         let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
         // The caller may have gone; the write stays.
@@ -122,10 +122,10 @@ impl Writer {
         let waker = Arc::new(Waker::default());
         let attempt = Attempt::new(conn, target);
         let resting = health.borrow().clone();
-        let mut line = Line { inbox, attempt, on_failure, health, resting, waker: waker.clone() };
+        let mut writer = WriterLoop { inbox, attempt, on_failure, health, resting, waker: waker.clone() };
         let thread = std::thread::Builder::new()
             .name("tiller-store".into())
-            .spawn(move || line.work())
+            .spawn(move || writer.work())
             .map_err(|e| StoreError::Internal(e.to_string()))?;
         Ok(Self { jobs: Mutex::new(Some(jobs)), waker, thread: Mutex::new(Some(thread)) })
     }
@@ -141,7 +141,7 @@ impl Writer {
         let Some(jobs) = jobs.as_ref() else {
             return Ticket::ready(Err(StoreError::Closed));
         };
-        match jobs.try_send(Box::new(Typed { work, passing, out: None, reply })) {
+        match jobs.try_send(Box::new(TypedJob { work, passing, out: None, reply })) {
             Ok(()) => Ticket::new(receiver),
             Err(TrySendError::Full(_)) => Ticket::ready(Err(StoreError::Overloaded { waiting: WAITING })),
             Err(TrySendError::Disconnected(_)) => Ticket::ready(Err(StoreError::Closed)),
@@ -173,7 +173,7 @@ impl Drop for Writer {
 }
 
 /// The thread's own state.
-struct Line {
+struct WriterLoop {
     inbox: Receiver<Box<dyn Job>>,
     attempt: Attempt,
     on_failure: OnFailure,
@@ -183,7 +183,7 @@ struct Line {
     waker: Arc<Waker>,
 }
 
-impl Line {
+impl WriterLoop {
     fn work(&mut self) {
         while let Ok(first) = self.inbox.recv() {
             let mut batch = vec![first];

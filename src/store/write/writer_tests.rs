@@ -12,7 +12,12 @@ use crate::{Append, Options, Store, open::folder};
 fn append(store: &Store, n: u128) -> Ticket<()> {
     let session = session_id(1);
     let parent = (n > 1).then(|| entry_id(n - 1));
-    store.append(Append::new(session, "main").entries(vec![user(session, entry_id(n), parent, "x")]))
+    store.entries().append(Append::new(session, "main").entries(vec![user(
+        session,
+        entry_id(n),
+        parent,
+        "x",
+    )]))
 }
 
 #[test]
@@ -27,8 +32,12 @@ fn one_failure_is_not_its_neighbours() {
         Ok(())
     });
     let good = append(&store, 1);
-    let bad =
-        store.append(Append::new(session, "main").entries(vec![user(session, entry_id(1), None, "again")]));
+    let bad = store.entries().append(Append::new(session, "main").entries(vec![user(
+        session,
+        entry_id(1),
+        None,
+        "again",
+    )]));
     let panics = store.write(|_| -> Result<()> { Err(StoreError::Conflict("no".into())) });
     let after = append(&store, 2);
     gate.wait();
@@ -37,7 +46,7 @@ fn one_failure_is_not_its_neighbours() {
     assert!(matches!(bad.wait(), Err(StoreError::Conflict(_))));
     assert_eq!(panics.wait(), Err(StoreError::Conflict("no".into())));
     after.wait().unwrap();
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(2)));
+    assert_eq!(store.heads().get(session, "main").unwrap(), Some(entry_id(2)));
 }
 
 #[test]
@@ -68,7 +77,11 @@ fn tickets_are_futures_and_may_be_dropped() {
     let session = session(&store, 1);
     drop(append(&store, 1));
     store.close();
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(1)), "dropping does not take it back");
+    assert_eq!(
+        store.heads().get(session, "main").unwrap(),
+        Some(entry_id(1)),
+        "dropping does not take it back"
+    );
     assert_eq!(append(&store, 2).wait(), Err(StoreError::Closed));
 }
 
@@ -133,13 +146,13 @@ fn s4_what_does_not_fit_is_kept_and_saved_later() {
     });
     eventually("a second try", || runs.load(Ordering::Relaxed) >= 2);
     assert_eq!(answered.load(Ordering::Relaxed), 0, "nothing may be acknowledged");
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(1)));
+    assert_eq!(store.heads().get(session, "main").unwrap(), Some(entry_id(1)));
 
     room.store(true, Ordering::Relaxed);
     store.retry();
     waiter.join().unwrap();
     assert!(store.health().borrow().ok());
-    assert_eq!(store.head(session, "main").unwrap(), Some(entry_id(2)));
+    assert_eq!(store.heads().get(session, "main").unwrap(), Some(entry_id(2)));
     assert_eq!(store.meta("big").unwrap().map(|v| v.len()), Some(200_000));
 }
 
@@ -230,9 +243,9 @@ fn s13_moved_away_acknowledgements_stop() {
     store.retry();
     load.join().unwrap();
     assert!(store.health().borrow().ok());
-    let tail = store.path_tail(session, "main", 1_000).unwrap();
+    let tail = store.paths().tail(session, "main", 1_000).unwrap();
     assert_eq!(tail.entries.len(), ENTRIES as usize);
-    assert_eq!(store.session(session).unwrap().summary.entries, ENTRIES as u64);
+    assert_eq!(store.sessions().get(session).unwrap().summary.entries, ENTRIES as u64);
 }
 
 #[test]
@@ -268,7 +281,7 @@ fn a_full_queue_of_entries_shares_commits() {
     for ticket in tickets {
         ticket.wait().unwrap();
     }
-    let head: Option<EntryId> = store.head(session, "main").unwrap();
+    let head: Option<EntryId> = store.heads().get(session, "main").unwrap();
     assert_eq!(head, Some(entry_id(200)));
     let commits: i64 =
         store.read(|conn| Ok(conn.query_row("SELECT max(batch) FROM writers", [], |r| r.get(0))?)).unwrap();

@@ -27,8 +27,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/job/mod.rs", "Job", 19),
     ("src/engine/session/mod.rs", "Session", 26),
     ("src/engine/turn/state.rs", "Turn", 21),
-    ("src/external/job.rs", "Job", 18),
-    ("src/external/pty/driver.rs", "Driver", 29),
     ("src/snapshot/shadow.rs", "Shadow", 20),
     ("src/tui/app/mod.rs", "App", 20),
     ("src/tui/dialog/approval/mod.rs", "Approval", 18),
@@ -37,15 +35,13 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/dialog/tree/forest.rs", "Tree", 22),
     ("src/tui/dialog/tree/mod.rs", "Browser", 24),
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
-    ("src/watch/workspace/worker.rs", "Worker", 18),
 ];
 /// Crate, type, files.
-const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 40), ("store", "Store", 34), ("tui", "App", 16)];
+const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 40), ("tui", "App", 16)];
 /// Folder, files.
 const FOLDERS: &[(&str, usize)] = &[
     ("src/engine/context", 18),
     ("src/engine/crew", 32),
-    ("src/external/pty", 17),
     ("src/protocol", 32),
     ("src/tool/files", 25),
     ("src/tool/shell", 25),

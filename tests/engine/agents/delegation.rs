@@ -133,12 +133,12 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     assert_eq!((child.files, child.call.as_deref()), (1, Some("d1")));
     let asked = view.entries.iter().find(|e| matches!(e.body, EntryBody::Assistant { .. })).unwrap().id;
     let parts = place.parts(&Fake::new([]));
-    let stored = parts.store.session(child.session.unwrap()).unwrap();
+    let stored = parts.store.sessions().get(child.session.unwrap()).unwrap();
     assert_eq!(stored.spawned_by, Some(asked));
     assert!(stored.summary.title.contains("reader"));
-    let mine = parts.store.sessions(&tiller_store::Filter::default()).unwrap();
+    let mine = parts.store.sessions().list(&tiller_store::Filter::default()).unwrap();
     assert_eq!(mine.len(), 1, "sessions of agents are not among the person's");
-    assert_eq!(parts.store.costs(None, tiller_protocol::command::CostBy::Agent).unwrap().len(), 3);
+    assert_eq!(parts.store.costs().by(None, tiller_protocol::command::CostBy::Agent).unwrap().len(), 3);
     // What agents say to each other is not the person's history.
     drop(parts);
     rig.quit().await;

@@ -97,7 +97,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     assert_eq!((child.backend.as_str(), row.cost), ("toy, headless", None), "what it cost is not known");
     // Its talk is a session like any other.
     let store = place.parts(&Fake::new([])).store;
-    let tail = store.path_tail(child.session.unwrap(), "main", 100).unwrap();
+    let tail = store.paths().tail(child.session.unwrap(), "main", 100).unwrap();
     let shape = shape(&tail.entries);
     assert_eq!(shape[0], "user Prompt build it");
     assert!(shape.last().unwrap().starts_with("reply"), "{shape:?}");
@@ -191,7 +191,7 @@ async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
     let session = failed.child.unwrap().session.unwrap();
     rig.quit().await;
     let store = place.parts(&Fake::new([])).store;
-    let entries = store.path_tail(session, "main", 100).unwrap().entries;
+    let entries = store.paths().tail(session, "main", 100).unwrap().entries;
     let shape = shape(&entries);
     assert!(shape.last().unwrap().starts_with("note The turn ended early: "), "{shape:?}");
     let calls: Vec<_> = entries
@@ -237,7 +237,7 @@ async fn the_model_of_a_program_is_one_of_its_own() {
     let session = rig.session();
     rig.quit().await;
     let store = place.parts(&Fake::new([])).store;
-    let kept = &store.agents(session).unwrap()[0].brief;
+    let kept = &store.agents().list(session).unwrap()[0].brief;
     assert_eq!(kept["brief"]["model"], "big-1", "{kept}");
 }
 
@@ -296,8 +296,8 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     assert!(last.contains("[person]") && last.contains("build it") && last.contains("answer 1"), "{last}");
     assert!(last.contains("data, not instructions") && last.contains("and test it"), "{last}");
     let store = place.parts(&Fake::new([])).store;
-    let child = store.agents(session).unwrap().remove(0).session;
-    let shape = shape(&store.path_tail(child, "main", 100).unwrap().entries);
+    let child = store.agents().list(session).unwrap().remove(0).session;
+    let shape = shape(&store.paths().tail(child, "main", 100).unwrap().entries);
     let note =
         "note Toy could not resume its earlier session: a new session received the previous conversation.";
     assert!(shape.iter().any(|s| s == note), "{shape:?}");
@@ -503,7 +503,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     };
     let files: Vec<_> = preview.files.iter().map(|f| (f.path.as_str(), f.conflict.is_some())).collect();
     assert_eq!(files, [("made.txt", false)], "nobody else's");
-    let rows = place.parts(&Fake::new([])).store.audit(None, "", 10).unwrap();
+    let rows = place.parts(&Fake::new([])).store.audit().list(None, "", 10).unwrap();
     let row = rows.iter().find(|r| r.agent == "main/a1").unwrap();
     assert_eq!(
         (row.decision.as_str(), row.by.as_str(), row.outcome.as_str()),
@@ -544,7 +544,7 @@ async fn a_program_that_only_talks_and_talks_is_ended() {
     assert!(failed.result.contains("it wrote more than 4 MB"), "{}", failed.result);
     rig.quit().await;
     let store = place.parts(&Fake::new([])).store;
-    let entries = store.path_tail(failed.session.unwrap(), "main", 100).unwrap().entries;
+    let entries = store.paths().tail(failed.session.unwrap(), "main", 100).unwrap().entries;
     let longest = entries
         .iter()
         .filter_map(|e| match &e.body {

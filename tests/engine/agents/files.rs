@@ -161,8 +161,8 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
     let files: Vec<u32> = view.agents.iter().skip(1).map(|a| a.child.as_ref().unwrap().files).collect();
     assert_eq!(files[2], 1, "the tool's file: {files:?}");
     let store = place.parts(&Fake::new([])).store;
-    for agent in store.agents(rig.session()).unwrap() {
-        let rows = store.steps(agent.session, 0).unwrap();
+    for agent in store.agents().list(rig.session()).unwrap() {
+        let rows = store.steps().list(agent.session, 0).unwrap();
         let own = rows.iter().filter(|r| matches!(r.of, tiller_store::StepOf::Call(_)));
         let named: Vec<&str> = own.flat_map(|r| &r.files).map(|f| f.path.as_str()).collect();
         let tools = agent.id.name() == "a3";

@@ -31,7 +31,7 @@ async fn no_row_is_shown_before_it_is_on_disk() {
     let session = rig.session();
     let store = place.parts(&Fake::new([])).store;
     let written = |view: &AgentView| -> Option<AgentRow> {
-        store.agents(session).unwrap().into_iter().find(|r| r.id == view.id)
+        store.agents().list(session).unwrap().into_iter().find(|r| r.id == view.id)
     };
     let ahead = |e: &Event| {
         let view = row(e).filter(|v| !v.id.is_main())?;
@@ -115,7 +115,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
         let child = view.child.unwrap();
         let (used, session) = (child.used, child.session.unwrap());
         // The request without an answer is in the books too, as an estimate, where the end let it be written.
-        let books = place.parts(&Fake::new([])).store.worked(session).unwrap();
+        let books = place.parts(&Fake::new([])).store.agents().worked(session).unwrap();
         assert_eq!((books.cost.0, books.usage.output), (120_000 * run as u64, 20 * run as u64));
         let tokens = tiller_engine::context::tokens::of_usage(&books.usage);
         assert_eq!((used.turns, used.tokens), (Some(run as u32 * 2), Some(tokens)));
@@ -126,7 +126,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
     assert!(failed.result.contains("reached its limit of 4 requests"), "{}", failed.result);
     assert_eq!(fake.count(), 4, "nothing was asked beyond that");
     let store = place.parts(&Fake::new([])).store;
-    let row = store.agents(rig.session()).unwrap().remove(0);
+    let row = store.agents().list(rig.session()).unwrap().remove(0);
     assert_eq!(row.report.unwrap()["tool_calls"], json!(2), "one in each run");
     rig.quit().await;
 }

@@ -211,7 +211,7 @@ async fn blow(seed: &mut Seed, blow: Blow) {
         rig.kill().await;
         place.free(session);
         // (In a test their process lives on.)
-        let rows = place.parts(&fake).store.agents(session).unwrap();
+        let rows = place.parts(&fake).store.agents().list(session).unwrap();
         let known = rows.len();
         rows.iter().for_each(|row| place.free_if_there(row.session));
         again.store(true, Ordering::SeqCst);

@@ -218,7 +218,8 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
     let store = place.parts(&Fake::new([])).store;
     let session = rig.seen.iter().rev().find(|e| e.agent == agent("main/a1")).map(|e| e.session).unwrap();
     let said: Vec<String> = store
-        .path_tail(session, "main", 100)
+        .paths()
+        .tail(session, "main", 100)
         .unwrap()
         .entries
         .iter()

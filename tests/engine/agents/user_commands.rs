@@ -163,7 +163,7 @@ async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
     assert_eq!(fake.count(), 3, "a reply that has begun is not asked for again");
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
-    let rows = store.costs(None, tiller_protocol::command::CostBy::Agent).unwrap();
+    let rows = store.costs().by(None, tiller_protocol::command::CostBy::Agent).unwrap();
     let row = rows.iter().find(|r| r.key == "main/a1").unwrap();
     assert_eq!((row.calls, row.estimated), (3, 1), "{row:?}");
 }

@@ -208,7 +208,7 @@ async fn points_and_steps_outlive_the_engine() {
     rig.turn("more").await;
     rig.quit().await;
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let rows = store.steps(session, 0).unwrap();
+    let rows = store.steps().list(session, 0).unwrap();
     let calls: Vec<_> = rows.iter().filter(|r| matches!(r.of, StepOf::Call(_))).collect();
     assert_eq!((rows.len(), calls.len()), (5, 2), "two messages, a checkpoint, two calls: {rows:?}");
     let names = |n: usize| calls[n].files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>();
@@ -302,7 +302,7 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
     // The call knows what it changed, and it is a restore like any other.
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let rows = store.steps(rig.session(), 0).unwrap();
+    let rows = store.steps().list(rig.session(), 0).unwrap();
     let of = |call: &str| rows.iter().find(|r| r.of == StepOf::Call(call.into())).map(|r| r.files.len());
     assert_eq!((of("c3"), of("c4")), (Some(2), None), "{rows:?}");
     drop(store);
@@ -337,10 +337,10 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
         ("built.txt".to_owned(), By::Background { commands: "p1: sleep 300".into() }),
     ];
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while others(&store.steps(session, 0).unwrap()) != wanted && std::time::Instant::now() < until {
+    while others(&store.steps().list(session, 0).unwrap()) != wanted && std::time::Instant::now() < until {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    let rows = store.steps(session, 0).unwrap();
+    let rows = store.steps().list(session, 0).unwrap();
     assert_eq!(others(&rows), wanted, "{rows:?}");
     let said = messages(&mut rig).await;
     let before: Vec<_> = rows
@@ -389,7 +389,7 @@ async fn another_session_of_the_folder_is_told_apart_from_the_person() {
     first.turn("and now?").await;
     first.quit().await;
     let store = Store::open(&place.db(), Options::default()).unwrap();
-    let found = others(&store.steps(session, 0).unwrap());
+    let found = others(&store.steps().list(session, 0).unwrap());
     let by = |path: &str| found.iter().find(|f| f.0 == path).map(|f| f.1.clone());
     assert_eq!(by("mine.txt"), Some(By::Outside));
     assert!(matches!(by("theirs.txt"), Some(By::Session { session, .. }) if session == theirs), "{found:?}");

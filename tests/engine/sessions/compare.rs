@@ -176,6 +176,6 @@ async fn a_branch_of_another_session_is_named_and_compared_without_opening_it() 
     assert!(got.right.said.iter().any(|s| s.text.contains("do it as B")));
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
-    let row = store.branches(first).unwrap().into_iter().find(|r| r.name == b).unwrap();
-    assert_eq!((row.label.as_str(), store.tags(first).unwrap()[0].entry), ("way b", tip));
+    let row = store.branches().list(first).unwrap().into_iter().find(|r| r.name == b).unwrap();
+    assert_eq!((row.label.as_str(), store.tags().list(first).unwrap()[0].entry), ("way b", tip));
 }

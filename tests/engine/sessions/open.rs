@@ -40,7 +40,7 @@ async fn a_fork_gives_the_words_back_and_leaves_the_old_path() {
         ["user Prompt first", "reply 1 EndTurn", "user Prompt instead", "reply 1 EndTurn"]
     );
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
-    assert_eq!(store.path_tail(rig.session(), "main", 100).unwrap().entries, snap.entries);
+    assert_eq!(store.paths().tail(rig.session(), "main", 100).unwrap().entries, snap.entries);
     let ReplyEvent::OpsReply { ops, .. } = rig.query(tiller_protocol::command::Query::Ops { limit: 5 }).await
     else {
         panic!()
@@ -169,7 +169,7 @@ async fn s10_a_branch_beside_another_window_is_held_and_leaves_what_waits_there(
     first.submit_as(Message::text("waits"), SendMode::Queue);
     let store = Store::open(&place.db(), Default::default()).unwrap();
     let end = std::time::Instant::now() + DEADLINE;
-    while store.queue(session, "main").unwrap().len() != 1 {
+    while store.unfinished().queue(session, "main").unwrap().len() != 1 {
         assert!(std::time::Instant::now() < end);
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
@@ -179,18 +179,22 @@ async fn s10_a_branch_beside_another_window_is_held_and_leaves_what_waits_there(
     second.notice("is open").await;
     assert!(second.snapshot().await.queue.is_empty(), "what waits in the other window is not ours");
     assert_eq!(second.turn("on my branch").await.1, "two");
-    let branch = store.session(session).unwrap().head;
+    let branch = store.sessions().get(session).unwrap().head;
     assert_ne!(branch, "main");
-    assert!(store.open_in(session, &branch).unwrap().is_some(), "held");
+    assert!(store.leases().holder(session, &branch).unwrap().is_some(), "held");
     // A third window finds the branch taken, too.
     let mut third = place.start_with(&fake, |p| p.open = Open::Last).await;
     let ask = third.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }), "{ask:?}");
     third.quit().await;
     second.quit().await;
-    assert!(store.open_in(session, &branch).unwrap().is_none(), "given back");
-    assert_eq!(store.queue(session, "main").unwrap().len(), 1, "the first window's message is there");
-    assert!(store.interrupted(session, "main").unwrap().is_some(), "and its turn");
+    assert!(store.leases().holder(session, &branch).unwrap().is_none(), "given back");
+    assert_eq!(
+        store.unfinished().queue(session, "main").unwrap().len(),
+        1,
+        "the first window's message is there"
+    );
+    assert!(store.unfinished().interrupted(session, "main").unwrap().is_some(), "and its turn");
     first.quit().await;
 }
 
@@ -214,16 +218,16 @@ async fn a_branch_of_ones_own_takes_the_lease_and_what_waits_along() {
     })
     .await;
     let store = Store::open(&place.db(), Default::default()).unwrap();
-    let branch = store.session(session).unwrap().head;
+    let branch = store.sessions().get(session).unwrap().head;
     let end = std::time::Instant::now() + DEADLINE;
-    while store.open_in(session, &branch).unwrap().is_none()
-        || store.queue(session, &branch).unwrap().len() != 1
+    while store.leases().holder(session, &branch).unwrap().is_none()
+        || store.unfinished().queue(session, &branch).unwrap().len() != 1
     {
         assert!(std::time::Instant::now() < end);
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    assert!(store.open_in(session, "main").unwrap().is_none());
-    assert!(store.queue(session, "main").unwrap().is_empty());
+    assert!(store.leases().holder(session, "main").unwrap().is_none());
+    assert!(store.unfinished().queue(session, "main").unwrap().is_empty());
     rig.quit().await;
 }
 
@@ -274,8 +278,8 @@ async fn a_session_of_another_folder_says_so_and_asks_again() {
     rig.turn("hello").await;
     rig.quit().await;
     let store = Store::open(&place.db(), Default::default()).unwrap();
-    assert_eq!(store.session(session).unwrap().profile, Profile::Full);
-    store.add_rule(session, "terminal(rm *)").wait().unwrap();
+    assert_eq!(store.sessions().get(session).unwrap().profile, Profile::Full);
+    store.rules().add(session, "terminal(rm *)").wait().unwrap();
     let other = place.tmp.path().canonicalize().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
     let command = calls(&[("c1", "terminal", json!({"command": "rm -f x"}))]);
@@ -294,7 +298,7 @@ async fn a_session_of_another_folder_says_so_and_asks_again() {
     let ask = rig.asked().await;
     assert!(matches!(ask.body, AskBody::Permission(_)), "earlier approvals do not apply here");
     rig.quit().await;
-    assert_eq!(store.session(session).unwrap().profile, Profile::Full, "at home it is as it was");
+    assert_eq!(store.sessions().get(session).unwrap().profile, Profile::Full, "at home it is as it was");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -306,7 +310,7 @@ async fn a_window_that_only_looks_changes_nothing() {
     first.turn("hello").await;
     first.quit().await;
     let store = Store::open(&place.db(), Default::default()).unwrap();
-    let before = store.session(session).unwrap();
+    let before = store.sessions().get(session).unwrap();
     let mut rig = place
         .start_with(&fake, |p| {
             p.open = Open::Session(session);
@@ -324,7 +328,7 @@ async fn a_window_that_only_looks_changes_nothing() {
         assert!(rig.refused().await.message.contains("read-only"));
     }
     rig.quit().await;
-    assert_eq!(store.session(session).unwrap(), before);
+    assert_eq!(store.sessions().get(session).unwrap(), before);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

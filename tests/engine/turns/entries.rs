@@ -24,9 +24,9 @@ async fn a_turn_with_a_tool_goes_from_words_to_words() {
     let session = rig.session();
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
-    assert_eq!(store.path_tail(session, "main", 100).unwrap().entries, snap.entries);
-    assert_eq!(store.audit(None, "read_file", 10).unwrap().len(), 1);
-    assert_eq!(store.costs(Some(session), tiller_protocol::command::CostBy::Model).unwrap()[0].calls, 2);
+    assert_eq!(store.paths().tail(session, "main", 100).unwrap().entries, snap.entries);
+    assert_eq!(store.audit().list(None, "read_file", 10).unwrap().len(), 1);
+    assert_eq!(store.costs().by(Some(session), tiller_protocol::command::CostBy::Model).unwrap()[0].calls, 2);
     // Each request is the one before it with more at its end.
     let (a, b) = (fake.request(0), fake.request(1));
     assert_eq!((a.system, &a.messages[..]), (b.system.clone(), &b.messages[..a.messages.len()]));

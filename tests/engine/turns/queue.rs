@@ -208,7 +208,7 @@ async fn a_message_on_its_way_waits_in_the_queue_when_tiller_ends() {
     rig.quit().await;
     drop(gate);
     let store = Store::open(&place.db(), Default::default()).unwrap();
-    let queue = store.queue(session, "main").unwrap();
+    let queue = store.unfinished().queue(session, "main").unwrap();
     assert_eq!(queue.iter().map(|q| q.message.text.as_str()).collect::<Vec<_>>(), ["not lost"]);
 }
 
@@ -226,11 +226,11 @@ async fn the_output_of_a_line_during_a_turn_outlives_a_crash() {
     rig.until("output", |e| matches!(e, EventBody::Tool(ToolEvent::ShellLine { .. })).then_some(())).await;
     let store = Store::open(&place.db(), Default::default()).unwrap();
     let end = std::time::Instant::now() + DEADLINE;
-    while store.pending(session, "main").unwrap().is_empty() {
+    while store.unfinished().pending(session, "main").unwrap().is_empty() {
         assert!(std::time::Instant::now() < end, "it is not stored");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let rows = store.audit(Some(session), "", 10).unwrap();
+    let rows = store.audit().list(Some(session), "", 10).unwrap();
     assert_eq!((rows[0].tool.as_str(), rows[0].what.as_str()), ("!", "echo kept-$((40+2))"));
     rig.kill().await;
     place.free(session);
@@ -241,7 +241,7 @@ async fn the_output_of_a_line_during_a_turn_outlives_a_crash() {
     assert_valid(&request);
     let all: Vec<String> = (0..request.messages.len()).map(|i| message_text(&request, i)).collect();
     assert_eq!(all.iter().filter(|t| t.contains("kept-42")).count(), 1, "{all:?}");
-    assert!(store.pending(session, "main").unwrap().is_empty(), "delivered");
+    assert!(store.unfinished().pending(session, "main").unwrap().is_empty(), "delivered");
     rig.quit().await;
 }
 

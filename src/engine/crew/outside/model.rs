@@ -28,7 +28,7 @@ impl Core {
         let (id, model, window) =
             (self.identity.id.clone(), self.session.model.clone(), prepare::window(self));
         self.tell_main(CrewMsg::TheirModel { id, model: wanted.to_owned() });
-        let ticket = self.services.store.set_model(self.session.id, &model);
+        let ticket = self.services.store.sessions().set_model(self.session.id, &model);
         manage::after(self, ticket, cause, StateEvent::ModelChanged { model, window });
         driver::agent_changed(self);
         true

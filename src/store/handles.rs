@@ -1,0 +1,236 @@
+//! The concerns of the store. Each has a handle that borrows the store; its methods stand in the file of its concern.
+
+use crate::open::Store;
+
+/// Sessions: made, found, listed, named, put away.
+#[derive(Clone, Copy, Debug)]
+pub struct Sessions<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Sessions that were thrown away, and their removal for good.
+#[derive(Clone, Copy, Debug)]
+pub struct Trash<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// The agents of a session, and the sessions in which they work.
+#[derive(Clone, Copy, Debug)]
+pub struct Agents<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Workflow runs and their steps.
+#[derive(Clone, Copy, Debug)]
+pub struct Workflows<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// States of the workspace's files as a session saw them: ids of the snapshot store.
+#[derive(Clone, Copy, Debug)]
+pub struct Steps<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// What waits on a head for the next process: queued messages, open questions, the turn in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfinished<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// The to-do list of each head.
+#[derive(Clone, Copy, Debug)]
+pub struct Todos<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Permission rules that hold for one session.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Prompts that the person sent, for the composer's history.
+#[derive(Clone, Copy, Debug)]
+pub struct Prompts<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Decisions about the trust in folders.
+#[derive(Clone, Copy, Debug)]
+pub struct Trust<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Decisions about tool calls, and their outcomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Audit<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Model calls that were paid, and their sums.
+#[derive(Clone, Copy, Debug)]
+pub struct Costs<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Which process has a head open.
+#[derive(Clone, Copy, Debug)]
+pub struct Leases<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Full-text search over sessions and trees.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Sessions as JSON lines: export and import.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Single entries: appending and reading.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Named pointers into the tree of entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Heads as the person sees them: labels, and which are archived.
+#[derive(Clone, Copy, Debug)]
+pub struct Branches<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Names for single entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Tags<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// Entries from a head or an entry up to the root.
+#[derive(Clone, Copy, Debug)]
+pub struct Paths<'a> {
+    pub(crate) store: &'a Store,
+}
+
+/// A session as a tree for the browser: nodes first, their text on demand.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree<'a> {
+    pub(crate) store: &'a Store,
+}
+
+impl Store {
+    /// Sessions: made, found, listed, named, put away.
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions { store: self }
+    }
+
+    /// Sessions that were thrown away, and their removal for good.
+    pub fn trash(&self) -> Trash<'_> {
+        Trash { store: self }
+    }
+
+    /// The agents of a session, and the sessions in which they work.
+    pub fn agents(&self) -> Agents<'_> {
+        Agents { store: self }
+    }
+
+    /// Workflow runs and their steps.
+    pub fn workflows(&self) -> Workflows<'_> {
+        Workflows { store: self }
+    }
+
+    /// States of the workspace's files as a session saw them: ids of the snapshot store.
+    pub fn steps(&self) -> Steps<'_> {
+        Steps { store: self }
+    }
+
+    /// What waits on a head for the next process: queued messages, open questions, the turn in flight.
+    pub fn unfinished(&self) -> Unfinished<'_> {
+        Unfinished { store: self }
+    }
+
+    /// The to-do list of each head.
+    pub fn todos(&self) -> Todos<'_> {
+        Todos { store: self }
+    }
+
+    /// Permission rules that hold for one session.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { store: self }
+    }
+
+    /// Prompts that the person sent, for the composer's history.
+    pub fn prompts(&self) -> Prompts<'_> {
+        Prompts { store: self }
+    }
+
+    /// Decisions about the trust in folders.
+    pub fn trust(&self) -> Trust<'_> {
+        Trust { store: self }
+    }
+
+    /// Decisions about tool calls, and their outcomes.
+    pub fn audit(&self) -> Audit<'_> {
+        Audit { store: self }
+    }
+
+    /// Model calls that were paid, and their sums.
+    pub fn costs(&self) -> Costs<'_> {
+        Costs { store: self }
+    }
+
+    /// Which process has a head open.
+    pub fn leases(&self) -> Leases<'_> {
+        Leases { store: self }
+    }
+
+    /// Full-text search over sessions and trees.
+    pub fn search(&self) -> Search<'_> {
+        Search { store: self }
+    }
+
+    /// Sessions as JSON lines: export and import.
+    pub fn transfer(&self) -> Transfer<'_> {
+        Transfer { store: self }
+    }
+
+    /// Single entries: appending and reading.
+    pub fn entries(&self) -> Entries<'_> {
+        Entries { store: self }
+    }
+
+    /// Named pointers into the tree of entries.
+    pub fn heads(&self) -> Heads<'_> {
+        Heads { store: self }
+    }
+
+    /// Heads as the person sees them: labels, and which are archived.
+    pub fn branches(&self) -> Branches<'_> {
+        Branches { store: self }
+    }
+
+    /// Names for single entries.
+    pub fn tags(&self) -> Tags<'_> {
+        Tags { store: self }
+    }
+
+    /// Entries from a head or an entry up to the root.
+    pub fn paths(&self) -> Paths<'_> {
+        Paths { store: self }
+    }
+
+    /// A session as a tree for the browser: nodes first, their text on demand.
+    pub fn tree(&self) -> Tree<'_> {
+        Tree { store: self }
+    }
+}
