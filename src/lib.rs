@@ -20,6 +20,7 @@
 //! | `shell` | the shell's grammar: a command line, taken apart | nothing of ours |
 //! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | nothing of ours |
 //! | `fs` | attributes and access lists of files, for those that write them | nothing of ours |
+//! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
@@ -27,7 +28,7 @@
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
-//! | [`external`] | agent programs of other vendors, over three transports | protocol, tool |
+//! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`agents`] | work for several agents: order of tasks, retries, reviews, workflows | protocol, tool |
 //! | [`tui`] | the screen | protocol, config, text |
@@ -67,7 +68,7 @@
 //! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/external/adapter/load.rs` (user folders need none) |
 //! | kind of agent, program of another vendor | `assets/agents/x.md`, `assets/adapters/x.toml` | the built-in list (user folders need none) |
 //! | subcommand | `src/commands/x.rs` | `src/commands/mod.rs` |
-//! | transcript to import | `src/commands/import/x.rs` | `FORMATS` in its `mod.rs` |
+//! | transcript to import | `src/commands/transcript/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
 //! | driven test | `tests/it/<subject>/x.rs` | `mod x;` in that folder's `mod.rs` (`cargo xtask tidy` fails if forgotten) |
 

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::adapter::Adapter;
 use super::environment::{base, configured};
 use super::job::{Limits, Lookup, Transport};
-use super::pipes::{self, Line, Piped};
+use super::pipes::{self, Line, PipedProgram};
 
 /// How a program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl Checker {
         }
         let launch =
             Launch { program: path.into(), args: args.to_vec(), env: env.to_vec(), folder: "/".into() };
-        let Piped { hosted, stdin, mut lines, errors: _errors } =
+        let PipedProgram { hosted, stdin, mut lines, errors: _errors } =
             pipes::start(&self.host, launch, Limits { line: 4096, output: 256 << 10, ..Limits::default() })
                 .ok()?;
         drop(stdin);

@@ -1,4 +1,4 @@
-//! Which of a program's options an answer means: by kind, never by id or place, and never one that grants more.
+//! Which of a program's options an answer means: by kind, never by id or place, and never an option that grants more.
 
 use super::said::{Answer, Choice, ChoiceKind};
 

@@ -14,7 +14,7 @@ use super::orders::{self, Refused};
 /// After output that changed nothing: a flood of it costs no more than this.
 const AGAIN: Duration = Duration::from_millis(4);
 
-/// What became of a message, as far as known at once. Later news come as [`super::Said::Delivered`] or
+/// The state of a message, as far as known at once. Later events are [`super::Said::Delivered`] or
 /// [`super::Said::Missed`] with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
@@ -38,9 +38,9 @@ pub(crate) enum Order {
     /// The same by name, for the modes that the program asked for.
     Typed(Vec<Typed>),
     Resize(u16, u16),
-    /// A person is in it (true) and may type.
+    /// A person has it open (true) and may type.
     Attach(bool),
-    /// The person needs it no more: it may end when it is idle.
+    /// It may end when it is idle.
     Finish,
 }
 
@@ -52,13 +52,13 @@ pub(crate) trait View: Send + Sync {
     fn scrollback(&self, lines: usize) -> Vec<String>;
     /// The same as plain cells.
     fn history(&self, lines: usize) -> Vec<Vec<GridRun>>;
-    /// What became another since the state `since`; `None`: nothing.
+    /// What changed since the state `since`; `None`: nothing.
     fn since(&self, since: u64) -> Option<ScreenView>;
     /// Changes with each piece of output; closed when the terminal is.
     fn drawn(&self) -> watch::Receiver<u64>;
 }
 
-/// Looks at the screen of a terminal transport. It does not keep the program alive.
+/// Reads the screen of a terminal transport. It does not keep the program alive.
 pub struct Looker(Arc<dyn View>);
 
 impl std::fmt::Debug for Looker {
@@ -68,8 +68,8 @@ impl std::fmt::Debug for Looker {
 }
 
 impl Looker {
-    /// What became another since the state `since`, as soon as there is something, but not before `from`: so
-    /// no observer gets more notices than it draws frames, and nothing wakes while nothing changes.
+    /// What changed since the state `since`, as soon as there is something, but not before `from`: an observer gets no more
+    /// notices than it draws frames, and nothing wakes while nothing changes.
     pub async fn next(&self, since: u64, mut from: Instant) -> ScreenView {
         let mut drawn = self.0.drawn();
         loop {
@@ -101,7 +101,7 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Nobody can steer it any more.
+        // No handle is left to control it.
         self.hard.cancel();
     }
 }
@@ -118,7 +118,7 @@ impl std::fmt::Debug for Control {
 
 /// The driver's ends.
 #[derive(Debug)]
-pub(crate) struct Reins {
+pub(crate) struct DriverControl {
     pub orders: orders::Receiver,
     /// End in good order: cancel the turn, then TERM.
     pub soft: CancellationToken,
@@ -127,7 +127,7 @@ pub(crate) struct Reins {
 }
 
 impl Control {
-    pub(crate) fn new() -> (Self, Reins) {
+    pub(crate) fn new() -> (Self, DriverControl) {
         let (orders, rx) = orders::channel();
         let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
         let inner = Inner {
@@ -137,7 +137,7 @@ impl Control {
             next: AtomicU64::new(1),
             view: Mutex::default(),
         };
-        (Self(Arc::new(inner)), Reins { orders: rx, soft, hard })
+        (Self(Arc::new(inner)), DriverControl { orders: rx, soft, hard })
     }
 
     pub(crate) fn show(&self, view: Arc<dyn View>) {
@@ -154,7 +154,7 @@ impl Control {
         }
     }
 
-    /// Takes a message back that waits. Whether it came in time, its receipt tells.
+    /// Takes back a message that waits. The message's own event says whether this came in time.
     pub fn unsay(&self, id: u64) {
         let _ = self.0.orders.send(Order::Unsay(id));
     }
@@ -198,7 +198,7 @@ impl Control {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.grid())
     }
 
-    /// Who may wait for changes of its screen; `None` without a terminal.
+    /// Waits for changes of its screen; `None` without a terminal.
     pub fn looker(&self) -> Option<Looker> {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Looker)
     }

@@ -1,4 +1,4 @@
-//! What is asked of an external agent.
+//! A run of an external agent: what it is asked, its limits, and its access to files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use tiller_tool::shell::Bounds;
 
 use super::adapter::Adapter;
 
-/// How we talk to the program.
+/// The way to communicate with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -49,16 +49,7 @@ pub struct Job {
     pub cwd: PathBuf,
     /// In the program's own spelling.
     pub model: Option<String>,
-    /// The program's own session to go on with.
-    pub resume: Option<String>,
-    /// What was booked of the costs of the session to go on with. Some tell with each report what the session cost since it
-    /// began, over all processes that had it.
-    pub booked: Cost,
-    /// The same of its tokens.
-    pub counted: Usage,
-    /// What a fresh session receives in the prompt's place when the program cannot continue `resume`: the talk so
-    /// far, and the prompt. `None`: then it fails.
-    pub anew: Option<String>,
+    pub resume: Resume,
     /// The base, already allow-listed. The adapter adds what its vendor's program needs, taken from `lookup`;
     /// keys of other vendors are taken out.
     pub env: Vec<(String, String)>,
@@ -81,16 +72,38 @@ pub struct Job {
     pub files: Option<Arc<dyn Files>>,
 }
 
+/// The program's own session to go on with, and what is recorded of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resume {
+    /// The program's id of it; `None`: a new session begins.
+    pub session: Option<String>,
+    /// Its costs that are recorded already. Some programs report the sum since the session began, over all processes
+    /// that had it.
+    pub cost: Cost,
+    /// Its tokens that are recorded already.
+    pub usage: Usage,
+    /// What a fresh session receives in place of the prompt when the program cannot continue this one: the conversation
+    /// so far, and the prompt. `None`: then the run fails.
+    pub fresh_prompt: Option<String>,
+}
+
+impl Resume {
+    /// The session of this id, of which nothing is recorded.
+    pub fn session(id: impl Into<String>) -> Self {
+        Self { session: Some(id.into()), ..Self::default() }
+    }
+}
+
 impl Job {
     /// The arguments that keep it from reading what it may not.
     pub(crate) fn denied_arguments(&self) -> Vec<String> {
         self.adapter.denied.as_ref().map(|d| d.arguments(&self.denied)).unwrap_or_default()
     }
 
-    /// It begins a fresh session, with the conversation so far in its prompt. False: there is none.
-    pub(crate) fn begin_anew(&mut self) -> bool {
-        let Some(prompt) = self.anew.take() else { return false };
-        (self.prompt, self.resume) = (prompt, None);
+    /// Begins a fresh session, with the conversation so far in its prompt. False: there is no such prompt.
+    pub(crate) fn begin_fresh(&mut self) -> bool {
+        let Some(prompt) = self.resume.fresh_prompt.take() else { return false };
+        (self.prompt, self.resume.session) = (prompt, None);
         true
     }
 }
@@ -152,7 +165,7 @@ pub trait Files: Send + Sync {
     async fn read(&self, path: &Path) -> Result<String, FileError>;
 
     /// Replaces or creates the file. The program may have read masks of secrets in its prompt: as in our own
-    /// tools, they become the file's values again, and what has a mask whose value cannot be told is refused.
+    /// tools, they become the file's values again, and a text with a mask of unknown value is refused.
     ///
     /// # Errors
     /// As [`FileError`] says.

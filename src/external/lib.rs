@@ -1,11 +1,11 @@
-//! Agent programs of other vendors, over three transports, told as one stream.
+//! Agent programs of other vendors, over three transports, as one stream of events.
 //!
 //! [`start`] runs one program for one [`Job`] and gives a [`Control`] (what the person and the engine do to it)
-//! and a receiver of [`Said`] (what it does). The last word is always one [`Said::Ended`].
+//! and a receiver of [`Said`] (what it does). The last event is always one [`Said::Ended`].
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `job`, `said`, `control` | the seam: what is asked, what is reported, what can be done meanwhile |
+//! | `job`, `said`, `control` | the surface: what is asked, the events, what can be done meanwhile |
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
 //! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
@@ -14,8 +14,11 @@
 //! | `headless` | one process a turn, its records |
 //! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
 //! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
-//! | `tools` | one look for the tools of all vendors |
-//! | `told` | output that is reported again and again, passed on as what is new |
+//! | `tools` | the tool calls of all vendors in one form |
+//! | `repeated_output` | output that is reported repeatedly, passed on as what is new |
+//!
+//! It may use `protocol`, `tool` (processes, terminals) and `rpc`. What is not here: permission (the engine answers each
+//! question), the files of the workspace (the engine passes [`Files`]), and drawing.
 
 mod acp;
 pub mod adapter;
@@ -31,15 +34,15 @@ mod orders;
 mod out;
 mod pipes;
 mod pty;
+mod repeated_output;
 mod run;
 mod said;
-mod told;
 mod tools;
 
 pub use adapter::{Adapter, Adapters};
 pub use check::{Checker, Ready};
 pub use control::{Control, Looker, Receipt};
-pub use job::{FileError, Files, Job, Limits, Lookup, StartError, Transport};
+pub use job::{FileError, Files, Job, Limits, Lookup, Resume, StartError, Transport};
 pub use run::start;
 pub use said::{
     Answer, Ask, Choice, ChoiceKind, Doing, Ending, FileDiff, Guess, Question, Said, Source, Status, ToolUse,

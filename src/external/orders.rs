@@ -26,7 +26,7 @@ pub(crate) enum Refused {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Queue {
     waiting: VecDeque<(Order, usize)>,
     bytes: usize,
     /// The driver takes no more.
@@ -36,28 +36,28 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Channel {
+    state: Mutex<Queue>,
     came: Notify,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl Channel {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The sending side.
 #[derive(Debug)]
-pub(crate) struct Sender(Arc<Shared>);
+pub(crate) struct Sender(Arc<Channel>);
 
 /// The driver's side.
 #[derive(Debug)]
-pub(crate) struct Receiver(Arc<Shared>);
+pub(crate) struct Receiver(Arc<Channel>);
 
 /// A pair of ends.
 pub(crate) fn channel() -> (Sender, Receiver) {
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<Channel>::default();
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
@@ -123,7 +123,7 @@ impl Receiver {
         }
     }
 
-    /// From here on orders are refused; those that wait can still be taken.
+    /// From here on orders are refused; orders that wait can still be taken.
     pub(crate) fn close(&mut self) {
         self.0.lock().closed = true;
     }

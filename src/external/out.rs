@@ -5,11 +5,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::said::{Answer, Ask, Doing, Guess, Question, Said, Source};
 
-/// Nobody listens any more, or it is to end at once.
+/// The engine has dropped its end, or the run is to end at once.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct Disconnected;
 
-/// Sends what was said. The receiver is held by the engine; when it drops it, the run ends.
+/// Sends events. The receiver is held by the engine; when it drops it, the run ends.
 #[derive(Debug)]
 pub(crate) struct Out {
     tx: mpsc::Sender<Said>,
@@ -24,11 +24,11 @@ impl Out {
     }
 
     /// Waits until there is room, so that a fast program is slowed by its pipe.
-    pub(crate) async fn send(&self, said: Said) -> Result<(), Gone> {
+    pub(crate) async fn send(&self, said: Said) -> Result<(), Disconnected> {
         tokio::select! {
             biased;
-            () = self.hard.cancelled() => Err(Gone),
-            sent = self.tx.send(said) => sent.map_err(|_| Gone),
+            () = self.hard.cancelled() => Err(Disconnected),
+            sent = self.tx.send(said) => sent.map_err(|_| Disconnected),
         }
     }
 
@@ -37,8 +37,8 @@ impl Out {
         self.tx.try_send(said).is_ok()
     }
 
-    /// Tells of a state, once.
-    pub(crate) async fn state(&mut self, what: Doing, source: Source) -> Result<(), Gone> {
+    /// Reports an activity, unless it is the last that was reported.
+    pub(crate) async fn state(&mut self, what: Doing, source: Source) -> Result<(), Disconnected> {
         let guess = Guess { what, source };
         if self.state.as_ref() == Some(&guess) {
             return Ok(());
@@ -47,12 +47,12 @@ impl Out {
         self.send(Said::State(guess)).await
     }
 
-    /// Asks; the answer comes on the receiver, which fails when nobody will answer.
+    /// Asks; the answer comes on the receiver, which fails when the question is refused.
     pub(crate) async fn ask(
         &mut self,
         call: Option<String>,
         what: Question,
-    ) -> Result<oneshot::Receiver<Answer>, Gone> {
+    ) -> Result<oneshot::Receiver<Answer>, Disconnected> {
         let (reply, answer) = oneshot::channel();
         self.asked += 1;
         self.send(Said::Ask(Ask { id: self.asked, call, what, reply })).await?;

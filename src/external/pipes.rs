@@ -1,4 +1,4 @@
-//! A program whose standard streams we hold: lines of bounded length out of it, the end of its errors kept.
+//! The standard streams of a program: lines of bounded length from its output, and the end of its errors.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tiller_rpc::LineBuffer;
 use tiller_tool::shell::{Host, Hosted, Launch};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -15,14 +16,14 @@ use super::job::Limits;
 /// Bytes of its errors that are kept: the last.
 const ERRORS: usize = 16 << 10;
 
-/// For its last words.
+/// For the end of its errors.
 const LAST: Duration = Duration::from_millis(500);
 
 /// Read at once.
 const CHUNK: usize = 64 << 10;
 
 /// A running program.
-pub(crate) struct Piped {
+pub(crate) struct PipedProgram {
     pub hosted: Hosted,
     pub stdin: Sender,
     pub lines: Lines,
@@ -33,7 +34,7 @@ pub(crate) struct Piped {
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Result<Piped> {
+pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Result<PipedProgram> {
     let (stdin, input) = std::io::pipe()?;
     let (out, stdout) = std::io::pipe()?;
     let (err, stderr) = std::io::pipe()?;
@@ -43,7 +44,7 @@ pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Res
     let out = Receiver::from_owned_fd(OwnedFd::from(out))?;
     let lines = Lines::new(out, limits.line, limits.output);
     let errors = Errors::collect(Receiver::from_owned_fd(OwnedFd::from(err))?);
-    Ok(Piped { hosted, stdin, lines, errors })
+    Ok(PipedProgram { hosted, stdin, lines, errors })
 }
 
 /// What came out.
@@ -52,7 +53,7 @@ pub(crate) enum Line {
     Text(String),
     /// One that was too long, and dropped.
     TooLong,
-    /// More than it may say in all.
+    /// More output than is permitted in all.
     TooMuch,
     End,
 }
@@ -62,36 +63,26 @@ pub(crate) enum Line {
 pub(crate) struct Lines {
     pipe: Receiver,
     chunk: Vec<u8>,
-    rest: VecDeque<u8>,
-    line: Vec<u8>,
-    dropping: bool,
+    buffer: LineBuffer,
+    /// The pipe has ended, or gives no more than it may.
     ended: bool,
-    longest: usize,
+    /// Bytes that it may still give.
     left: u64,
 }
 
 impl Lines {
     fn new(pipe: Receiver, longest: usize, total: u64) -> Self {
-        Self {
-            pipe,
-            chunk: vec![0; CHUNK],
-            rest: VecDeque::new(),
-            line: Vec::new(),
-            dropping: false,
-            ended: false,
-            longest,
-            left: total,
-        }
+        Self { pipe, chunk: vec![0; CHUNK], buffer: LineBuffer::new(longest), ended: false, left: total }
     }
 
     /// The next. May be dropped and called again: nothing is lost.
     pub(crate) async fn next(&mut self) -> Line {
         loop {
-            if let Some(line) = self.take() {
+            if let Some(line) = self.ready() {
                 return line;
             }
             if self.ended {
-                return self.last();
+                return self.buffer.last_line().map_or(Line::End, text);
             }
             // A read that is cancelled has read nothing.
             match self.pipe.read(&mut self.chunk).await {
@@ -102,50 +93,23 @@ impl Lines {
                         self.ended = true;
                         return Line::TooMuch;
                     }
-                    self.rest.extend(&self.chunk[..n]);
+                    self.buffer.push(&self.chunk[..n]);
                 }
             }
         }
     }
 
-    /// A line that has come already.
+    /// A line that was read already.
     pub(crate) fn ready(&mut self) -> Option<Line> {
-        self.take()
+        self.buffer.next_line().map(text)
     }
+}
 
-    /// A whole line of what was read.
-    fn take(&mut self) -> Option<Line> {
-        let end = self.rest.iter().position(|b| *b == b'\n');
-        let n = end.unwrap_or(self.rest.len());
-        if !self.dropping && self.line.len() + n > self.longest {
-            self.dropping = true;
-            self.line = Vec::new();
-        }
-        if self.dropping {
-            self.rest.drain(..n);
-        } else {
-            self.line.extend(self.rest.drain(..n));
-        }
-        end?;
-        self.rest.pop_front();
-        Some(self.whole())
-    }
-
-    fn whole(&mut self) -> Line {
-        if std::mem::take(&mut self.dropping) {
-            return Line::TooLong;
-        }
-        let line = std::mem::take(&mut self.line);
-        let text = String::from_utf8_lossy(&line);
-        Line::Text(text.strip_suffix('\r').unwrap_or(&text).to_owned())
-    }
-
-    fn last(&mut self) -> Line {
-        if self.dropping || !self.line.is_empty() {
-            return self.whole();
-        }
-        Line::End
-    }
+fn text(line: tiller_rpc::Line) -> Line {
+    let tiller_rpc::Line::Text(bytes) = line else { return Line::TooLong };
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Line::Text(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
 /// The end of what it wrote to its standard error.

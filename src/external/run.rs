@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tiller_tool::shell::{Host, Launch, find_program};
 use tokio::sync::mpsc;
 
-use super::control::{Control, Order, Reins};
+use super::control::{Control, DriverControl, Order};
 use super::environment::{environment, withheld};
 use super::job::{Job, StartError, Transport};
 use super::out::Out;
@@ -30,16 +30,16 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
     }
     let file = careful_file(&mut job)?;
     let (transport, launch) = choose(&job)?;
-    let (control, reins) = Control::new();
+    let (control, driver) = Control::new();
     let (tx, rx) = mpsc::channel(ROOM);
     let given: Vec<String> = launch.env.iter().map(|(name, _)| name.clone()).collect();
     let (lookup, adapter) = (job.lookup.clone(), job.adapter.clone());
     // Over ACP the program itself says what it can.
-    if job.resume.is_some() && !resumes(&job, transport) && job.begin_anew() {
+    if job.resume.session.is_some() && !resumes(&job, transport) && job.begin_fresh() {
         let _ = tx.try_send(Said::Anew);
     }
-    let out = Out::new(tx.clone(), reins.hard.clone());
-    let run = Run { job, launch, host: host.clone(), out, reins, missed: Vec::new() };
+    let out = Out::new(tx.clone(), driver.hard.clone());
+    let run = Run { job, launch, host: host.clone(), out, control: driver, missed: Vec::new() };
     let task = match transport {
         Transport::Headless => tokio::spawn(headless::run(run)),
         Transport::Acp => tokio::spawn(acp::run(run)),
@@ -85,7 +85,7 @@ fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
     let random = || std::hash::RandomState::new().build_hasher().finish();
     let path = std::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
-    // Never through a link that somebody else put there.
+    // Never through a link that another user put there.
     let mut options = std::fs::OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(&path);
     let written = made.and_then(|mut file| {
@@ -107,16 +107,16 @@ pub(crate) struct Run {
     pub launch: Launch,
     pub host: Host,
     pub out: Out,
-    pub reins: Reins,
+    pub control: DriverControl,
     /// Messages that came and have not been delivered.
     pub missed: Vec<(u64, String)>,
 }
 
 impl Run {
-    /// Tells of the messages that were never delivered, and of those that come no more.
+    /// Reports messages that were not delivered, and refuses later ones.
     pub(crate) async fn miss_all(&mut self, why: &str) {
-        self.reins.orders.close();
-        while let Some(order) = self.reins.orders.try_recv() {
+        self.control.orders.close();
+        while let Some(order) = self.control.orders.try_recv() {
             if let Order::Say { id, text } = order {
                 self.missed.push((id, text));
             }
@@ -188,8 +188,8 @@ fn resumes(job: &Job, transport: Transport) -> bool {
 
 fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
     let mut job = job.clone();
-    if job.resume.is_some() && !resumes(&job, transport) {
-        job.begin_anew();
+    if job.resume.session.is_some() && !resumes(&job, transport) {
+        job.begin_fresh();
     }
     let job = &job;
     let adapter = &job.adapter;
@@ -215,7 +215,7 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
         Transport::Headless => {
             let h = adapter.headless.as_ref().ok_or_else(none)?;
             asks(h.careful.is_some(), "`careful` to [headless]")?;
-            let args = headless::arguments(h, job, &job.prompt, job.resume.as_deref());
+            let args = headless::arguments(h, job, &job.prompt, job.resume.session.as_deref());
             (&own.command, &own.install, args, environment(job, []))
         }
         Transport::Acp => {

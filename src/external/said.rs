@@ -1,5 +1,5 @@
-//! What an external agent tells, whatever the transport. All texts are as the program gave them: hostile until
-//! drawn as plain cells.
+//! Events of an external agent, the same for all transports. All texts are as the program gave them: hostile until they
+//! are drawn as plain cells.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 
 use super::job::Transport;
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug)]
 pub enum Said {
     /// The first: it runs.
     Started { pid: i32, transport: Transport },
-    /// It told its session (to resume it later), model or version.
+    /// It reported its session (to resume it later), model or version.
     Session { id: Option<String>, model: Option<String> },
-    /// It cannot go on with its earlier session: a fresh one received the conversation so far ([`super::Job::anew`]).
+    /// It cannot go on with its earlier session: a fresh one received the conversation so far ([`super::Resume::fresh_prompt`]).
     Anew,
     /// More of its answer. Pieces are to be joined as they are.
     Text(String),
@@ -32,7 +32,7 @@ pub enum Said {
     ToolDone { id: String, ok: bool, output: String, diffs: Vec<FileDiff> },
     /// Its todo list, all of it.
     Plan(Vec<TodoItem>),
-    /// It waits for an answer. Dropping `reply` refuses.
+    /// A question that waits for an answer. Dropping `reply` refuses.
     Ask(Ask),
     /// To be added to what it used. `cost` is `None` when it does not say.
     Usage { usage: Usage, cost: Option<Cost> },
@@ -44,7 +44,7 @@ pub enum Said {
     Screen,
     /// It set the title of its terminal.
     Title(String),
-    /// It rang.
+    /// The bell of its terminal rang.
     Bell,
     /// A message to it (`id` from [`super::Receipt::Queued`]) was handed over.
     Delivered { id: u64 },
@@ -53,9 +53,9 @@ pub enum Said {
     Missed { id: u64, why: String, tried: bool },
     /// A turn is over and it waits for more ([`super::Job::stay`]). The text of this turn.
     TurnDone { text: String },
-    /// Something that a person should know, for instance a line that was too long.
+    /// A note for the person, for instance about a line that was too long.
     Note(String),
-    /// The last.
+    /// The last event.
     Ended(Ending),
 }
 
@@ -70,24 +70,24 @@ pub struct ToolUse {
     pub verb: String,
     /// A path, command, pattern or address; empty when not known.
     pub target: String,
-    /// The files that it says it is about: by arguments that name files, or as its protocol tells them.
+    /// The files that the call names, in its arguments or as the protocol reports them.
     pub paths: Vec<String>,
     pub args: Value,
-    /// It is still being written, so that more may be told of it.
+    /// The call is still being written: a later event may say more.
     pub pending: bool,
 }
 
-/// A change of a file as it tells it. Not checked against the file.
+/// A change of a file as the program reports it. Not checked against the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
     pub path: String,
-    /// `None`: a new file, or not told.
+    /// `None`: a new file, or not reported.
     pub old: Option<String>,
     /// `None`: the program reported only that it changed.
     pub new: Option<String>,
 }
 
-/// It waits for an answer.
+/// A question of the program.
 #[derive(Debug)]
 pub struct Ask {
     /// Fresh within this run.
@@ -148,7 +148,7 @@ pub enum Answer {
     Cancel,
 }
 
-/// What it seems to be doing, and how that is known. A lower source never overwrites a higher one, except a
+/// The activity of the program, and how it is known. A lower source never overwrites a higher one, except a
 /// visible blocking prompt over a stale claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guess {
@@ -156,7 +156,7 @@ pub struct Guess {
     pub source: Source,
 }
 
-/// What it is doing.
+/// The activity of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     Starting,
@@ -202,10 +202,10 @@ pub struct Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     Done,
-    /// It said so itself, or what it said was no sense.
+    /// It reported a failure, or its output could not be understood.
     Failed,
     Cancelled,
     TimedOut,
-    /// It died.
+    /// The program crashed.
     Crashed,
 }

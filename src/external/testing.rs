@@ -1,10 +1,10 @@
-//! An external agent that plays a script, for tests of who consumes the stream.
+//! An external agent that plays a script, for tests of the consumers of its events.
 
 use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 
-use super::control::{Control, Order, Reins};
+use super::control::{Control, DriverControl, Order};
 use super::said::{Ending, Said, Status};
 
 /// One step of a script.
@@ -20,13 +20,13 @@ pub enum Step {
 
 /// Plays `steps`, then ends with `text`. Stopping it ends it as cancelled.
 pub fn scripted(steps: Vec<Step>, text: &str) -> (Control, mpsc::Receiver<Said>) {
-    let (control, reins) = Control::new();
+    let (control, driver) = Control::new();
     let (tx, rx) = mpsc::channel(256);
-    tokio::spawn(play(steps.into(), text.to_owned(), reins, tx));
+    tokio::spawn(play(steps.into(), text.to_owned(), driver, tx));
     (control, rx)
 }
 
-async fn play(mut steps: VecDeque<Step>, text: String, mut reins: Reins, out: mpsc::Sender<Said>) {
+async fn play(mut steps: VecDeque<Step>, text: String, mut control: DriverControl, out: mpsc::Sender<Said>) {
     let ending = |status, why: &str| {
         Said::Ended(Ending {
             status,
@@ -41,8 +41,8 @@ async fn play(mut steps: VecDeque<Step>, text: String, mut reins: Reins, out: mp
             Step::Say(said) => {
                 tokio::select! {
                     biased;
-                    () = reins.soft.cancelled() => true,
-                    () = reins.hard.cancelled() => true,
+                    () = control.soft.cancelled() => true,
+                    () = control.hard.cancelled() => true,
                     sent = out.send(said) => sent.is_err(),
                 }
             }
@@ -50,9 +50,9 @@ async fn play(mut steps: VecDeque<Step>, text: String, mut reins: Reins, out: mp
                 let listens = matches!(step, Step::Listen);
                 tokio::select! {
                     biased;
-                    () = reins.soft.cancelled() => true,
-                    () = reins.hard.cancelled() => true,
-                    Some(Order::Say { id, text }) = reins.orders.recv(), if listens => {
+                    () = control.soft.cancelled() => true,
+                    () = control.hard.cancelled() => true,
+                    Some(Order::Say { id, text }) = control.orders.recv(), if listens => {
                         let _ = out.send(Said::Delivered { id }).await;
                         let _ = out.send(Said::Text(format!("> {text}"))).await;
                         false

@@ -1,4 +1,4 @@
-//! Our questions as theirs, and their answers as ours. An answer that fits nothing is no.
+//! Questions as requests to the client, and its answers. An answer that does not fit refuses.
 
 use std::path::Path;
 
@@ -9,35 +9,35 @@ use tiller_protocol::{Ask, AskBody, AskReply, Decision};
 use super::{call, hunks};
 use crate::commands::exec::questions;
 
-/// How a question is put.
+/// The form in which a question goes to the client.
 #[derive(Debug, PartialEq)]
-pub(super) enum Put {
+pub(super) enum QuestionForm {
     /// As a request for permission, with a choice.
     Choice(Value),
     /// As a form, for clients that have them.
     Form(Value),
-    /// As words: the next prompt is the answer.
+    /// As text: the next prompt is the answer.
     Words(String),
 }
 
-/// Makes it. `forms`: the client has forms.
-pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> Put {
+/// The form of a question. `forms`: the client supports forms.
+pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> QuestionForm {
     if let AskBody::Clarify { question, choices, allow_freetext: true, .. } = &ask.body {
         if forms {
-            return Put::Form(form(session, ask, question, choices));
+            return QuestionForm::Form(form(session, ask, question, choices));
         }
         if choices.is_empty() {
-            return Put::Words(question.clone());
+            return QuestionForm::Words(question.clone());
         }
     }
     let options: Vec<Value> = options(&ask.body)
         .into_iter()
         .map(|o| json!({"optionId": o.id, "name": o.name, "kind": o.kind}))
         .collect();
-    Put::Choice(json!({"sessionId": session, "toolCall": about(root, ask), "options": options}))
+    QuestionForm::Choice(json!({"sessionId": session, "toolCall": about(root, ask), "options": options}))
 }
 
-/// What a client answered, read by the question that it was put to. `None`: nothing, or nothing that fits.
+/// The client's answer to a question. `None`: there is none, or it does not fit.
 pub(super) fn reply(ask: &Ask, result: Option<&Value>) -> Option<AskReply> {
     let result = result?;
     if let Some(outcome) = result.get("outcome") {
@@ -62,7 +62,7 @@ pub(super) fn reply(ask: &Ask, result: Option<&Value>) -> Option<AskReply> {
     }
 }
 
-/// What no answer means.
+/// The reply where the client gave none.
 pub(super) fn unanswered(ask: &Ask) -> AskReply {
     match &ask.body {
         AskBody::Permission(p) => {
@@ -95,7 +95,7 @@ fn options(body: &AskBody) -> Vec<Choice> {
             .enumerate()
             .map(|(n, c)| {
                 let reply = AskReply::Choice { answers: vec![c.clone()] };
-                // Beside one that grants something, the others are a no.
+                // Beside an option that grants something, the others refuse.
                 let no = !decides.is_empty() && !decides.contains(&n);
                 let kind = if no { "reject_once" } else { "allow_once" };
                 choice(&format!("choice-{}", n + 1), &call::line(c), kind, reply)
@@ -195,7 +195,7 @@ fn stand_in(ask: &Ask) -> String {
     format!("ask-{}", ask.id)
 }
 
-/// Everything that our own dialog shows.
+/// Everything that the dialog of the workbench shows.
 fn what(root: &Path, p: &PermissionAsk) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for hunk in p.diff.as_deref().map(hunks::read).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! A tool call as clients show it: what kind it is, what it is called, which files it is about, what it gave.
+//! A tool call as clients show it: kind, title, files, output.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ pub(super) fn absolute(root: &Path, path: &str) -> PathBuf {
     root.join(path)
 }
 
-/// A call that begins.
+/// The update for a call that begins.
 pub(super) fn begun(root: &Path, id: &str, tool: &str, args: &Value, status: &str) -> Value {
     json!({
         "sessionUpdate": "tool_call",
@@ -87,7 +87,7 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
     }
 }
 
-/// A tool that is not ours belongs to another vendor's program: what it says of it is all that is known.
+/// A tool that is not Tiller's belongs to another vendor's program: only the program's report of it is known.
 pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &str) {
     if registry::find(tool).is_some() {
         return;
@@ -100,7 +100,7 @@ pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &st
     };
 }
 
-/// A call that ended.
+/// The update for a call that ended.
 pub(super) fn ended(
     root: &Path,
     id: &str,

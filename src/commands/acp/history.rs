@@ -1,4 +1,4 @@
-//! What was said and done before, as the updates that it would have been.
+//! Stored entries as the updates that they would have been.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Who gets which message, and the sessions that are open.
+//! Routes messages of the client to the open sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -7,20 +7,21 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiller_protocol::{ModelRef, NoticeKind, SessionId};
+use tiller_rpc::{Error, Line, Malformed, Message};
 use tiller_store::{Filter, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::input::{LONGEST, Line};
-use super::rpc::{self, Ending, Error, Incoming, Outlet, params};
-use super::session::{Ordered, Session};
-use super::{modes, open, session};
+use super::input::LONGEST;
+use super::outlet::{Ending, Outlet};
+use super::session::{Session, SessionRequest};
+use super::{modes, open, params, session};
 use crate::commands::Exit;
 use crate::commands::args::Common;
 
 /// The protocol's version.
 const VERSION: u64 = 1;
-/// Orders that wait for one session.
+/// Requests that wait for one session.
 const ORDERS: usize = 64;
 /// Sessions on one page of the list.
 const PAGE: usize = 100;
@@ -29,32 +30,32 @@ const SESSIONS: usize = 32;
 /// Until every engine must have ended: each takes a few seconds at most.
 const LAST: Duration = Duration::from_secs(6);
 
-/// What is open, and who asked for what.
+/// The open sessions and the connection to the client.
 pub(super) struct Hub {
     common: Common,
     store: Store,
     out: Outlet,
-    /// The client said who it is; whether it has forms.
+    /// `None` before `initialize`; then whether the client has forms.
     client: Option<bool>,
-    /// The way into each session. Dropping it ends the session.
-    doors: HashMap<SessionId, mpsc::Sender<Ordered>>,
+    /// Requests to each open session. Dropping a sender ends its session.
+    sessions: HashMap<SessionId, mpsc::Sender<SessionRequest>>,
     /// Sessions that are being opened.
     opening: HashSet<SessionId>,
-    /// One task a session; the id of one that ended.
+    /// One task for each session; gives the id of the session that ended.
     tasks: JoinSet<Option<SessionId>>,
-    /// Sessions that opened come in here. The hub holds both ends: it never closes.
-    came: (mpsc::Sender<Came>, mpsc::Receiver<Came>),
+    /// Receives the sessions that were opened. The hub holds both ends, so that it never closes.
+    opened: (mpsc::Sender<OpenedSession>, mpsc::Receiver<OpenedSession>),
 }
 
-/// A session is there.
-struct Came {
+/// A session that was opened.
+struct OpenedSession {
     id: SessionId,
-    door: mpsc::Sender<Ordered>,
+    sender: mpsc::Sender<SessionRequest>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Setup {
+struct OpenParams {
     cwd: PathBuf,
     session_id: Option<String>,
     #[serde(default)]
@@ -63,14 +64,14 @@ struct Setup {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Prompt {
+struct PromptParams {
     session_id: String,
     prompt: Vec<Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Named {
+struct SessionParams {
     session_id: String,
     mode_id: Option<String>,
     model_id: Option<String>,
@@ -79,7 +80,7 @@ struct Named {
 }
 
 #[derive(Deserialize)]
-struct List {
+struct ListParams {
     cwd: Option<PathBuf>,
     cursor: Option<String>,
 }
@@ -91,14 +92,14 @@ impl Hub {
             store,
             out,
             client: None,
-            doors: HashMap::new(),
+            sessions: HashMap::new(),
             opening: HashSet::new(),
             tasks: JoinSet::new(),
-            came: mpsc::channel(SESSIONS),
+            opened: mpsc::channel(SESSIONS),
         }
     }
 
-    /// Serves until the input ends, nobody reads, or a signal comes. Then everything ends.
+    /// Serves until the input ends, the output is closed, or a signal comes; then ends every session.
     pub(super) async fn serve(
         mut self,
         mut lines: mpsc::Receiver<Line>,
@@ -106,23 +107,23 @@ impl Hub {
     ) -> Exit {
         let out = self.out.clone();
         let exit = loop {
-            // A session is known before its client can name it: its answer goes out after it came in.
+            // A session is entered here before its client can name it: the answer goes out later.
             tokio::select! {
                 biased;
-                Some(came) = self.came.1.recv() => {
-                    self.opening.remove(&came.id);
-                    self.doors.insert(came.id, came.door);
+                Some(session) = self.opened.1.recv() => {
+                    self.opening.remove(&session.id);
+                    self.sessions.insert(session.id, session.sender);
                 }
                 Some(ended) = self.tasks.join_next() => {
                     if let Ok(Some(id)) = ended {
                         self.opening.remove(&id);
-                        self.doors.remove(&id);
+                        self.sessions.remove(&id);
                     }
                 }
                 () = out.closed() => break Exit::Done,
                 _ = ending.wait_for(|e| *e == Ending::Signal) => break Exit::Interrupted,
                 line = lines.recv() => match line {
-                    Some(Line::Text(line)) => self.message(rpc::read(&line)).await,
+                    Some(Line::Text(line)) => self.message(Message::read(&line)).await,
                     Some(Line::TooLong) => self.out.answer(&Value::Null, Err(Error::too_long(LONGEST))).await,
                     None => break Exit::Done,
                 },
@@ -134,10 +135,10 @@ impl Hub {
 
     /// Every session is saved and ended.
     async fn end(mut self) {
-        self.doors.clear();
-        self.came.1.close();
-        while let Some(came) = self.came.1.recv().await {
-            drop(came);
+        self.sessions.clear();
+        self.opened.1.close();
+        while let Some(session) = self.opened.1.recv().await {
+            drop(session);
         }
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(LAST, all).await.is_err() {
@@ -145,12 +146,13 @@ impl Hub {
         }
     }
 
-    async fn message(&mut self, message: Incoming) {
+    async fn message(&mut self, message: Result<Message, Malformed>) {
         match message {
-            Incoming::Wrong { id, error } => self.out.answer(&id, Err(error)).await,
-            Incoming::Notification { method, params } => self.notification(&method, params).await,
-            Incoming::Response { id, result } => self.response(&id, result).await,
-            Incoming::Request { id, method, params } => {
+            Err(Malformed { id, error }) => self.out.answer(&id, Err(error)).await,
+            Ok(Message::Notification { method, params }) => self.notification(&method, params).await,
+            // An error counts as no answer.
+            Ok(Message::Response { id, result }) => self.response(&id, result.ok()).await,
+            Ok(Message::Request { id, method, params }) => {
                 // `None`: another part answers.
                 if let Some(result) = self.request(&id, &method, params).await.transpose() {
                     self.out.answer(&id, result).await;
@@ -162,77 +164,82 @@ impl Hub {
     async fn notification(&mut self, method: &str, params: Value) {
         match method {
             "session/cancel" => {
-                let Ok(named) = serde_json::from_value::<Named>(params) else { return };
-                let door = named.session_id.parse().ok().and_then(|id| self.doors.get(&id));
-                if let Some(door) = door {
-                    let _ = door.send(Ordered::Cancel).await;
+                let Ok(params) = serde_json::from_value::<SessionParams>(params) else { return };
+                let sender = params.session_id.parse().ok().and_then(|id| self.sessions.get(&id));
+                if let Some(sender) = sender {
+                    let _ = sender.send(SessionRequest::Cancel).await;
                 }
             }
             "$/cancel_request" => {
                 let Some(id) = params.get("requestId") else { return };
-                for door in self.doors.values() {
-                    let _ = door.send(Ordered::Withdraw { id: id.clone() }).await;
+                for sender in self.sessions.values() {
+                    let _ = sender.send(SessionRequest::Withdraw { id: id.clone() }).await;
                 }
             }
-            // Whatever else a client tells is not for us.
+            // Other notifications are ignored.
             _ => {}
         }
     }
 
-    /// An answer to a request of a session's: the id says which.
+    /// An answer to a request of a session: the id names the session.
     async fn response(&self, id: &Value, result: Option<Value>) {
         let Some((session, n)) = id.as_str().and_then(|id| id.rsplit_once('/')) else { return };
         let (Ok(session), Ok(n)) = (session.parse::<SessionId>(), n.parse()) else { return };
-        if let Some(door) = self.doors.get(&session) {
-            let _ = door.send(Ordered::Answer { n, result }).await;
+        if let Some(sender) = self.sessions.get(&session) {
+            let _ = sender.send(SessionRequest::Answer { n, result }).await;
         }
     }
 
     async fn request(&mut self, id: &Value, method: &str, value: Value) -> Result<Option<Value>, Error> {
         if self.client.is_none() && method != "initialize" && method.starts_with("session/") {
-            return Err(Error::invalid("initialize must be the first request"));
+            return Err(Error::invalid_request("initialize must be the first request"));
         }
         let id = id.clone();
         match method {
             "initialize" => Ok(Some(self.initialize(&value))),
-            // There is nothing to log in to: keys are the person's, in the settings.
+            // There is no login: the keys stand in the settings.
             "authenticate" => Ok(Some(json!({}))),
-            "session/new" => self.open(id, params::<Setup>(value)?, How::New).map(|()| None),
-            "session/load" => self.come_back(id, params(value)?, How::Load).await.map(|()| None),
-            "session/resume" => self.come_back(id, params(value)?, How::Resume).await.map(|()| None),
-            "session/list" => self.list(params(value)?).await.map(Some),
+            "session/new" => self.open(id, params::read::<OpenParams>(value)?, OpenMode::New).map(|()| None),
+            "session/load" => self.open_stored(id, params::read(value)?, OpenMode::Load).await.map(|()| None),
+            "session/resume" => {
+                self.open_stored(id, params::read(value)?, OpenMode::Resume).await.map(|()| None)
+            }
+            "session/list" => self.list(params::read(value)?).await.map(Some),
             "session/prompt" => {
-                let Prompt { session_id, prompt } = params(value)?;
-                self.order(&session_id, Ordered::Prompt { id, blocks: prompt }).await
+                let PromptParams { session_id, prompt } = params::read(value)?;
+                self.order(&session_id, SessionRequest::Prompt { id, blocks: prompt }).await
             }
             "session/close" => {
-                let named: Named = params(value)?;
-                self.order(&named.session_id, Ordered::Close { id }).await
+                let params: SessionParams = params::read(value)?;
+                self.order(&params.session_id, SessionRequest::Close { id }).await
             }
             "session/set_mode" => {
-                let named: Named = params(value)?;
-                let mode = named.mode_id.ok_or_else(|| Error::params("modeId is missing"))?;
+                let params: SessionParams = params::read(value)?;
+                let mode = params.mode_id.ok_or_else(|| Error::invalid_params("modeId is missing"))?;
                 let profile = modes::profile(&mode)?;
-                self.order(&named.session_id, Ordered::Mode { id, profile }).await
+                self.order(&params.session_id, SessionRequest::Mode { id, profile }).await
             }
             "session/set_model" => {
-                let named: Named = params(value)?;
-                let model = named.model_id.ok_or_else(|| Error::params("modelId is missing"))?;
-                let order = Ordered::Model { id, model: ModelRef(model), options: false };
-                self.order(&named.session_id, order).await
+                let params: SessionParams = params::read(value)?;
+                let model = params.model_id.ok_or_else(|| Error::invalid_params("modelId is missing"))?;
+                let order = SessionRequest::Model { id, model: ModelRef(model), options: false };
+                self.order(&params.session_id, order).await
             }
             "session/set_config_option" => {
-                let named: Named = params(value)?;
-                let value = named.value.as_ref().and_then(Value::as_str);
-                let value = value.ok_or_else(|| Error::params("value must be one of the option's values"))?;
-                let order = match named.config_id.as_deref() {
-                    Some(modes::MODE) => Ordered::Option { id, profile: modes::profile(value)? },
-                    Some(modes::MODEL) => Ordered::Model { id, model: ModelRef(value.into()), options: true },
-                    _ => return Err(Error::params("unknown option")),
+                let params: SessionParams = params::read(value)?;
+                let value = params.value.as_ref().and_then(Value::as_str);
+                let value =
+                    value.ok_or_else(|| Error::invalid_params("value must be one of the option's values"))?;
+                let order = match params.config_id.as_deref() {
+                    Some(modes::MODE) => SessionRequest::Option { id, profile: modes::profile(value)? },
+                    Some(modes::MODEL) => {
+                        SessionRequest::Model { id, model: ModelRef(value.into()), options: true }
+                    }
+                    _ => return Err(Error::invalid_params("unknown option")),
                 };
-                self.order(&named.session_id, order).await
+                self.order(&params.session_id, order).await
             }
-            other => Err(Error::no_method(other)),
+            other => Err(Error::unknown_method(other)),
         }
     }
 
@@ -252,25 +259,25 @@ impl Hub {
         })
     }
 
-    async fn order(&self, session: &str, order: Ordered) -> Result<Option<Value>, Error> {
-        let door = session.parse().ok().and_then(|id: SessionId| self.doors.get(&id));
-        let door = door.ok_or_else(|| Error::no_session(session))?;
-        door.send(order).await.map_err(|_| Error::no_session(session))?;
+    async fn order(&self, session: &str, order: SessionRequest) -> Result<Option<Value>, Error> {
+        let sender = session.parse().ok().and_then(|id: SessionId| self.sessions.get(&id));
+        let sender = sender.ok_or_else(|| params::no_session(session))?;
+        sender.send(order).await.map_err(|_| params::no_session(session))?;
         Ok(None)
     }
 
-    /// A session that was there before.
-    async fn come_back(&mut self, id: Value, setup: Setup, how: How) -> Result<(), Error> {
-        let name = setup.session_id.clone().unwrap_or_default();
-        let session: SessionId = name.parse().map_err(|_| Error::no_session(&name))?;
-        if let Some(door) = self.doors.get(&session) {
-            let order = Ordered::Load { id, replay: how == How::Load };
-            return door.send(order).await.map_err(|_| Error::no_session(&name));
+    /// Opens a stored session.
+    async fn open_stored(&mut self, id: Value, params: OpenParams, how: OpenMode) -> Result<(), Error> {
+        let name = params.session_id.clone().unwrap_or_default();
+        let session: SessionId = name.parse().map_err(|_| params::no_session(&name))?;
+        if let Some(sender) = self.sessions.get(&session) {
+            let order = SessionRequest::Load { id, replay: how == OpenMode::Load };
+            return sender.send(order).await.map_err(|_| params::no_session(&name));
         }
         if !self.opening.insert(session) {
-            return Err(Error::invalid("this session is being opened"));
+            return Err(Error::invalid_request("this session is being opened"));
         }
-        let opened = self.open(id, setup, how);
+        let opened = self.open(id, params, how);
         if opened.is_err() {
             self.opening.remove(&session);
         }
@@ -278,17 +285,18 @@ impl Hub {
     }
 
     /// Starts an engine for a session; its task answers.
-    fn open(&mut self, id: Value, setup: Setup, how: How) -> Result<(), Error> {
-        open::folder(&setup.cwd)?;
+    fn open(&mut self, id: Value, params: OpenParams, how: OpenMode) -> Result<(), Error> {
+        open::folder(&params.cwd)?;
         if self.tasks.len() >= SESSIONS {
-            return Err(Error::invalid(format!("{SESSIONS} sessions are open: close one first")));
+            return Err(Error::invalid_request(format!("{SESSIONS} sessions are open: close one first")));
         }
-        let session = setup.session_id.as_deref().filter(|_| how != How::New).and_then(|s| s.parse().ok());
+        let session =
+            params.session_id.as_deref().filter(|_| how != OpenMode::New).and_then(|s| s.parse().ok());
         let (common, store, out) = (self.common.clone(), self.store.clone(), self.out.clone());
-        let (came, forms) = (self.came.0.clone(), self.client == Some(true));
+        let (opened_tx, forms) = (self.opened.0.clone(), self.client == Some(true));
         self.tasks.spawn(async move {
             let books = store.clone();
-            let cwd = setup.cwd;
+            let cwd = params.cwd;
             let started = tokio::task::spawn_blocking(move || open::start(&common, books, cwd, session));
             let opened = match started
                 .await
@@ -306,9 +314,9 @@ impl Hub {
                 .filter(|n| n.kind != NoticeKind::Info || !n.hints.is_empty())
                 .map(session::words)
                 .collect();
-            notes.extend(unused(&setup.mcp_servers));
+            notes.extend(unused(&params.mcp_servers));
             let mut s = Session::new(&opened, store, out.clone(), forms, notes.clone());
-            if how == How::Load
+            if how == OpenMode::Load
                 && let Err(error) = s.replay(&opened.snapshot).await
             {
                 opened.engine.stop().await;
@@ -316,14 +324,14 @@ impl Hub {
                 return session;
             }
             // The session holds the other end.
-            let (door, orders) = mpsc::channel(ORDERS);
+            let (sender, orders) = mpsc::channel(ORDERS);
             let number = opened.snapshot.session.id;
-            if came.send(Came { id: number, door }).await.is_err() {
+            if opened_tx.send(OpenedSession { id: number, sender }).await.is_err() {
                 opened.engine.stop().await;
                 return Some(number);
             }
             let mut result = s.state();
-            if how == How::New {
+            if how == OpenMode::New {
                 result["sessionId"] = json!(number);
             }
             if !notes.is_empty() {
@@ -335,10 +343,10 @@ impl Hub {
         Ok(())
     }
 
-    async fn list(&self, List { cwd, cursor }: List) -> Result<Value, Error> {
+    async fn list(&self, ListParams { cwd, cursor }: ListParams) -> Result<Value, Error> {
         let from: usize = match cursor {
             None => 0,
-            Some(c) => c.parse().map_err(|_| Error::params("unknown cursor"))?,
+            Some(c) => c.parse().map_err(|_| Error::invalid_params("unknown cursor"))?,
         };
         if let Some(cwd) = &cwd {
             open::folder(cwd)?;
@@ -346,7 +354,7 @@ impl Hub {
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || {
             let project = cwd.map(|c| tiller_protocol::names::written(&c.canonicalize().unwrap_or(c)));
-            store.sessions(&Filter { project, ..Filter::default() }).map_err(|e| e.notice())
+            store.sessions().list(&Filter { project, ..Filter::default() }).map_err(|e| e.notice())
         });
         let rows = read.await.map_err(|_| open::broken("the sessions could not be read"))??;
         let sessions: Vec<Value> = rows
@@ -366,15 +374,15 @@ impl Hub {
 
 /// How a session is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum OpenMode {
     New,
-    /// With all that was said.
+    /// With its history sent to the client.
     Load,
-    /// Without.
+    /// Without its history.
     Resume,
 }
 
-/// The answer about servers that a client brings.
+/// The note about servers that a client names and that are not used.
 fn unused(servers: &[Value]) -> Option<String> {
     let names: Vec<&str> = servers.iter().filter_map(|s| s.get("name").and_then(Value::as_str)).collect();
     let names: Vec<String> = names.into_iter().map(super::call::line).collect();

@@ -1,28 +1,23 @@
 //! Lines of standard input, on a thread of their own.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{ErrorKind, Read};
 use std::thread;
 
 use tiller_protocol::{Notice, NoticeKind};
+use tiller_rpc::{Line, LineBuffer};
 use tokio::sync::{mpsc, watch};
 
-use super::rpc::Ending;
+use super::outlet::Ending;
 
 /// Bytes of one message. Pictures come as text, and are large.
 pub(super) const LONGEST: usize = 64 << 20;
 /// Lines that wait to be looked at.
 const WAITING: usize = 16;
+/// Bytes that are read at once.
+const CHUNK: usize = 64 << 10;
 
-/// One line.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    Text(Vec<u8>),
-    /// It was read over.
-    TooLong,
-}
-
-/// Starts the thread. It ends with the input, when the receiver is dropped, or with the process. `ended`: told
-/// when the input ends.
+/// Starts the thread. It ends with the input, when the receiver is dropped, or with the process. `ended` is set when the
+/// input ends.
 ///
 /// # Errors
 /// When there is no thread.
@@ -30,12 +25,8 @@ pub(super) fn lines(ended: watch::Sender<Ending>) -> Result<mpsc::Receiver<Line>
     // The hub holds the other end; it closes when the input ended.
     let (tx, rx) = mpsc::channel(WAITING);
     let work = move || {
-        let mut from = BufReader::new(std::io::stdin().lock());
-        while let Some(line) = next(&mut from, LONGEST) {
-            if tx.blocking_send(line).is_err() {
-                break;
-            }
-        }
+        // It fails only when the lines are not read any more.
+        let _ = read(&mut std::io::stdin().lock(), &tx);
         // A signal that came before says more.
         ended.send_if_modified(|e| {
             let first = *e == Ending::No;
@@ -50,54 +41,25 @@ pub(super) fn lines(ended: watch::Sender<Ending>) -> Result<mpsc::Receiver<Line>
     Ok(rx)
 }
 
-/// The next line that is not empty. `None`: the input ended, or cannot be read any more.
-fn next(from: &mut impl BufRead, longest: usize) -> Option<Line> {
+/// Sends each line that is not empty, until the input ends or cannot be read any more.
+///
+/// # Errors
+/// When the receiver is dropped.
+fn read(input: &mut impl Read, tx: &mpsc::Sender<Line>) -> Result<(), mpsc::error::SendError<Line>> {
+    let (mut buffer, mut chunk) = (LineBuffer::new(LONGEST), vec![0; CHUNK]);
+    let send = |line| match &line {
+        Line::Text(text) if text.trim_ascii().is_empty() => Ok(()),
+        _ => tx.blocking_send(line),
+    };
     loop {
-        let mut line = Vec::new();
-        let most = longest as u64 + 1;
-        if from.by_ref().take(most).read_until(b'\n', &mut line).ok()? == 0 {
-            return None;
+        match input.read(&mut chunk) {
+            Ok(0) => break buffer.last_line().map_or(Ok(()), send),
+            Ok(n) => buffer.push(&chunk[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => break Ok(()),
         }
-        if line.len() as u64 == most && line.last() != Some(&b'\n') {
-            drop(line);
-            skip(from)?;
-            return Some(Line::TooLong);
+        while let Some(line) = buffer.next_line() {
+            send(line)?;
         }
-        if !line.trim_ascii().is_empty() {
-            return Some(Line::Text(line));
-        }
-    }
-}
-
-/// Reads the rest of a line without keeping it.
-fn skip(from: &mut impl BufRead) -> Option<()> {
-    loop {
-        let (used, ended) = {
-            let bytes = from.fill_buf().ok()?;
-            match bytes.iter().position(|b| *b == b'\n') {
-                Some(at) => (at + 1, true),
-                None => (bytes.len(), bytes.is_empty()),
-            }
-        };
-        from.consume(used);
-        if ended {
-            return Some(());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_that_is_too_long_is_read_over_and_the_next_one_is_whole() {
-        let text = |t: &str| Some(Line::Text(t.as_bytes().to_vec()));
-        let mut from = BufReader::with_capacity(3, &b"12345\n\n \n1234567\nabc\n1234567"[..]);
-        assert_eq!(next(&mut from, 6), text("12345\n"));
-        assert_eq!(next(&mut from, 6), Some(Line::TooLong));
-        assert_eq!(next(&mut from, 6), text("abc\n"));
-        assert_eq!(next(&mut from, 6), Some(Line::TooLong));
-        assert_eq!(next(&mut from, 6), None);
     }
 }

@@ -3,14 +3,13 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `rpc` | messages and errors |
-//! | `input` | lines of standard input |
-//! | `hub` | who gets which message; the sessions that are open |
+//! | `hub` | routes messages to the open sessions |
+//! | `input`, `outlet`, `params` | lines in, lines out, parameters of requests |
 //! | `open` | an engine for a session |
-//! | `session`, `session_hear` | one session: its prompts and its end; what the engine tells of it, its questions |
-//! | `prompt` | what the client sends, as a message of ours |
-//! | `view`, `history`, `call`, `hunks` | what happened, as updates of theirs |
-//! | `ask` | our questions as theirs |
+//! | `session` | one session: its prompts and its end; events of the engine, its questions |
+//! | `prompt` | the client's prompt as a message |
+//! | `view`, `history`, `call`, `hunks` | events and entries as updates |
+//! | `ask` | questions as requests to the client |
 //! | `modes` | profiles and models to choose from |
 //! | `slash` | commands that a prompt may be |
 //!
@@ -25,8 +24,9 @@ mod hunks;
 mod input;
 mod modes;
 mod open;
+mod outlet;
+mod params;
 mod prompt;
-mod rpc;
 mod session;
 mod slash;
 mod view;
@@ -39,14 +39,14 @@ use tiller_store::OnFailure;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use rpc::Ending;
+use outlet::Ending;
 
 use crate::app::Setup;
 use crate::commands::Exit;
 use crate::commands::args::Common;
 use crate::commands::exec::printer::Printer;
 
-/// For the last bytes.
+/// For writing the last bytes.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Serves until standard input ends.
@@ -60,18 +60,18 @@ pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
         .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?;
     let exit = runtime.block_on(async {
         let mut printer = Printer::start()?;
-        // Told by the input and by signals; read by each task that would wait for the client.
+        // Set by the input and by signals; read by each task that would wait for the client.
         let (tell, ending) = watch::channel(Ending::No);
         signals(tell.clone())?;
         let lines = input::lines(tell)?;
         let Some(out) = printer.sender() else { return Ok(Exit::Done) };
-        let out = rpc::Outlet::new(out, ending.clone());
+        let out = outlet::Outlet::new(out, ending.clone());
         let exit = hub::Hub::new(common.clone(), store, out).serve(lines, ending).await;
         // A client that does not read is not waited for.
         let printed = tokio::time::timeout(LAST, printer.finish()).await;
         printed.unwrap_or(Ok(())).map(|()| exit)
     });
-    // Only what hangs is left behind.
+    // Tasks that hang are left behind.
     runtime.shutdown_timeout(LAST);
     exit
 }

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use tiller_config::Config;
 use tiller_protocol::{ModelRef, Profile};
 
-use super::rpc::Error;
+use tiller_rpc::Error;
 
 /// The names of the options.
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 
-/// What is chosen, and what else there is.
+/// The chosen values, and the values to choose from.
 #[derive(Clone, Debug)]
 pub(super) struct Choices {
     pub(super) profile: Profile,
@@ -19,7 +19,7 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Models are those of the settings: servers are not asked for theirs before the person speaks to them.
+    /// Models are those of the settings: servers are not asked for their lists before they are used.
     pub(super) fn new(profile: Profile, model: ModelRef, config: &Config) -> Self {
         let set = [&config.model, &config.tiers.main, &config.tiers.fast, &config.tiers.deep];
         let mut models = vec![model.clone()];
@@ -32,7 +32,7 @@ impl Choices {
         Self { profile, model, models }
     }
 
-    /// The model is another one now.
+    /// The model has changed.
     pub(super) fn chose(&mut self, model: &ModelRef) {
         if !self.models.contains(model) {
             self.models.push(model.clone());
@@ -84,7 +84,7 @@ impl Choices {
 
 /// The profile of this id.
 pub(super) fn profile(id: &str) -> Result<Profile, Error> {
-    id.parse().map_err(Error::params)
+    id.parse().map_err(Error::invalid_params)
 }
 
 fn name(p: Profile) -> &'static str {

@@ -1,4 +1,4 @@
-//! An engine for a session: a fresh one, or one that is there already.
+//! An engine for a session, new or stored.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,27 +15,28 @@ use tiller_protocol::{
 use tiller_store::Store;
 
 use super::modes::Choices;
-use super::rpc::Error;
+use super::params;
 use crate::app::{Running, Setup, Start};
 use crate::commands::args::Common;
 use crate::commands::exec::prepare::{check_model, holder};
+use tiller_rpc::Error;
 
 /// The number of the first command.
 pub(super) const LOOK: CommandId = CommandId(0);
 
 /// A session that runs.
 pub(super) struct Opened {
-    pub(super) engine: Kept,
+    pub(super) engine: OwnedEngine,
     pub(super) handle: EngineHandle,
     pub(super) events: EventStream,
     pub(super) snapshot: Snapshot,
     pub(super) choices: Choices,
     pub(super) root: PathBuf,
-    /// What the person should know.
+    /// Notices for the person.
     pub(super) notices: Vec<Notice>,
 }
 
-/// Starts it. Blocks.
+/// Starts the engine. Blocks.
 ///
 /// # Errors
 /// When the folder, the settings, the model or the session cannot be used.
@@ -51,17 +52,21 @@ pub(super) fn start(
     let open = match id {
         None => Open::New,
         Some(id) => {
-            let row = store.session(id).map_err(|_| Error::no_session(&id.to_string()))?;
+            let row = store.sessions().get(id).map_err(|_| params::no_session(&id.to_string()))?;
             if row.summary.project != setup.project_name() {
                 let there = row.summary.project;
-                return Err(Error::params(format!("this session belongs to another folder: {there}")));
+                return Err(Error::invalid_params(format!(
+                    "this session belongs to another folder: {there}"
+                )));
             }
             Open::Session(id)
         }
     };
     check_model(&setup, id.is_none())?;
     if let Some(holder) = holder(&setup, &store, open) {
-        return Err(Error::invalid(format!("the session is open in process {holder}; close it there first")));
+        return Err(Error::invalid_request(format!(
+            "the session is open in process {holder}; close it there first"
+        )));
     }
     let root = setup.project.clone();
     let config = Arc::new(setup.config.config.clone());
@@ -75,8 +80,8 @@ pub(super) fn start(
     let (handle, mut events) = (engine.handle(), engine.events());
     let mut notices = std::mem::take(&mut engine.notices);
     let snapshot = engine.block_on(look(&handle, &mut events, &mut notices));
-    // It ends also when there is nothing to go on with.
-    let engine = Kept(Some(engine));
+    // It ends also when the session cannot be continued.
+    let engine = OwnedEngine(Some(engine));
     let snapshot = snapshot?;
     let choices = Choices::new(snapshot.profile, snapshot.model.clone(), &config);
     Ok(Opened { engine, handle, events, snapshot, choices, root, notices })
@@ -105,33 +110,33 @@ async fn look(
     }
 }
 
-/// Every entry of the open path, oldest first: the last ones as the engine has them, because what it just added may
-/// still be on its way to the disk. Blocks.
+/// Every entry of the open path, oldest first: the last ones as the engine has them, because new entries may
+/// not be on disk yet. Blocks.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub(super) fn path(store: &Store, snapshot: &Snapshot) -> Result<Vec<Entry>, Notice> {
     let before = snapshot.entries.first().and_then(|e| e.parent);
     let mut all = match before {
-        Some(entry) => store.tail_at(entry, u32::MAX).map_err(|e| e.notice())?.entries,
+        Some(entry) => store.paths().tail_at(entry, u32::MAX).map_err(|e| e.notice())?.entries,
         None => Vec::new(),
     };
     all.extend(snapshot.entries.iter().cloned());
     Ok(all)
 }
 
-/// Whether a path is one that a client may name.
+/// Whether a client may name this path.
 pub(super) fn folder(cwd: &Path) -> Result<(), Error> {
     if cwd.is_absolute() {
         return Ok(());
     }
-    Err(Error::params("cwd must be an absolute path"))
+    Err(Error::invalid_params("cwd must be an absolute path"))
 }
 
 /// An engine that is shut down in order when it is dropped. The shutdown blocks, so it runs on another thread.
-pub(super) struct Kept(Option<Running>);
+pub(super) struct OwnedEngine(Option<Running>);
 
-impl Kept {
+impl OwnedEngine {
     /// Ends it, and waits for that.
     pub(super) async fn stop(mut self) {
         let Some(engine) = self.0.take() else { return };
@@ -139,7 +144,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for OwnedEngine {
     fn drop(&mut self) {
         if let Some(engine) = self.0.take() {
             let made = thread::Builder::new().name("end".into()).spawn(move || engine.stop());

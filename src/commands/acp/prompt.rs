@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Attachment, Message};
 
-use super::rpc::Error;
+use tiller_rpc::Error;
 
 /// Bytes of a picture.
 const IMAGE: usize = 8 << 20;
@@ -46,12 +46,12 @@ pub(super) fn message(root: &Path, blocks: Vec<Value>) -> Result<Message, Error>
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         match serde_json::from_value(block) {
             Ok(block) => add(&mut message, root, block)?,
-            Err(_) if kind == "audio" => return Err(Error::params("a prompt cannot contain audio")),
-            Err(e) => return Err(Error::params(format!("a part of the prompt cannot be read: {e}"))),
+            Err(_) if kind == "audio" => return Err(Error::invalid_params("a prompt cannot contain audio")),
+            Err(e) => return Err(Error::invalid_params(format!("a part of the prompt cannot be read: {e}"))),
         }
     }
     if message.text.trim().is_empty() && message.attachments.is_empty() {
-        return Err(Error::params("the prompt is empty"));
+        return Err(Error::invalid_params("the prompt is empty"));
     }
     Ok(message)
 }
@@ -69,10 +69,13 @@ fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
         }
         Block::Resource { resource: Resource { uri, blob: Some(blob), .. } } => {
             image(message, blob).map_err(|_| {
-                Error::params(format!("{} is neither text nor an image that models accept", plain(&uri)))
+                Error::invalid_params(format!(
+                    "{} is neither text nor an image that models accept",
+                    plain(&uri)
+                ))
             })?;
         }
-        Block::Resource { .. } => return Err(Error::params("a resource must have text or a blob")),
+        Block::Resource { .. } => return Err(Error::invalid_params("a resource must have text or a blob")),
     }
     Ok(())
 }
@@ -90,13 +93,14 @@ fn attach(message: &mut Message, what: &str, about: &str, make: impl FnOnce(Stri
 }
 
 fn image(message: &mut Message, data: String) -> Result<(), Error> {
-    let bytes =
-        STANDARD.decode(data.as_bytes()).map_err(|_| Error::params("the image data is not base64"))?;
+    let bytes = STANDARD
+        .decode(data.as_bytes())
+        .map_err(|_| Error::invalid_params("the image data is not base64"))?;
     if bytes.len() > IMAGE {
-        return Err(Error::params("an image can be at most 8 MB"));
+        return Err(Error::invalid_params("an image can be at most 8 MB"));
     }
     let (media_type, width, height) = tiller_tool::image_info(&bytes)
-        .ok_or_else(|| Error::params("an image must be PNG, JPEG, GIF or WebP"))?;
+        .ok_or_else(|| Error::invalid_params("an image must be PNG, JPEG, GIF or WebP"))?;
     attach(message, "image", &format!("{width}x{height}"), |label| Attachment::Image {
         label,
         media_type: media_type.into(),

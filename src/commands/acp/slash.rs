@@ -1,4 +1,4 @@
-//! Commands that a prompt may be, told to the client so that it can offer them.
+//! Slash commands, reported to the client so that it can offer them.
 
 use serde_json::{Value, json};
 use tiller_protocol::CommandBody;
@@ -12,7 +12,7 @@ const ALL: &[(&str, &str, Option<&str>)] = &[
     ("undo", "Undo the last operation: a restore, a branch, a compaction, a name", None),
 ];
 
-/// The update that tells them.
+/// The update that lists them.
 pub(super) fn offered() -> Value {
     let commands: Vec<Value> = ALL
         .iter()

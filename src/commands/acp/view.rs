@@ -1,4 +1,4 @@
-//! What happens in a session, as updates for its client.
+//! Events of a session as updates for its client.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const TAIL: usize = 8 << 10;
 /// Milliseconds between two looks at live output: each repeats the tail.
 pub(super) const BEAT: i64 = 250;
 
-/// What the client knows by now.
+/// What was sent to the client so far.
 pub(super) struct View {
     pub(super) root: PathBuf,
     pub(super) choices: modes::Choices,
@@ -26,7 +26,7 @@ pub(super) struct View {
     pub(super) last: Option<EntryId>,
     /// Calls that have begun and not ended, by agent and id: two agents may use one id.
     open: HashMap<(AgentId, String), Live>,
-    /// Words of the reply in flight went out already.
+    /// Text of the reply in flight was sent already.
     spoken: bool,
 }
 
@@ -94,7 +94,7 @@ impl View {
                 let cut = std::mem::take(&mut self.spoken) && *discard;
                 let mut out = Vec::new();
                 if cut {
-                    // What was said cannot be taken back.
+                    // Text that was sent cannot be taken back.
                     out.push(said("\n\n(The reply was interrupted here and starts again.)\n\n"));
                 }
                 out.push(thought(&format!("Retry in {seconds:.0} s: {why}\n")));
@@ -159,7 +159,7 @@ impl View {
         vec![live.shown(&key)]
     }
 
-    /// Whether output waits that nothing may follow: [`Self::late`] is due a beat from now.
+    /// Whether output waits, so that [`Self::late`] is due a beat from now.
     pub(super) fn has_late(&self) -> bool {
         self.open.values().any(|l| l.late)
     }
@@ -209,17 +209,17 @@ impl View {
     }
 }
 
-/// Where a call stands.
+/// The status of a call.
 pub(super) fn status(id: &str, status: &str) -> Value {
     json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status})
 }
 
-/// The agent's words.
+/// Text of the agent.
 pub(super) fn said(text: &str) -> Value {
     chunk("agent_message_chunk", text)
 }
 
-/// What it thinks, and what is done behind its words.
+/// Its thoughts, and notes about what is done meanwhile.
 pub(super) fn thought(text: &str) -> Value {
     chunk("agent_thought_chunk", text)
 }

@@ -1,4 +1,4 @@
-//! The talk with an agent: what we ask, what it reports, what it asks of us.
+//! The conversation with an agent: requests to it, its updates, and its requests.
 
 use std::time::Duration;
 
@@ -6,6 +6,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use tiller_rpc::{Encoder, Error, INVALID_PARAMS, METHOD_NOT_FOUND, Message};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -17,23 +18,25 @@ use super::super::run::Run;
 use super::super::said::{Answer, Choice, ChoiceKind, Doing, Question, Said, Source};
 use super::mode::Mode;
 use super::updates::Updates;
-use super::wire::{Incoming, RpcError};
-use super::{files, session, wire};
+use super::{files, session};
+
+/// How messages to the agent are written.
+const LINES: Encoder = Encoder::VersionLast;
 
 /// For a first answer: a cold start on a busy machine takes seconds.
 const FIRST: Duration = Duration::from_secs(90);
 
-/// Requests of the agent that may wait for their answers. One that asks for more does not listen.
+/// Requests of the agent that may wait for their answers at once.
 pub(super) const PENDING: usize = 64;
 
-/// Its request is refused: there are too many.
+/// A request is refused because too many wait.
 const BUSY: i64 = -32000;
 
 /// Why there was no answer.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// The agent answered with an error.
-    Error(RpcError),
+    Error(Error),
     /// Its output ended.
     Ended,
     Cancelled,
@@ -43,7 +46,7 @@ pub(super) enum Broken {
 }
 
 /// An answer of ours that is ready: the request's id, and the answer.
-pub(super) type Ready = (Value, files::Answer);
+pub(super) type ReadyAnswer = (Value, files::FileAnswer);
 
 pub(super) struct Client {
     pub(super) run: Run,
@@ -55,9 +58,9 @@ pub(super) struct Client {
     pub(super) next: u64,
     pub(super) updates: Updates,
     pub(super) session: String,
-    /// History that is played back while a session is loaded is not told again.
+    /// Ignores updates: the history that is sent while a session is loaded is known already.
     pub(super) muted: bool,
-    pub(super) pending: FuturesUnordered<BoxFuture<'static, Ready>>,
+    pub(super) pending: FuturesUnordered<BoxFuture<'static, ReadyAnswer>>,
     pub(super) wall: Instant,
     /// A turn runs.
     pub(super) busy: bool,
@@ -79,13 +82,13 @@ impl Client {
             let result = result?;
             session::usage(&result, &self.run.out).await.map_err(|_| Broken::Cancelled)?;
             let stop = result["stopReason"].as_str().unwrap_or("end_turn").to_owned();
-            if self.run.reins.soft.is_cancelled() {
+            if self.run.control.soft.is_cancelled() {
                 return Err(Broken::Cancelled);
             }
             if stop != "end_turn" {
                 return Ok(stop);
             }
-            while let Some(order) = self.run.reins.orders.try_recv() {
+            while let Some(order) = self.run.control.orders.try_recv() {
                 self.order(order);
             }
             if self.run.missed.is_empty() {
@@ -131,7 +134,7 @@ impl Client {
     async fn send(&mut self, line: String) -> Result<(), Broken> {
         tokio::select! {
             biased;
-            () = self.run.reins.hard.cancelled() => Err(Broken::Cancelled),
+            () = self.run.control.hard.cancelled() => Err(Broken::Cancelled),
             () = sleep_until(self.wall) => Err(Broken::Wall),
             sent = timeout(self.run.job.limits.idle, self.to.send(line)) => match sent {
                 Ok(Ok(())) => Ok(()),
@@ -145,7 +148,7 @@ impl Client {
     pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
         self.next += 1;
         let id = self.next;
-        self.send(wire::request(id, method, &params)).await?;
+        self.send(LINES.request(&id.into(), method, &params)).await?;
         self.pump(Some(id)).await
     }
 
@@ -156,20 +159,20 @@ impl Client {
         let mut idle = Instant::now() + span;
         let mut give_up: Option<Instant> = None;
         loop {
-            // Who waits for a person is not idle; who waits for a message has time.
+            // An agent that waits for a person or for a message is not idle.
             let waits = wanted.is_none() || !self.pending.is_empty();
             let until = give_up.unwrap_or(if waits { self.wall } else { idle });
             tokio::select! {
                 biased;
-                () = self.run.reins.hard.cancelled() => return Err(Broken::Cancelled),
+                () = self.run.control.hard.cancelled() => return Err(Broken::Cancelled),
                 () = self.run.out.closed() => return Err(Broken::Cancelled),
-                () = self.run.reins.soft.cancelled(), if give_up.is_none() => {
+                () = self.run.control.soft.cancelled(), if give_up.is_none() => {
                     if !self.busy {
                         return Err(Broken::Cancelled);
                     }
                     // Its turn is broken off in good order: what it asked is answered, and it has the grace.
                     give_up = Some(Instant::now() + limits.grace);
-                    self.send(wire::notification("session/cancel", &json!({"sessionId": self.session}))).await?;
+                    self.send(LINES.notification("session/cancel", &json!({"sessionId": self.session}))).await?;
                 }
                 () = sleep_until(self.wall) => return Err(Broken::Wall),
                 () = sleep_until(until) => {
@@ -177,12 +180,12 @@ impl Client {
                 }
                 Some((id, answer)) = self.pending.next() => {
                     idle = Instant::now() + span;
-                    self.send(wire::answer(&id, answer)).await?;
+                    self.send(LINES.answer(&id, answer)).await?;
                     if self.pending.is_empty() && self.busy {
                         self.tell(Doing::Working).await?;
                     }
                 }
-                Some(order) = self.run.reins.orders.recv() => {
+                Some(order) = self.run.control.orders.recv() => {
                     self.order(order);
                     if wanted.is_none() && !self.run.missed.is_empty() {
                         return Ok(Value::Null);
@@ -212,19 +215,21 @@ impl Client {
         &mut self,
         line: &str,
         wanted: Option<u64>,
-    ) -> Result<Option<Result<Value, RpcError>>, Broken> {
-        match wire::read(line) {
-            Some(Incoming::Response { id, result }) if Some(id) == wanted => return Ok(Some(result)),
-            Some(Incoming::Response { id, result }) if self.mode.is_asked(id) => {
-                self.mode.answered(result).map_err(Broken::Error)?;
-            }
-            Some(Incoming::Request { id, method, params }) => self.serve(id, &method, params).await?,
-            Some(Incoming::Notification { method, params }) if method == "session/update" => {
+    ) -> Result<Option<Result<Value, Error>>, Broken> {
+        match Message::read_lenient(line) {
+            Some(Message::Response { id, result }) => match id.as_u64() {
+                Some(id) if Some(id) == wanted => return Ok(Some(result)),
+                Some(id) if self.mode.is_asked(id) => self.mode.answered(result).map_err(Broken::Error)?,
+                // Nothing waits for it any more.
+                _ => {}
+            },
+            Some(Message::Request { id, method, params }) => self.serve(id, &method, params).await?,
+            Some(Message::Notification { method, params }) if method == "session/update" => {
                 let mine = params["sessionId"].as_str().is_none_or(|s| s == self.session);
                 if mine && let Some((method, params)) = self.mode.left(&self.session, &params["update"]) {
                     self.next += 1;
                     self.mode.asks(self.next);
-                    self.send(wire::request(self.next, method, &params)).await?;
+                    self.send(LINES.request(&self.next.into(), method, &params)).await?;
                 }
                 if !self.muted && mine {
                     let mut out = Vec::new();
@@ -234,7 +239,7 @@ impl Client {
                     }
                 }
             }
-            // Notifications that are not known (those with a leading underscore above all), late answers, chatter.
+            // Notifications that are not known (above all those with a leading underscore), and lines that are no message.
             _ => {}
         }
         Ok(None)
@@ -245,12 +250,12 @@ impl Client {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
         if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
-            // One process is one talk: nobody else's rights are to be had through it.
-            return self.send(wire::answer(&id, Err((-32602, "unknown session".into())))).await;
+            // One process has one session: a request for another one must not get its rights.
+            return self.send(LINES.answer(&id, Err(Error::new(INVALID_PARAMS, "unknown session")))).await;
         }
         if self.pending.len() >= PENDING {
-            let busy = (BUSY, format!("{PENDING} requests are already waiting for answers"));
-            return self.send(wire::answer(&id, Err(busy))).await;
+            let busy = Error::new(BUSY, format!("{PENDING} requests are already waiting for answers"));
+            return self.send(LINES.answer(&id, Err(busy))).await;
         }
         match (method, files) {
             ("session/request_permission", _) => self.permission(id, &params).await,
@@ -265,8 +270,8 @@ impl Client {
                 Ok(())
             }
             _ => {
-                let none = (-32601, format!("{method} is not supported here"));
-                self.send(wire::answer(&id, Err(none))).await
+                let none = Error::new(METHOD_NOT_FOUND, format!("{method} is not supported here"));
+                self.send(LINES.answer(&id, Err(none))).await
             }
         }
     }
@@ -291,12 +296,12 @@ impl Client {
         };
         let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
         self.tell(Doing::Blocked).await?;
-        let soft = self.run.reins.soft.clone();
+        let soft = self.run.control.soft.clone();
         self.pending.push(Box::pin(async move {
             let chosen = tokio::select! {
                 biased;
                 () = soft.cancelled() => None,
-                // Nobody will answer: refused.
+                // No answer will come: refused.
                 answer = answer => {
                     let answer = answer.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce));
                     choose(&options, &answer).cloned()

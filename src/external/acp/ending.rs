@@ -5,7 +5,7 @@ use super::super::run::Run;
 use super::super::said::{Ending, Status};
 use super::client::Broken;
 use super::session;
-use super::wire::RpcError;
+use tiller_rpc::Error;
 
 /// The ending of what is known.
 pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &str, run: &Run) -> Ending {
@@ -45,8 +45,8 @@ pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &
     Ending { exit, ..Ending::new(status, why) }
 }
 
-fn login(adapter: &Adapter, error: &RpcError, errors: &str) -> String {
-    let why = error.words();
+fn login(adapter: &Adapter, error: &Error, errors: &str) -> String {
+    let why = error.text();
     if session::wants_login(error) && !adapter.auth.fix.is_empty() {
         return format!("{why}; it is not logged in: {}", adapter.auth.fix);
     }

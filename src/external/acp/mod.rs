@@ -8,7 +8,6 @@ mod files;
 mod mode;
 mod session;
 mod updates;
-mod wire;
 
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use self::ending::judge;
 use self::mode::Mode;
 use self::updates::Updates;
 use super::job::Transport;
-use super::pipes::{self, Piped};
+use super::pipes::{self, PipedProgram};
 use super::run::Run;
 use super::said::{Doing, Ending, Said, Source, Status};
 
@@ -41,7 +40,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
             return Ending::new(Status::Failed, why);
         }
     };
-    let Piped { mut hosted, mut stdin, lines, errors } = piped;
+    let PipedProgram { mut hosted, mut stdin, lines, errors } = piped;
     let (to, mut from) = mpsc::channel::<String>(64);
     let writer = tokio::spawn(async move {
         while let Some(line) = from.recv().await {
@@ -74,13 +73,13 @@ pub(crate) async fn run(mut run: Run) -> Ending {
     let over = match &result {
         Err(Broken::Ended) | Ok(_) => tokio::select! {
             biased;
-            () = run.reins.hard.cancelled() => None,
+            () = run.control.hard.cancelled() => None,
             over = leave(&mut hosted) => over,
         },
         Err(_) => hosted.exited().map(|e| e.code),
     };
     let excess = hosted.excess();
-    hosted.end(limits.grace, &run.reins.hard).await;
+    hosted.end(limits.grace, &run.control.hard).await;
     writer.abort();
     let errors = errors.text().await;
     let mut ending = judge(result, over, &errors, &run);

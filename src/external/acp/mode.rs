@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::client::{Broken, Client};
 use super::session::{offers, option};
-use super::wire::RpcError;
 use crate::said::Said;
+use tiller_rpc::Error;
 
 /// How a mode is set.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +29,7 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// An update tells of a mode in which it may not be: the request that puts it back.
+    /// The request that restores the mode, when an update reports a mode that is not permitted.
     pub(super) fn left(&self, session: &str, update: &Value) -> Option<(&'static str, Value)> {
         let now = match update["sessionUpdate"].as_str()? {
             "current_mode_update" => update["currentModeId"].as_str()?,
@@ -53,12 +53,11 @@ impl Mode {
     ///
     /// # Errors
     /// When it refuses: it goes on unasked, and must not.
-    pub(super) fn answered(&mut self, result: Result<Value, RpcError>) -> Result<(), RpcError> {
+    pub(super) fn answered(&mut self, result: Result<Value, Error>) -> Result<(), Error> {
         self.asked = None;
-        result.map(|_| ()).map_err(|e| RpcError {
-            code: 0,
-            message: format!("it left its asking mode and did not return ({}); it was ended", e.words()),
-            data: Value::Null,
+        result.map(|_| ()).map_err(|e| {
+            let why = e.text();
+            Error::new(0, format!("it left its asking mode and did not return ({why}); it was ended"))
         })
     }
 }
@@ -91,7 +90,7 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         // To have none is no mistake: its questions are answered one by one.
         let Some((mode, way)) = known(&acp.auto_mode) else { return Ok(()) };
         return match ask(c, &mode, &way).await {
-            Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.words()))).await,
+            Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.text()))).await,
             other => other,
         };
     }
@@ -129,9 +128,9 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
     let message = format!(
         "it does not accept the mode {mode}, in which it asks ({}), so nothing was sent to it; \
         update it, or choose the profile full",
-        e.words()
+        e.text()
     );
-    Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
+    Err(Broken::Error(Error::new(0, message)))
 }
 
 async fn ask(c: &mut Client, mode: &str, way: &Way) -> Result<(), Broken> {

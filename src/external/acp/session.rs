@@ -6,16 +6,16 @@ use tiller_protocol::Usage;
 use super::client::{Broken, Client};
 use super::mode;
 use super::updates::Updates;
-use super::wire::RpcError;
-use crate::out::{Gone, Out};
+use crate::out::{Disconnected, Out};
 use crate::said::Said;
+use tiller_rpc::Error;
 
 /// The version of the protocol that we speak.
 const VERSION: u64 = 1;
 
 /// Whether an error means that a login is needed.
-pub(super) fn wants_login(error: &RpcError) -> bool {
-    let text = error.words().to_lowercase();
+pub(super) fn wants_login(error: &Error) -> bool {
+    let text = error.text().to_lowercase();
     error.code == -32000 || text.contains("authentication required") || text.contains("auth_required")
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     if version != VERSION {
         let message =
             format!("it speaks version {version} of the protocol, not {VERSION}; update it or Tiller");
-        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+        return Err(Broken::Error(Error::new(0, message)));
     }
     let opened = match begin(c, &agent).await {
         Err(Broken::Error(e)) if wants_login(&e) => {
@@ -62,19 +62,19 @@ fn by_key(c: &Client, agent: &Value) -> Option<String> {
 
 /// A new session, or the one to go on with.
 async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
-    let Some(id) = c.run.job.resume.clone() else { return fresh(c).await };
+    let Some(id) = c.run.job.resume.session.clone() else { return fresh(c).await };
     let can = &agent["agentCapabilities"];
     let method = if can["sessionCapabilities"]["resume"].is_object() {
         "session/resume"
     } else if can["loadSession"] == true {
         "session/load"
     } else {
-        if c.run.job.begin_anew() {
+        if c.run.job.begin_fresh() {
             c.send_said(Said::Anew).await?;
             return fresh(c).await;
         }
-        let message = "it cannot resume an earlier session; start a new one".into();
-        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+        let message = "it cannot resume an earlier session; start a new one";
+        return Err(Broken::Error(Error::new(0, message)));
     };
     let cwd = c.run.job.cwd.display().to_string();
     c.muted = true;
@@ -83,13 +83,13 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     c.muted = false;
     match opened {
         // It knows that session no more.
-        Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_anew() => {
+        Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_fresh() => {
             c.send_said(Said::Anew).await?;
             fresh(c).await
         }
         opened => {
             c.session = id;
-            c.updates = Updates::going_on(c.run.job.booked);
+            c.updates = Updates::going_on(c.run.job.resume.cost);
             opened
         }
     }
@@ -101,8 +101,8 @@ async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     let params = with_meta(c, json!({"cwd": cwd, "mcpServers": []}));
     let opened = c.request("session/new", params).await?;
     let Some(id) = opened["sessionId"].as_str() else {
-        let message = "it opened a session without an id".into();
-        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+        let message = "it opened a session without an id";
+        return Err(Broken::Error(Error::new(0, message)));
     };
     id.clone_into(&mut c.session);
     Ok(opened)
@@ -155,15 +155,15 @@ async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Br
         return c.request("session/set_model", params).await.map(|_| ());
     }
     let message = format!("it does not offer the model {model}; omit it, or choose one that it offers");
-    Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
+    Err(Broken::Error(Error::new(0, message)))
 }
 
 /// What the turn used.
-pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Gone> {
+pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Disconnected> {
     let told = &result["usage"];
     let n = |key: &str| told[key].as_u64().unwrap_or(0);
     if !told.is_object() {
-        // Gemini tells it beside the protocol.
+        // Gemini reports it beside the protocol.
         let count = &result["_meta"]["quota"]["token_count"];
         let n = |key: &str| count[key].as_u64().unwrap_or(0);
         let usage = Usage { input: n("input_tokens"), output: n("output_tokens"), ..Usage::default() };

@@ -10,7 +10,7 @@ use super::client::PENDING;
 use super::*;
 use crate::fake::{Fake, all};
 use crate::said::{Answer, ChoiceKind, Question};
-use crate::{FileError, Files, Job, Receipt, start};
+use crate::{FileError, Files, Job, Receipt, Resume, start};
 
 /// An agent that reads our requests in order and prints these lines; our ids count from 1. `log` gets all it read.
 pub(super) const HELLO: &str = r#"say() { printf '%s\n' "$1"; }
@@ -339,7 +339,7 @@ async fn history_is_not_told_again_when_a_session_is_resumed() {
     .concat();
     let fake = fake("", &script);
     let (_control, said) =
-        start(Job { resume: Some("s1".into()), ..fake.job("x") }, &Host::default()).unwrap();
+        start(Job { resume: Resume::session("s1"), ..fake.job("x") }, &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!(ending.text, "new words");
     assert!(!said.iter().any(|s| matches!(s, Said::Text(t) if t.contains("old"))));
@@ -369,8 +369,7 @@ say '{{"id":{},"result":{{"stopReason":"end_turn"}}}}'; hear
         let script = script.replace("hear\nhear\n", "hear\n");
         let fake = fake("", &script);
         let job = |anew: Option<&str>| Job {
-            resume: Some("old".into()),
-            anew: anew.map(str::to_owned),
+            resume: Resume { fresh_prompt: anew.map(str::to_owned), ..Resume::session("old") },
             ..fake.job("only the last words")
         };
         let (_control, said) = start(job(Some("all of it")), &Host::default()).unwrap();
@@ -511,8 +510,10 @@ async fn the_costs_of_a_session_are_not_counted_again_by_the_next_process() {
     ] {
         let script = [HELLO, &opened, "hear\n", &cost(sums[0]), &cost(sums[1]), END].concat();
         let fake = fake("", &script);
-        let job =
-            Job { resume: Some("s1".into()), booked: tiller_protocol::Cost(booked), ..fake.job("and then?") };
+        let job = Job {
+            resume: Resume { cost: tiller_protocol::Cost(booked), ..Resume::session("s1") },
+            ..fake.job("and then?")
+        };
         let (_control, said) = start(job, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.status, Status::Done, "{ending:?}");

@@ -1,12 +1,12 @@
-//! What `session/update` tells, as our stream.
+//! `session/update` as events.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
+use crate::repeated_output::RepeatedOutput;
 use crate::said::{FileDiff, Said, ToolUse};
-use crate::told::ToldOutput;
 use crate::tools;
 
 /// Bytes of a tool's output that are kept.
@@ -16,13 +16,13 @@ const TOOLS: usize = 10_000;
 /// Files that one call may be about.
 const PATHS: usize = 1000;
 
-/// One tool call as told so far.
+/// One tool call as reported so far.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     pub tool: ToolUse,
     pub diffs: Vec<FileDiff>,
     output: String,
-    told: ToldOutput,
+    told: RepeatedOutput,
     done: bool,
 }
 
@@ -104,7 +104,7 @@ impl Updates {
         self.calls.len()
     }
 
-    /// A call, from whichever message tells of it first: a call, an update, or a request for permission.
+    /// A call, from the first message about it: a call, an update, or a request for permission.
     pub(crate) fn call(&mut self, told: &Value, out: &mut Vec<Said>) -> Option<&Call> {
         let id = told["toolCallId"].as_str()?.to_owned();
         if self.calls.len() >= TOOLS && !self.calls.contains_key(&id) {

@@ -56,7 +56,7 @@ struct Read {
 
 impl Adapters {
     /// The built-in ones, then every `*.toml` of `folders` in their order (the person's, then a *trusted* project's);
-    /// one of the same name replaces. A file with a mistake is left out and told of.
+    /// one of the same name replaces. A file with a mistake is left out and reported.
     pub fn new(folders: &[PathBuf]) -> Self {
         Self { folders: folders.into(), read: Arc::default() }
     }

@@ -54,7 +54,7 @@ impl Adapter {
         self.denied.as_ref().is_some_and(meta) && globs.iter().all(plain)
     }
 
-    /// Whether it tells of no call of its own while it runs in this way.
+    /// Whether it reports no tool calls while it runs in this way.
     pub fn is_mute(&self, how: Transport) -> bool {
         how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
     }
@@ -117,7 +117,7 @@ pub struct Program {
     /// How to install it.
     pub install: String,
     /// Files and folders, relative to the workspace or a folder above it in the repository, that can make it run
-    /// programs or send its key elsewhere. It is started only where the person trusts those that are there. A file
+    /// programs or send its key elsewhere. It is started only where the person trusts the files that are there. A file
     /// without the field has those of the built-in adapter of its name; under another name, those of all of them.
     pub reads: Option<Vec<String>>,
 }
@@ -234,7 +234,7 @@ pub struct Headless {
     /// When it may do everything unasked.
     #[serde(default)]
     pub auto: Vec<String>,
-    /// When it may not: arguments with which it refuses what nobody allowed, whatever its own settings say. Left out,
+    /// When it may not: arguments with which it refuses what was not allowed, whatever its own settings say. Left out,
     /// it is started in this way only where it may do everything; `[]`: it needs none.
     pub careful: Option<Vec<String>>,
     #[serde(default)]
@@ -242,11 +242,11 @@ pub struct Headless {
     /// Of plain text: lines that are chatter, not answer.
     #[serde(default)]
     pub drop: Vec<Pattern>,
-    /// Of plain text: a line that tells of an edited file (group 1).
+    /// Of plain text: a line that reports an edited file (group 1).
     pub edited: Option<Pattern>,
     /// Of plain text: tokens sent and received (groups 1 and 2).
     pub tokens: Option<Pattern>,
-    /// Of plain text: a line that tells of a failure, when nothing follows it.
+    /// Of plain text: a line that reports a failure, when nothing follows it.
     pub failed: Option<Pattern>,
 }
 

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
-use super::{Records, Told};
+use super::{Records, TurnReport};
 use crate::said::{FileDiff, Said};
 use crate::tools;
 
 #[derive(Default)]
 pub(crate) struct Claude {
-    told: Told,
+    report: TurnReport,
     /// The reported use so far; the final record has the sum.
     used: Usage,
     /// The message that it is in, and its use.
@@ -79,7 +79,7 @@ impl Claude {
             match (block["type"].as_str(), parent) {
                 (Some("text"), None) => {
                     let text = block["text"].as_str().unwrap_or_default();
-                    self.told.text = text.to_owned();
+                    self.report.text = text.to_owned();
                     out.push(Said::Text(text.to_owned()));
                 }
                 (Some("text"), Some(parent)) => out.push(Said::ToolProgress {
@@ -130,12 +130,12 @@ impl Claude {
         let text = record["result"].as_str();
         if record["is_error"] == true || record["subtype"].as_str().is_some_and(|s| s != "success") {
             let kind = record["subtype"].as_str().unwrap_or("error").to_owned();
-            self.told.over = Some(Err(text.map_or(kind, str::to_owned)));
+            self.report.over = Some(Err(text.map_or(kind, str::to_owned)));
         } else {
             if let Some(text) = text {
-                self.told.text = text.to_owned();
+                self.report.text = text.to_owned();
             }
-            self.told.over = Some(Ok(()));
+            self.report.over = Some(Ok(()));
         }
     }
 }
@@ -144,11 +144,11 @@ impl Records for Claude {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
-        self.told.records += 1;
+        self.report.records += 1;
         match (kind, record["subtype"].as_str()) {
             ("system", Some("init")) => {
                 let id = record["session_id"].as_str().map(str::to_owned);
-                self.told.session.clone_from(&id);
+                self.report.session.clone_from(&id);
                 out.push(Said::Session { id, model: record["model"].as_str().map(str::to_owned) });
             }
             ("system", Some("api_retry")) => out.push(Said::Note(format!(
@@ -163,10 +163,10 @@ impl Records for Claude {
     }
 
     fn over(&self) -> bool {
-        self.told.over.is_some()
+        self.report.over.is_some()
     }
 
-    fn told(&mut self, _exit: Option<i32>) -> Told {
-        std::mem::take(&mut self.told)
+    fn report(&mut self, _exit: Option<i32>) -> TurnReport {
+        std::mem::take(&mut self.report)
     }
 }

@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 use tiller_protocol::Usage;
 
-use super::{Records, Told};
+use super::{Records, TurnReport};
+use crate::repeated_output::RepeatedOutput;
 use crate::said::{FileDiff, Said};
-use crate::told::ToldOutput;
 use crate::tools;
 
 #[derive(Default)]
 pub(crate) struct Codex {
-    told: Told,
+    report: TurnReport,
     started: std::collections::HashSet<String>,
     /// How much of each running call's output was passed on.
-    outputs: std::collections::HashMap<String, ToldOutput>,
-    /// What was counted of the session before this turn: what it tells at the end is the sum of all turns, those of
+    outputs: std::collections::HashMap<String, RepeatedOutput>,
+    /// Tokens of the session before this turn: at the end it reports the sum of all turns, those of
     /// earlier processes, too.
     counted: Usage,
 }
@@ -37,7 +37,7 @@ fn call(item: &Value) -> Option<(String, Value)> {
     })
 }
 
-/// What a sum of the session's tokens adds to those that were counted. A smaller sum counts from its own start.
+/// What a sum of the session's tokens adds to `counted`. A smaller sum counts from its own start.
 fn added(sum: Usage, counted: Usage) -> Usage {
     let all = |u: Usage| u.context().saturating_add(u.output);
     if all(sum) < all(counted) {
@@ -65,7 +65,7 @@ impl Codex {
         let text = || item["text"].as_str().unwrap_or_default().to_owned();
         match item["type"].as_str() {
             Some("agent_message") if done => {
-                self.told.text = text();
+                self.report.text = text();
                 out.extend([Said::Text(text()), Said::Break]);
             }
             Some("reasoning") if done => out.push(Said::Thinking(text())),
@@ -99,7 +99,7 @@ impl Codex {
     }
 }
 
-/// It tells paths only.
+/// It reports paths only.
 fn changes(item: &Value) -> Vec<FileDiff> {
     let all = item["changes"].as_array().into_iter().flatten();
     all.filter_map(|c| {
@@ -113,12 +113,12 @@ impl Records for Codex {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
-        self.told.records += 1;
+        self.report.records += 1;
         let message = |v: &Value| v["message"].as_str().unwrap_or("it failed").to_owned();
         match kind {
             "thread.started" => {
                 let id = record["thread_id"].as_str().map(str::to_owned);
-                self.told.session.clone_from(&id);
+                self.report.session.clone_from(&id);
                 out.push(Said::Session { id, model: None });
             }
             "item.started" | "item.updated" | "item.completed" => self.item(kind, &record["item"], out),
@@ -135,19 +135,19 @@ impl Records for Codex {
                     estimated: false,
                 };
                 out.push(Said::Usage { usage: added(sum, self.counted), cost: None });
-                self.told.over = Some(Ok(()));
+                self.report.over = Some(Ok(()));
             }
-            "turn.failed" => self.told.over = Some(Err(message(&record["error"]))),
+            "turn.failed" => self.report.over = Some(Err(message(&record["error"]))),
             "error" => out.push(Said::Note(message(&record))),
             _ => {}
         }
     }
 
     fn over(&self) -> bool {
-        self.told.over.is_some()
+        self.report.over.is_some()
     }
 
-    fn told(&mut self, _exit: Option<i32>) -> Told {
-        std::mem::take(&mut self.told)
+    fn report(&mut self, _exit: Option<i32>) -> TurnReport {
+        std::mem::take(&mut self.report)
     }
 }

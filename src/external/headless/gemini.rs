@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tiller_protocol::Usage;
 
-use super::{Records, Told};
+use super::{Records, TurnReport};
 use crate::said::{FileDiff, Said};
 use crate::tools;
 
@@ -14,7 +14,7 @@ const LARGEST: usize = 4 << 20;
 
 #[derive(Default)]
 pub(crate) struct Gemini {
-    told: Told,
+    report: TurnReport,
     /// A tool ran since the last text: the next text begins a new message.
     fresh: bool,
     diffs: HashMap<String, Vec<FileDiff>>,
@@ -39,16 +39,16 @@ impl Gemini {
         match record["type"].as_str() {
             Some("init") => {
                 let id = record["session_id"].as_str().map(str::to_owned);
-                self.told.session.clone_from(&id);
+                self.report.session.clone_from(&id);
                 out.push(Said::Session { id, model: record["model"].as_str().map(str::to_owned) });
             }
             Some("message") if record["role"] == "assistant" => {
                 let said = text(&record["content"]);
                 if std::mem::take(&mut self.fresh) || record["delta"] != true {
-                    self.told.text.clear();
+                    self.report.text.clear();
                     out.push(Said::Break);
                 }
-                self.told.text.push_str(&said);
+                self.report.text.push_str(&said);
                 out.push(Said::Text(said));
             }
             Some("tool_use") => {
@@ -70,7 +70,7 @@ impl Gemini {
             Some("result") => {
                 Self::usage(&record["stats"], out);
                 let why = record["error"]["message"].as_str().unwrap_or("it failed").to_owned();
-                self.told.over = Some(if record["status"] == "success" { Ok(()) } else { Err(why) });
+                self.report.over = Some(if record["status"] == "success" { Ok(()) } else { Err(why) });
             }
             _ => {}
         }
@@ -79,13 +79,13 @@ impl Gemini {
     /// `-o json`: everything at the end.
     fn whole(&mut self, object: &Value, out: &mut Vec<Said>) {
         if let Some(id) = object["session_id"].as_str() {
-            self.told.session = Some(id.to_owned());
-            out.push(Said::Session { id: self.told.session.clone(), model: None });
+            self.report.session = Some(id.to_owned());
+            out.push(Said::Session { id: self.report.session.clone(), model: None });
         }
         if let Some(why) = object["error"]["message"].as_str() {
-            self.told.over = Some(Err(why.to_owned()));
+            self.report.over = Some(Err(why.to_owned()));
         } else if let Some(text) = object["response"].as_str() {
-            self.told.text = text.to_owned();
+            self.report.text = text.to_owned();
             out.push(Said::Text(text.to_owned()));
             let mut sum = Usage::default();
             for (_, model) in object["stats"]["models"].as_object().into_iter().flatten() {
@@ -100,7 +100,7 @@ impl Gemini {
                 });
             }
             out.push(Said::Usage { usage: sum, cost: None });
-            self.told.over = Some(Ok(()));
+            self.report.over = Some(Ok(()));
         }
     }
 }
@@ -116,7 +116,7 @@ impl Records for Gemini {
         match serde_json::from_str::<Value>(text) {
             Ok(record) if record.is_object() => {
                 self.open.clear();
-                self.told.records += 1;
+                self.report.records += 1;
                 if record["type"].is_string() { self.record(&record, out) } else { self.whole(&record, out) }
             }
             _ if joined && self.open.len() > LARGEST => self.open.clear(),
@@ -126,10 +126,10 @@ impl Records for Gemini {
     }
 
     fn over(&self) -> bool {
-        self.told.over.is_some()
+        self.report.over.is_some()
     }
 
-    fn told(&mut self, _exit: Option<i32>) -> Told {
-        std::mem::take(&mut self.told)
+    fn report(&mut self, _exit: Option<i32>) -> TurnReport {
+        std::mem::take(&mut self.report)
     }
 }

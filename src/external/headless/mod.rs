@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::adapter::{Format, Headless, PromptBy};
 use super::control::Order;
 use super::job::{Job, Transport};
-use super::pipes::{self, Line, Piped};
+use super::pipes::{self, Line, PipedProgram};
 use super::run::{Run, fill};
 use super::said::{Doing, Ending, Said, Source, Status};
 
@@ -27,17 +27,17 @@ const LINGER: Duration = Duration::from_secs(10);
 
 /// Reads the records of one program.
 pub(crate) trait Records: Send {
-    /// One line. What it tells goes to `out`; what is not known is ignored.
+    /// Reads one line. Its events go to `out`; unknown records are ignored.
     fn line(&mut self, line: &str, out: &mut Vec<Said>);
     /// Whether it said that the turn is over.
     fn over(&self) -> bool;
-    /// The turn as told, when the program has ended with this code (`None`: it was ended).
-    fn told(&mut self, exit: Option<i32>) -> Told;
+    /// The turn as reported, when the program has ended with this code (`None`: it was ended).
+    fn report(&mut self, exit: Option<i32>) -> TurnReport;
 }
 
-/// What the records told of the turn.
+/// What the records reported of the turn.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct TurnReport {
     /// Records that made sense.
     pub records: u64,
     /// It said that the turn is over: well, or why not.
@@ -84,7 +84,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
     };
     let wall = Instant::now() + run.job.limits.wall;
     let mut prompt = run.job.prompt.clone();
-    let mut session = run.job.resume.clone();
+    let mut session = run.job.resume.session.clone();
     loop {
         let turn = turn(&mut run, &h, &prompt, wall).await;
         session = turn.session.or(session);
@@ -130,12 +130,12 @@ pub(crate) async fn run(mut run: Run) -> Ending {
 
 impl Run {
     fn out_of_reach(&self) -> bool {
-        self.reins.soft.is_cancelled() || self.reins.hard.is_cancelled()
+        self.control.soft.is_cancelled() || self.control.hard.is_cancelled()
     }
 
     /// Takes messages that have come.
     fn collect(&mut self) {
-        while let Some(order) = self.reins.orders.try_recv() {
+        while let Some(order) = self.control.orders.try_recv() {
             self.note(order);
         }
     }
@@ -153,11 +153,11 @@ impl Run {
         loop {
             tokio::select! {
                 biased;
-                () = self.reins.soft.cancelled() => return false,
-                () = self.reins.hard.cancelled() => return false,
+                () = self.control.soft.cancelled() => return false,
+                () = self.control.hard.cancelled() => return false,
                 () = self.out.closed() => return false,
                 () = sleep_until(wall) => return false,
-                order = self.reins.orders.recv() => match order {
+                order = self.control.orders.recv() => match order {
                     Some(order) => self.note(order),
                     None => return false,
                 }
@@ -175,7 +175,7 @@ const TOO_LONG: &str = "a line of its output was too long and was dropped";
 const TOGETHER: usize = 64;
 
 /// Why reading stopped.
-enum Stop {
+enum ReadEnd {
     /// The end of its output.
     End,
     /// Its last record, and its output is still open.
@@ -189,14 +189,14 @@ enum Stop {
 async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn {
     let limits = run.job.limits;
     let started = pipes::start(&run.host, run.launch.clone(), limits);
-    let Piped { mut hosted, mut stdin, mut lines, errors } = match started {
+    let PipedProgram { mut hosted, mut stdin, mut lines, errors } = match started {
         Ok(piped) => piped,
         Err(e) => {
             let why = format!("{} could not be started: {e}", run.launch.program.display());
             return Turn { ending: Ending::new(Status::Failed, why), session: None };
         }
     };
-    let mut records = reader(h, run.job.counted);
+    let mut records = reader(h, run.job.resume.usage);
     let given = if h.prompt == PromptBy::Stdin { prompt.to_owned() } else { String::new() };
     // Ends when the text is taken or the program is gone. Closing the pipe is what makes it begin.
     let writer = tokio::spawn(async move {
@@ -204,52 +204,52 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
     });
     let begun = run.out.send(Said::Started { pid: hosted.pid, transport: Transport::Headless }).await;
     let stop = if begun.is_err() || run.out.state(Doing::Working, Source::Report).await.is_err() {
-        Stop::Cancelled
+        ReadEnd::Cancelled
     } else {
         read(run, &mut lines, &mut *records, wall).await
     };
     let exit = match stop {
-        Stop::End | Stop::Over => tokio::select! {
+        ReadEnd::End | ReadEnd::Over => tokio::select! {
             biased;
-            () = run.reins.hard.cancelled() => None,
-            () = run.reins.soft.cancelled() => None,
+            () = run.control.hard.cancelled() => None,
+            () = run.control.soft.cancelled() => None,
             exit = timeout(LINGER, hosted.ended()) => exit.ok(),
         },
         _ => hosted.exited(),
     };
     let excess = hosted.excess();
-    hosted.end(limits.grace, &run.reins.hard).await;
+    hosted.end(limits.grace, &run.control.hard).await;
     writer.abort();
-    let told = records.told(exit.map(|e| e.code));
-    let session = told.session.clone();
+    let report = records.report(exit.map(|e| e.code));
+    let session = report.session.clone();
     let errors = errors.text().await;
-    let mut ending = judge(stop, exit, told, &errors, run);
+    let mut ending = judge(stop, exit, report, &errors, run);
     ending.exit = exit.map(|e| e.code);
     Turn { ending: run.bounded(ending, excess).await, session }
 }
 
-async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records, wall: Instant) -> Stop {
+async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records, wall: Instant) -> ReadEnd {
     let mut out = Vec::new();
     let mut idle = Instant::now() + run.job.limits.idle;
     let mut over: Option<Instant> = None;
     loop {
         tokio::select! {
             biased;
-            () = run.reins.hard.cancelled() => return Stop::Cancelled,
-            () = run.reins.soft.cancelled() => return Stop::Cancelled,
-            () = run.out.closed() => return Stop::Cancelled,
-            () = sleep_until(wall) => return Stop::Wall,
+            () = run.control.hard.cancelled() => return ReadEnd::Cancelled,
+            () = run.control.soft.cancelled() => return ReadEnd::Cancelled,
+            () = run.out.closed() => return ReadEnd::Cancelled,
+            () = sleep_until(wall) => return ReadEnd::Wall,
             () = sleep_until(over.unwrap_or(idle)) => {
-                return if over.is_some() { Stop::Over } else { Stop::Idle };
+                return if over.is_some() { ReadEnd::Over } else { ReadEnd::Idle };
             }
-            Some(order) = run.reins.orders.recv() => run.note(order),
+            Some(order) = run.control.orders.recv() => run.note(order),
             line = lines.next() => {
                 idle = Instant::now() + run.job.limits.idle;
                 match line {
                     Line::Text(line) => records.line(&line, &mut out),
                     Line::TooLong => out.push(Said::Note(TOO_LONG.into())),
-                    Line::TooMuch => return Stop::TooMuch,
-                    Line::End => return Stop::End,
+                    Line::TooMuch => return ReadEnd::TooMuch,
+                    Line::End => return ReadEnd::End,
                 }
                 // What came with it is passed on with it: a flood of short lines is no flood of messages.
                 while out.len() < TOGETHER {
@@ -262,10 +262,10 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                 }
                 for said in out.drain(..) {
                     if let Said::Usage { usage, .. } = &said {
-                        run.job.counted.add(usage);
+                        run.job.resume.usage.add(usage);
                     }
                     if run.out.send(said).await.is_err() {
-                        return Stop::Cancelled;
+                        return ReadEnd::Cancelled;
                     }
                 }
                 // Some go on after what looked like the end.
@@ -286,7 +286,7 @@ fn join_last(out: &mut Vec<Said>) {
 }
 
 /// The one ending of all that is known. What it claims counts only when its end agrees.
-fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) -> Ending {
+fn judge(stop: ReadEnd, exit: Option<Exit>, report: TurnReport, errors: &str, run: &Run) -> Ending {
     let adapter = &run.job.adapter;
     let said = |why: &str| {
         let all = format!("{why}\n{errors}");
@@ -299,18 +299,18 @@ fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) ->
         let last: Vec<&str> = last.into_iter().rev().collect();
         if last.is_empty() { said(why) } else { said(&format!("{why}: {}", last.join("\n"))) }
     };
-    let (status, why) = match (stop, told.over, exit.map(|e| e.code)) {
-        (Stop::Cancelled, ..) => (Status::Cancelled, "stopped".to_owned()),
-        (Stop::Wall, ..) => {
+    let (status, why) = match (stop, report.over, exit.map(|e| e.code)) {
+        (ReadEnd::Cancelled, ..) => (Status::Cancelled, "stopped".to_owned()),
+        (ReadEnd::Wall, ..) => {
             (Status::TimedOut, format!("it ran for longer than {} s", run.job.limits.wall.as_secs()))
         }
-        (Stop::Idle, ..) => {
+        (ReadEnd::Idle, ..) => {
             (Status::TimedOut, format!("it was silent for {} s", run.job.limits.idle.as_secs()))
         }
-        (Stop::TooMuch, ..) => {
+        (ReadEnd::TooMuch, ..) => {
             (Status::Failed, format!("it wrote more than {} MB", run.job.limits.output >> 20))
         }
-        (_, _, None) if run.reins.soft.is_cancelled() => (Status::Cancelled, "stopped".into()),
+        (_, _, None) if run.control.soft.is_cancelled() => (Status::Cancelled, "stopped".into()),
         (_, Some(Err(why)), _) => (Status::Failed, said(&why)),
         // It did what it had to and would not go: its processes were ended.
         (_, Some(Ok(())), None | Some(0)) => (Status::Done, String::new()),
@@ -320,14 +320,14 @@ fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) ->
         (_, Some(Ok(())), Some(code)) => {
             (Status::Failed, with_errors(&format!("it reported success but ended with exit code {code}")))
         }
-        (_, None, Some(0)) if told.records == 0 => {
+        (_, None, Some(0)) if report.records == 0 => {
             (Status::Failed, with_errors("it ended without readable output"))
         }
         (_, None, Some(0)) => (Status::Failed, with_errors("it ended without reporting a result")),
         (_, None, Some(code)) => (Status::Failed, with_errors(&format!("it ended with exit code {code}"))),
         (_, None, None) => (Status::Crashed, with_errors("it closed its output but did not end")),
     };
-    Ending { status, text: told.text, exit: None, why, files: Vec::new() }
+    Ending { status, text: report.text, exit: None, why, files: Vec::new() }
 }
 
 #[cfg(test)]

@@ -3,35 +3,35 @@
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
-use super::{Records, Told};
+use super::{Records, TurnReport};
 use crate::said::Said;
 use crate::tools;
 
 #[derive(Default)]
 pub(crate) struct Opencode {
-    told: Told,
+    report: TurnReport,
 }
 
 impl Records for Opencode {
     fn line(&mut self, line: &str, out: &mut Vec<Said>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
-        self.told.records += 1;
-        if self.told.session.is_none()
+        self.report.records += 1;
+        if self.report.session.is_none()
             && let Some(id) = record["sessionID"].as_str()
         {
-            self.told.session = Some(id.to_owned());
-            out.push(Said::Session { id: self.told.session.clone(), model: None });
+            self.report.session = Some(id.to_owned());
+            out.push(Said::Session { id: self.report.session.clone(), model: None });
         }
         let part = &record["part"];
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         match kind {
             "step_start" => {
-                self.told.text.clear();
+                self.report.text.clear();
                 out.push(Said::Break);
             }
             "text" => {
-                self.told.text.push_str(&text(&part["text"]));
+                self.report.text.push_str(&text(&part["text"]));
                 out.push(Said::Text(text(&part["text"])));
             }
             "reasoning" => out.push(Said::Thinking(text(&part["text"]))),
@@ -62,26 +62,26 @@ impl Records for Opencode {
                 out.push(Said::Context { used: usage.context(), window: None });
                 // Any other reason than another round of tools is the end of the turn.
                 if part["reason"] != "tool-calls" {
-                    self.told.over = Some(Ok(()));
+                    self.report.over = Some(Ok(()));
                 } else {
-                    self.told.over = None;
+                    self.report.over = None;
                 }
             }
             "error" => {
                 let error = &record["error"];
                 let why = error["data"]["message"].as_str().or(error["message"].as_str());
                 let name = text(&error["name"]);
-                self.told.over = Some(Err(why.map_or(name, str::to_owned)));
+                self.report.over = Some(Err(why.map_or(name, str::to_owned)));
             }
             _ => {}
         }
     }
 
     fn over(&self) -> bool {
-        self.told.over.is_some()
+        self.report.over.is_some()
     }
 
-    fn told(&mut self, _exit: Option<i32>) -> Told {
-        std::mem::take(&mut self.told)
+    fn report(&mut self, _exit: Option<i32>) -> TurnReport {
+        std::mem::take(&mut self.report)
     }
 }

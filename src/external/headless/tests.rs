@@ -3,7 +3,7 @@ use tiller_tool::shell::Host;
 use super::*;
 use crate::adapter::Adapters;
 use crate::fake::{Fake, all};
-use crate::{Receipt, StartError, start};
+use crate::{Receipt, Resume, StartError, start};
 
 /// The stream as lines.
 fn lines(said: &[Said]) -> String {
@@ -40,7 +40,7 @@ fn what_the_real_programs_said_is_understood() {
         let mut records = reader(all.get(name).unwrap().headless.as_ref().unwrap(), Usage::default());
         let mut said = Vec::new();
         text.lines().for_each(|l| records.line(l, &mut said));
-        let told = records.told(Some(0));
+        let told = records.report(Some(0));
         assert!(matches!(told.over, Some(Ok(()))), "{name}: {told:?}");
         insta::assert_snapshot!(name, format!("{}\n=> {}", lines(&said), told.text));
     }
@@ -52,7 +52,7 @@ fn gemini_may_say_it_all_in_one_object_after_chatter() {
     let mut said = Vec::new();
     let text = "YOLO mode\n{\n  \"session_id\": \"s\",\n  \"response\": \"PONG\",\n  \"stats\": {\"models\": {\"m\": {\"tokens\": {\"prompt\": 9, \"cached\": 2, \"candidates\": 3}}}}\n}";
     text.lines().for_each(|l| records.line(l, &mut said));
-    let told = records.told(Some(0));
+    let told = records.report(Some(0));
     assert_eq!((told.text.as_str(), told.session.as_deref()), ("PONG", Some("s")));
     assert!(lines(&said).contains("usage in 7 out 3 cached 2"), "{}", lines(&said));
 }
@@ -232,7 +232,10 @@ async fn one_that_cannot_resume_is_told_all_again() {
         [("", "all of it", ""), ("resume = [\"--resume\", \"{session}\"]\n", "the last", "--resume s1")]
     {
         let fake = Fake::headless("text", more, script);
-        let job = Job { resume: Some("s1".into()), anew: Some("all of it".into()), ..fake.job("the last") };
+        let job = Job {
+            resume: Resume { fresh_prompt: Some("all of it".into()), ..Resume::session("s1") },
+            ..fake.job("the last")
+        };
         let (_control, said) = start(job, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.text, told, "{ending:?}");
@@ -357,7 +360,7 @@ echo '{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_t
         (counted, (6, 1), (6, 1)),
     ] {
         let fake = Fake::headless("codex", "", &turn(told.0, told.1));
-        let job = Job { resume: Some("t1".into()), counted, ..fake.job("and then?") };
+        let job = Job { resume: Resume { usage: counted, ..Resume::session("t1") }, ..fake.job("and then?") };
         let (_control, said) = start(job, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.status, Status::Done, "{ending:?}");

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_protocol::Usage;
 
-use super::{Records, Told};
+use super::{Records, TurnReport};
 use crate::adapter::{Headless, Pattern};
 use crate::said::{FileDiff, Said};
 use crate::tools;
@@ -12,12 +12,12 @@ use crate::tools;
 const LONGEST: usize = 1 << 20;
 
 pub(crate) struct Text {
-    told: Told,
+    report: TurnReport,
     drop: Vec<Pattern>,
     edited: Option<Pattern>,
     tokens: Option<Pattern>,
     failed: Option<Pattern>,
-    /// The last line that told of a failure.
+    /// The last line that reported a failure.
     failure: Option<String>,
     edits: u64,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Text {
 impl Text {
     pub(crate) fn new(h: &Headless) -> Self {
         Self {
-            told: Told::default(),
+            report: TurnReport::default(),
             drop: h.drop.clone(),
             edited: h.edited.clone(),
             tokens: h.tokens.clone(),
@@ -67,17 +67,17 @@ impl Records for Text {
             return;
         }
         if !line.is_empty() {
-            self.told.records += 1;
+            self.report.records += 1;
         }
-        if line.is_empty() && self.told.text.is_empty() {
+        if line.is_empty() && self.report.text.is_empty() {
             return;
         }
         let text = format!("{line}\n");
-        self.told.text.push_str(&text);
+        self.report.text.push_str(&text);
         // Not for each line: the rest of it moves.
-        if self.told.text.len() > 2 * LONGEST {
-            let at = self.told.text.ceil_char_boundary(self.told.text.len() - LONGEST);
-            self.told.text.drain(..at);
+        if self.report.text.len() > 2 * LONGEST {
+            let at = self.report.text.ceil_char_boundary(self.report.text.len() - LONGEST);
+            self.report.text.drain(..at);
         }
         out.push(Said::Text(text));
     }
@@ -87,16 +87,16 @@ impl Records for Text {
     }
 
     /// It has no last record: its end is all there is to go by, and a failure after which nothing went well.
-    fn told(&mut self, exit: Option<i32>) -> Told {
-        let mut told = std::mem::take(&mut self.told);
-        told.text.truncate(told.text.trim_end().len());
-        let over = told.text.len().saturating_sub(LONGEST);
-        told.text.drain(..told.text.ceil_char_boundary(over));
-        told.over = match (self.failure.take(), exit) {
+    fn report(&mut self, exit: Option<i32>) -> TurnReport {
+        let mut report = std::mem::take(&mut self.report);
+        report.text.truncate(report.text.trim_end().len());
+        let over = report.text.len().saturating_sub(LONGEST);
+        report.text.drain(..report.text.ceil_char_boundary(over));
+        report.over = match (self.failure.take(), exit) {
             (Some(why), _) => Some(Err(why)),
             (None, Some(0)) => Some(Ok(())),
             _ => None,
         };
-        told
+        report
     }
 }

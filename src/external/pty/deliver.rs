@@ -1,12 +1,16 @@
 //! Messages: pasted when it is safe, sent when their echo is seen, never tried twice.
 
+use std::time::Duration;
+
 use tokio::time::Instant;
 
 use super::answer::since;
-use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, STILL, Stop, seconds};
+use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, RunEnd, STILL, seconds};
 use super::scan::{composes, prompt_mark};
 use super::typing::{echoed, paste};
 use crate::said::{Doing, Said};
+
+const LONG_AGO: Duration = Duration::from_secs(3600);
 
 /// What is being done with a message.
 #[derive(Debug)]
@@ -28,39 +32,70 @@ pub(super) enum Typing {
     },
 }
 
+/// Messages on their way into the program.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    /// Messages that wait: id (`None`: the prompt), text.
+    pub(super) queue: Vec<(Option<u64>, String)>,
+    /// When the last message was queued.
+    pub(super) last_message: Instant,
+    pub(super) typing: Typing,
+    /// What stands before the text in the program's composer.
+    pub(super) mark: String,
+    /// The program does not read its input, so keys were lost.
+    pub(super) keys_lost: bool,
+}
+
+impl Delivery {
+    /// With the prompt as the first message, unless it is empty.
+    pub(super) fn new(prompt: &str, now: Instant) -> Self {
+        let first = Some((None, prompt.to_owned())).filter(|(_, p)| !p.trim().is_empty());
+        Self {
+            queue: first.into_iter().collect(),
+            // Long enough ago that the prompt waits for nothing more.
+            last_message: now - LONG_AGO,
+            typing: Typing::Nothing,
+            mark: String::new(),
+            keys_lost: false,
+        }
+    }
+}
+
 impl Driver {
     /// Whether the composer holds the message that is being typed.
     pub(super) fn composing(&self, screen: &str) -> bool {
-        match &self.typing {
+        match &self.delivery.typing {
             Typing::Nothing => false,
-            Typing::Echo { text, .. } | Typing::Enter { text, .. } => composes(screen, &self.mark, text),
+            Typing::Echo { text, .. } | Typing::Enter { text, .. } => {
+                composes(screen, &self.delivery.mark, text)
+            }
         }
     }
 
     /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
-    pub(super) async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), Stop> {
+    pub(super) async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), RunEnd> {
         let composing = self.composing(screen);
-        match std::mem::replace(&mut self.typing, Typing::Nothing) {
+        match std::mem::replace(&mut self.delivery.typing, Typing::Nothing) {
             Typing::Nothing => {}
             Typing::Echo { ids, text, .. } if doing == Doing::Blocked => {
-                self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: true };
+                self.delivery.typing = Typing::Echo { ids, text, until: now + ECHO, covered: true };
                 return Ok(());
             }
             Typing::Echo { ids, text, until, covered } => {
                 if echoed(screen, &text) {
-                    self.typing = Typing::Enter { ids, text, at: now + BEFORE_ENTER };
+                    self.delivery.typing = Typing::Enter { ids, text, at: now + BEFORE_ENTER };
                 } else if now < until {
-                    self.typing = Typing::Echo { ids, text, until, covered };
+                    self.delivery.typing = Typing::Echo { ids, text, until, covered };
                 } else if covered && ids.is_empty() {
                     // The dialog took it: it was never sent.
-                    self.queue.insert(0, (None, text));
+                    self.delivery.queue.insert(0, (None, text));
                 } else {
                     let why = "its screen did not show the typed text, so it was not sent; check its screen";
                     for id in &ids {
                         self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                     }
-                    if ids.is_empty() && self.turn.is_none() {
-                        return Err(Stop::Failed(why.into()));
+                    if ids.is_empty() && self.turn.current.is_none() {
+                        return Err(RunEnd::Failed(why.into()));
                     }
                 }
                 return Ok(());
@@ -75,16 +110,16 @@ impl Driver {
                 if ids.is_empty() {
                     // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
                     // but when the composer still shows it.
-                    self.typing = Typing::Enter { ids, text, at: now + DIALOG };
+                    self.delivery.typing = Typing::Enter { ids, text, at: now + DIALOG };
                 }
                 return Ok(());
             }
             Typing::Enter { ids, text, at } => {
                 // Enter goes to a composer that holds the message, and to nothing else: not while it works, and not
-                // when nobody knows what it shows.
+                // when it is not known what it shows.
                 let safe = doing == Doing::Idle && composing;
                 if now < at || !safe && now < at + DIALOG {
-                    self.typing = Typing::Enter { ids, text, at };
+                    self.delivery.typing = Typing::Enter { ids, text, at };
                     return Ok(());
                 }
                 if !safe && (echoed(screen, &text) || !ids.is_empty()) {
@@ -93,13 +128,13 @@ impl Driver {
                         self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                     }
                     if ids.is_empty() {
-                        return Err(Stop::Failed(why.into()));
+                        return Err(RunEnd::Failed(why.into()));
                     }
                     return Ok(());
                 }
                 if !echoed(screen, &text) && ids.is_empty() {
                     // A dialog took its place and went: it was never sent, so it is pasted once more.
-                    self.queue.insert(0, (None, text));
+                    self.delivery.queue.insert(0, (None, text));
                     return Ok(());
                 }
                 self.press(b"\r".to_vec());
@@ -107,31 +142,31 @@ impl Driver {
                     self.run.out.send(Said::Delivered { id: *id }).await?;
                 }
                 let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
-                self.before = since(&shown, &text).to_vec();
-                self.turn = Some((text, now));
-                self.worked = false;
-                self.doubted = false;
-                self.changed = now;
+                self.turn.before = since(&shown, &text).to_vec();
+                self.turn.current = Some((text, now));
+                self.turn.worked = false;
+                self.turn.doubted = false;
+                self.view.changed = now;
                 return Ok(());
             }
         }
-        let first = self.turns == 0;
+        let first = self.turn.finished == 0;
         let still = if first { seconds(self.pty.settle) } else { STILL };
         let limits = self.run.job.limits;
         let free = doing == Doing::Idle
-            && now.duration_since(self.changed) >= still
-            && now.duration_since(self.came) >= limits.coalesce
-            && self.touched.is_none_or(|t| now.duration_since(t) >= limits.typing);
-        if self.queue.is_empty() || self.turn.is_some() || !free {
+            && now.duration_since(self.view.changed) >= still
+            && now.duration_since(self.delivery.last_message) >= limits.coalesce
+            && self.person.last_key.is_none_or(|t| now.duration_since(t) >= limits.typing);
+        if self.delivery.queue.is_empty() || self.turn.current.is_some() || !free {
             return Ok(());
         }
-        let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
+        let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.delivery.queue).into_iter().unzip();
         let text = texts.join("\n\n");
         let brackets = self.pane.screen.lock().modes().brackets;
-        self.mark = prompt_mark(screen, &self.pty);
+        self.delivery.mark = prompt_mark(screen, &self.pty);
         self.press(paste(&text, brackets));
         let ids = ids.into_iter().flatten().collect();
-        self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };
+        self.delivery.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };
         Ok(())
     }
 }

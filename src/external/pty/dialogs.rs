@@ -6,9 +6,9 @@ use serde_json::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::driver::{DIALOG, Driver, STILL, Stop};
+use super::driver::{DIALOG, Driver, RunEnd, STILL};
 use super::scan::{Scan, marked};
-use super::still::same;
+use super::stability::same;
 use super::typing::keys;
 use crate::adapter::{Dialog, DialogOption, Kind};
 use crate::choice::choose;
@@ -23,7 +23,7 @@ const STEPS: u32 = 30;
 
 /// A dialog that is on the screen.
 #[derive(Debug)]
-pub(super) enum Open {
+pub(super) enum DialogState {
     None,
     /// Asked of the engine.
     Asked {
@@ -49,37 +49,41 @@ pub(super) enum Open {
 
 impl Driver {
     /// Dialogs: answered by rule, or asked; each once.
-    pub(super) async fn dialogs(&mut self, scan: &Scan, now: Instant) -> Result<(), Stop> {
+    pub(super) async fn dialogs(&mut self, scan: &Scan, now: Instant) -> Result<(), RunEnd> {
         let screen = scan.text.as_str();
         let Some(dialog) = scan.dialog(&self.pty).cloned() else {
             // It went: by our answer, or by a person's keys; a question that waits is withdrawn.
-            self.dialog = Open::None;
+            self.dialog = DialogState::None;
             return Ok(());
         };
         let shown = part(screen, &dialog);
-        let resized = self.resized.is_some_and(|t| now.duration_since(t) < RESIZED);
+        let resized = self.view.resized.is_some_and(|t| now.duration_since(t) < RESIZED);
         match &mut self.dialog {
-            Open::Asked { name, shown: before, .. }
+            DialogState::Asked { name, shown: before, .. }
                 if *name == dialog.name && (same(before, &shown) || resized) =>
             {
                 // In another size it shows more or less of itself; it is the same question.
                 *before = shown;
                 return Ok(());
             }
-            Open::Moving { name, shown: before, .. } if *name == dialog.name && same(before, &shown) => {
+            DialogState::Moving { name, shown: before, .. }
+                if *name == dialog.name && same(before, &shown) =>
+            {
                 if self.moves(screen, now) {
                     return Ok(());
                 }
                 self.untaken(&dialog.name).await?;
             }
-            Open::Answered { name, shown: before, at } if *name == dialog.name && same(before, &shown) => {
+            DialogState::Answered { name, shown: before, at }
+                if *name == dialog.name && same(before, &shown) =>
+            {
                 if now.duration_since(*at) < DIALOG {
                     return Ok(());
                 }
                 self.untaken(&dialog.name).await?;
             }
             // It is still being drawn.
-            _ if now.duration_since(self.changed) < STILL => return Ok(()),
+            _ if now.duration_since(self.view.changed) < STILL => return Ok(()),
             // Another than before, or the first.
             _ => {
                 // What it would do is for the rules to answer, whatever the job approves.
@@ -104,18 +108,19 @@ impl Driver {
             Question::Choose { text: shown.clone(), options, free_text: false }
         };
         let answer = self.run.out.ask(None, what).await?;
-        self.dialog = Open::Asked { name: dialog.name, shown, answer };
+        self.dialog = DialogState::Asked { name: dialog.name, shown, answer };
         Ok(())
     }
 
-    async fn untaken(&mut self, name: &str) -> Result<(), Stop> {
+    async fn untaken(&mut self, name: &str) -> Result<(), RunEnd> {
         let note = format!("its dialog \"{name}\" did not accept the answer; it is waiting for you");
         Ok(self.run.out.send(Said::Note(note)).await?)
     }
 
     /// The engine's answer to a dialog. It is typed only while that very dialog is on the screen.
-    pub(super) async fn answer(&mut self, answer: Answer) -> Result<(), Stop> {
-        let Open::Asked { name, shown, .. } = std::mem::replace(&mut self.dialog, Open::None) else {
+    pub(super) async fn answer(&mut self, answer: Answer) -> Result<(), RunEnd> {
+        let DialogState::Asked { name, shown, .. } = std::mem::replace(&mut self.dialog, DialogState::None)
+        else {
             return Ok(());
         };
         let scan = Scan::new(self.pane.screen.visible(), &self.pty);
@@ -131,7 +136,7 @@ impl Driver {
             Some(option) => self.choose(&dialog, shown, option, Instant::now()),
             None => {
                 self.press(keys("<esc>"));
-                self.dialog = Open::Answered { name, shown, at: Instant::now() };
+                self.dialog = DialogState::Answered { name, shown, at: Instant::now() };
             }
         }
         Ok(())
@@ -142,16 +147,16 @@ impl Driver {
         let name = dialog.name.clone();
         if option.line.is_none() {
             self.press(keys(&option.keys));
-            self.dialog = Open::Answered { name, shown, at: now };
+            self.dialog = DialogState::Answered { name, shown, at: now };
             return;
         }
         let at = now.checked_sub(STEP).unwrap_or(now);
-        self.dialog = Open::Moving { name, shown, option: Box::new(option.clone()), steps: 0, at };
+        self.dialog = DialogState::Moving { name, shown, option: Box::new(option.clone()), steps: 0, at };
     }
 
     /// Moves the mark a line nearer to the option, or takes it when it is there. False: it cannot be done.
     fn moves(&mut self, screen: &str, now: Instant) -> bool {
-        let Open::Moving { name, shown, option, steps, at } = &mut self.dialog else { return false };
+        let DialogState::Moving { name, shown, option, steps, at } = &mut self.dialog else { return false };
         let Some(pattern) = &option.line else { return false };
         let lines: Vec<&str> = screen.lines().collect();
         let wanted = lines.iter().rposition(|l| pattern.found(l));
@@ -160,11 +165,11 @@ impl Driver {
         if wanted == chosen {
             let (name, shown) = (name.clone(), shown.clone());
             self.press(keys("<enter>"));
-            self.dialog = Open::Answered { name, shown, at: now };
+            self.dialog = DialogState::Answered { name, shown, at: now };
             return true;
         }
         // The last key shows when the screen was drawn after it; without that it is tried again after a while.
-        if self.changed <= *at && now.duration_since(*at) < STEP {
+        if self.view.changed <= *at && now.duration_since(*at) < STEP {
             return true;
         }
         if *steps >= STEPS {
@@ -177,10 +182,10 @@ impl Driver {
     }
 }
 
-/// The answer of the engine to the open dialog. When nobody will answer: no.
-pub(super) async fn answered(dialog: &mut Open) -> Answer {
+/// The answer of the engine to the open dialog; a rejection when no answer will come.
+pub(super) async fn answered(dialog: &mut DialogState) -> Answer {
     match dialog {
-        Open::Asked { answer, .. } => answer.await.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce)),
+        DialogState::Asked { answer, .. } => answer.await.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce)),
         _ => std::future::pending().await,
     }
 }

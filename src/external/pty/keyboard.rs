@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 const WAITING: usize = 16 << 20;
 
 #[derive(Default)]
-struct State {
+struct Pending {
     waiting: Vec<u8>,
     /// Bytes that the thread writes now: the program has not read all of them.
     writing: usize,
@@ -17,20 +17,20 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Input {
+    state: Mutex<Pending>,
     came: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl Input {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct Hands(Arc<Shared>);
+struct Handle(Arc<Input>);
 
-impl Drop for Hands {
+impl Drop for Handle {
     fn drop(&mut self) {
         self.0.lock().over = true;
         self.0.came.notify_one();
@@ -40,7 +40,7 @@ impl Drop for Hands {
 /// Types into a terminal. The thread that writes ends when the last clone is dropped and all is written, or when the
 /// terminal is gone.
 #[derive(Clone)]
-pub(crate) struct Keyboard(Arc<Hands>);
+pub(crate) struct Keyboard(Arc<Handle>);
 
 impl Keyboard {
     /// For the terminal behind `writer`.
@@ -48,7 +48,7 @@ impl Keyboard {
     /// # Errors
     /// When the system has no thread.
     pub(crate) fn new(mut writer: Box<dyn Write + Send>) -> std::io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<Input>::default();
         let write = Arc::clone(&shared);
         let type_all = move || {
             loop {
@@ -70,7 +70,7 @@ impl Keyboard {
             }
         };
         std::thread::Builder::new().name("tiller-pane-keys".into()).stack_size(128 << 10).spawn(type_all)?;
-        Ok(Self(Arc::new(Hands(shared))))
+        Ok(Self(Arc::new(Handle(shared))))
     }
 
     /// Types `bytes`. False: the program does not read what waits already, or is gone, and none of them is typed.

@@ -429,7 +429,7 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
         "stty raw -echo; printf '> '; dd bs=1 count=2 >/dev/null 2>&1; printf 'hi'; dd bs=1 count=1 >/dev/null 2>&1; printf '\\r\\n* working (esc to stop)'; sleep 3000",
     );
     let host = Host::default();
-    let (control, reins) = crate::Control::new();
+    let (control, ends) = crate::Control::new();
     let (tx, mut said) = mpsc::channel(256);
     let job = job(&fake, "hi");
     let launch = tiller_tool::shell::Launch {
@@ -438,8 +438,8 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
         env: job.env.clone(),
         folder: job.cwd.clone(),
     };
-    let out = crate::out::Out::new(tx, reins.hard.clone());
-    let run = crate::run::Run { job, launch, host, out, reins, missed: Vec::new() };
+    let out = crate::out::Out::new(tx, ends.hard.clone());
+    let run = crate::run::Run { job, launch, host, out, control: ends, missed: Vec::new() };
     let (drive, screen) = super::start(run).unwrap();
     let driver = tokio::spawn(drive);
     until(&mut said, |s| matches!(s, Said::State(g) if g.what == Doing::Working).then_some(())).await;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tiller_external::{
-    Adapters, Answer, ChoiceKind, Ending, Job, Limits, Question, Said, Status, Transport, start,
+    Adapters, Answer, ChoiceKind, Ending, Job, Limits, Question, Resume, Said, Status, Transport, start,
 };
 use tiller_testkit::{Counts, Recorded, Reply, Script, ScriptServer, Wire};
 use tiller_tool::shell::{Host, find_program};
@@ -105,10 +105,7 @@ impl Bench {
             prompt: prompt.into(),
             cwd: self.work.clone(),
             model: (name == "gemini").then(|| "gemini-2.5-pro".into()),
-            resume: None,
-            booked: tiller_protocol::Cost::default(),
-            counted: tiller_protocol::Usage::default(),
-            anew: None,
+            resume: Resume::default(),
             env: self.env(),
             lookup: Arc::new(move |name| match name {
                 "ANTHROPIC_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" => Some(url.clone()),
@@ -361,7 +358,10 @@ fn without_a_screen_each_does_a_turn_and_goes_on_with_its_session() {
         let id = session(&said);
         assert!(id.is_some(), "{name} tells no session");
         let before = b.server.count();
-        let job = Job { resume: id, ..b.job(name, Transport::Headless, "and hello again") };
+        let job = Job {
+            resume: Resume { session: id, ..Resume::default() },
+            ..b.job(name, Transport::Headless, "and hello again")
+        };
         let (_, _, ending) = play(job, no).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         let requests = b.server.requests();
@@ -446,7 +446,10 @@ fn over_acp_who_approves_everything_is_not_asked_and_a_session_goes_on() {
             return;
         }
         let before = b.server.count();
-        let job = Job { resume: session(&said), ..b.job(name, Transport::Acp, "and hello again") };
+        let job = Job {
+            resume: Resume { session: session(&said), ..Resume::default() },
+            ..b.job(name, Transport::Acp, "and hello again")
+        };
         let (said, _, ending) = play(job, Answer::Cancel).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         let requests = b.server.requests();

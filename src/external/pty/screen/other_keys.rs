@@ -1,18 +1,18 @@
-//! What a program asks of its terminal that the emulator does not keep: xterm's modifyOtherKeys.
+//! xterm's modifyOtherKeys, which the emulator does not keep: how keys with modifiers are encoded.
 
 /// Bytes of a sequence that is looked at; a longer one is none of these.
 const LONGEST: usize = 32;
 
-/// Finds it in the output.
+/// Reads the level from the output.
 #[derive(Debug, Default)]
-pub(super) struct Asks {
+pub(super) struct OtherKeys {
     /// A control sequence that is not complete.
     open: Vec<u8>,
     /// 0, 1 or 2.
-    pub other_keys: u8,
+    pub level: u8,
 }
 
-impl Asks {
+impl OtherKeys {
     /// Reads output; what it asked for is answered into `answers`.
     pub(super) fn feed(&mut self, bytes: &[u8], answers: &mut Vec<u8>) {
         let mut rest = bytes;
@@ -49,17 +49,17 @@ impl Asks {
         };
         match (params.first(), last) {
             (Some(b'>'), b'm') => match words(1).next() {
-                Some(b"4") => self.other_keys = value(words(1).nth(1)),
+                Some(b"4") => self.level = value(words(1).nth(1)),
                 // All of its kind.
-                Some(b"") => self.other_keys = 0,
+                Some(b"") => self.level = 0,
                 _ => {}
             },
-            (Some(b'>'), b'n') if words(1).next() == Some(b"4") => self.other_keys = 0,
+            (Some(b'>'), b'n') if words(1).next() == Some(b"4") => self.level = 0,
             (Some(b'?'), b'm') if params == b"?4" => {
-                answers.extend_from_slice(format!("\x1b[>4;{}m", self.other_keys).as_bytes());
+                answers.extend_from_slice(format!("\x1b[>4;{}m", self.level).as_bytes());
             }
             // The soft reset.
-            (Some(b'!'), b'p') => self.other_keys = 0,
+            (Some(b'!'), b'p') => self.level = 0,
             _ => {}
         }
     }
@@ -86,17 +86,13 @@ mod tests {
             ("\x1b[>4;9m", 0, ""),
         ] {
             for size in [1, 2, 3, 64] {
-                let (mut asks, mut answers) = (Asks::default(), Vec::new());
-                output.as_bytes().chunks(size).for_each(|piece| asks.feed(piece, &mut answers));
-                assert_eq!(
-                    (asks.other_keys, &*String::from_utf8_lossy(&answers)),
-                    (level, answer),
-                    "{output:?}"
-                );
+                let (mut keys, mut answers) = (OtherKeys::default(), Vec::new());
+                output.as_bytes().chunks(size).for_each(|piece| keys.feed(piece, &mut answers));
+                assert_eq!((keys.level, &*String::from_utf8_lossy(&answers)), (level, answer), "{output:?}");
             }
         }
-        let (mut asks, mut answers) = (Asks::default(), Vec::new());
-        asks.feed(&[b"\x1b[".as_slice(), &[b'1'; 10_000]].concat(), &mut answers);
-        assert!(asks.open.len() <= LONGEST, "a sequence without end is not kept");
+        let (mut keys, mut answers) = (OtherKeys::default(), Vec::new());
+        keys.feed(&[b"\x1b[".as_slice(), &[b'1'; 10_000]].concat(), &mut answers);
+        assert!(keys.open.len() <= LONGEST, "a sequence without end is not kept");
     }
 }

@@ -1,12 +1,12 @@
-//! Output that a program tells again and again from its beginning: what is new of it.
+//! Output that a program reports repeatedly from its beginning: passes on what is new.
 
-/// Bytes of its end by which a beginning is known again.
+/// Bytes of the end by which the earlier output is recognised.
 const END: usize = 512;
 
-/// How much of an output was passed on. Keeps its length and its last bytes: looking at a long output again and again
-/// would cost its square.
+/// How much of an output was passed on. Keeps its length and its last bytes: comparing all of it each time would cost the
+/// square of its length.
 #[derive(Debug, Default)]
-pub(crate) struct ToldOutput {
+pub(crate) struct RepeatedOutput {
     len: usize,
     end: Vec<u8>,
 }
@@ -15,7 +15,7 @@ fn end(text: &str) -> &[u8] {
     &text.as_bytes()[text.len().saturating_sub(END)..]
 }
 
-impl ToldOutput {
+impl RepeatedOutput {
     /// The part of `output` that was not passed on yet: its end, or all of it when the earlier output is not its
     /// beginning.
     pub(crate) fn more(&mut self, output: &str) -> String {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn only_what_is_new_is_passed_on() {
-        let (mut told, mut output, mut sent) = (ToldOutput::default(), String::new(), 0);
+        let (mut told, mut output, mut sent) = (RepeatedOutput::default(), String::new(), 0);
         for n in 0..1000 {
             output.push_str(&format!("line {n} é\n"));
             let more = told.more(&output);

@@ -1,4 +1,4 @@
-//! What the engine and the person do to a program in a terminal: messages, keys, size, coming and going.
+//! Orders of the engine and of the person: messages, keys, size, focus.
 
 use std::time::Duration;
 
@@ -6,22 +6,36 @@ use tiller_protocol::{MouseAct, Typed};
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use super::encode;
+use super::screen::encode;
 use crate::control::Order;
 
 /// A person who typed into it may come back: it stays for so long after their last key.
 pub(super) const HOLD: Duration = Duration::from_secs(10 * 60);
 
+/// What a person does in the terminal.
+#[derive(Debug, Default)]
+pub(super) struct PersonInput {
+    /// A person has the terminal open and may type.
+    pub(super) attached: bool,
+    /// A person typed, and has not said that the program is needed no more: it does not end by itself.
+    pub(super) in_use: bool,
+    /// The person said that the program may end when it is idle.
+    pub(super) finish: bool,
+    /// When a person last pressed a key.
+    pub(super) last_key: Option<Instant>,
+}
+
 impl Driver {
+    /// Carries out an order.
     pub(super) fn order(&mut self, order: Order) {
         match order {
             Order::Say { id, text } => {
-                self.came = Instant::now();
-                self.queue.push((Some(id), text));
+                self.delivery.last_message = Instant::now();
+                self.delivery.queue.push((Some(id), text));
             }
-            Order::Unsay(id) => self.queue.retain(|(waits, _)| *waits != Some(id)),
+            Order::Unsay(id) => self.delivery.queue.retain(|(waits, _)| *waits != Some(id)),
             Order::Keys(bytes) => {
-                self.hand();
+                self.note_key();
                 self.press(bytes);
             }
             Order::Typed(typed) => self.typed(&typed),
@@ -30,53 +44,54 @@ impl Driver {
                 let (cols, rows) = (cols.clamp(20, 1000), rows.clamp(5, 500));
                 let now = self.pane.screen.lock().size();
                 if now != (cols, rows) {
-                    (self.sized, self.resized) = (true, Some(Instant::now()));
+                    (self.view.sized, self.view.resized) = (true, Some(Instant::now()));
                     self.pane.screen.lock().resize(cols, rows);
                     self.pane.resizer.resize(cols, rows);
-                    // It is another picture, though nothing was drawn.
-                    self.scanned = None;
+                    // The text wraps in another way, though nothing was drawn.
+                    self.view.scanned = None;
                 }
             }
             Order::Attach(on) => {
-                self.attached = on;
+                self.person.attached = on;
                 self.enter(on);
                 // A look follows: it may be what its end waited for.
-                self.changed = Instant::now();
+                self.view.changed = Instant::now();
             }
             Order::Finish => {
-                (self.held, self.attached, self.finish) = (false, false, true);
-                self.changed = Instant::now();
+                (self.person.in_use, self.person.attached, self.person.finish) = (false, false, true);
+                self.view.changed = Instant::now();
             }
         }
     }
 
-    /// A person's hands.
+    /// Input of a person, encoded for the modes that the program asked for.
     fn typed(&mut self, typed: &[Typed]) {
         let modes = self.pane.screen.lock().modes();
         let bytes: Vec<u8> = typed.iter().flat_map(|t| encode::encode(t, modes)).collect();
         if bytes.is_empty() {
             return;
         }
-        let hands = |t: &Typed| !matches!(t, Typed::Mouse { act: MouseAct::Move, .. } | Typed::Focus { .. });
-        if typed.iter().any(hands) {
-            (self.touched, self.held, self.finish) = (Some(Instant::now()), true, false);
+        let keys = |t: &Typed| !matches!(t, Typed::Mouse { act: MouseAct::Move, .. } | Typed::Focus { .. });
+        if typed.iter().any(keys) {
+            (self.person.last_key, self.person.in_use, self.person.finish) =
+                (Some(Instant::now()), true, false);
         }
-        self.still.touched(Instant::now());
+        self.view.stability.touched(Instant::now());
         self.press(bytes);
     }
 
     /// A person pressed a key.
-    fn hand(&mut self) {
+    fn note_key(&mut self) {
         let now = Instant::now();
-        self.touched = Some(now);
-        self.still.touched(now);
+        self.person.last_key = Some(now);
+        self.view.stability.touched(now);
     }
 
     /// Tells it that a person came or went. Some take no input after a time without one until their size changes.
     fn enter(&mut self, on: bool) {
         let modes = self.pane.screen.lock().modes();
-        if on && !self.sized {
-            self.sized = true;
+        if on && !self.view.sized {
+            self.view.sized = true;
             let (cols, rows) = self.pane.screen.lock().size();
             self.pane.resizer.resize(cols, rows - 1);
             self.pane.resizer.resize(cols, rows);
@@ -89,6 +104,6 @@ impl Driver {
 
     /// Types into the program; input that its buffer cannot take is reported at the next look.
     pub(super) fn press(&mut self, bytes: Vec<u8>) {
-        self.unread |= !self.pane.keys.press(&bytes);
+        self.delivery.keys_lost |= !self.pane.keys.press(&bytes);
     }
 }

@@ -1,4 +1,4 @@
-//! A screen that stands still and is not known: it may show a question that no rule of the adapter recognises.
+//! Unknown screens that do not change: they may show a question that no rule of the adapter recognises.
 
 use std::time::Duration;
 
@@ -82,20 +82,20 @@ fn lists(screen: &str) -> bool {
     below.filter(|l| l.chars().any(char::is_alphanumeric)).count() <= 1
 }
 
-/// Since when the screen says what it says.
+/// How long the words on the screen have been the same.
 #[derive(Debug)]
-pub(super) struct Still {
+pub(super) struct Stability {
     words: String,
     since: Instant,
-    /// Another picture, whatever it says.
+    /// When it was last drawn, also with the same words.
     drawn: Instant,
     /// The notice that this screen waits for the person was sent.
-    pub told: bool,
+    pub reported: bool,
 }
 
-impl Still {
+impl Stability {
     pub(super) fn new(now: Instant) -> Self {
-        Self { words: String::new(), since: now, drawn: now, told: false }
+        Self { words: String::new(), since: now, drawn: now, reported: false }
     }
 
     /// It was drawn again.
@@ -103,16 +103,16 @@ impl Still {
         self.drawn = now;
         let words = words(screen);
         if words != self.words {
-            (self.words, self.since, self.told) = (words, now, false);
+            (self.words, self.since, self.reported) = (words, now, false);
         }
     }
 
     /// A person did something to it: it has its time again.
     pub(super) fn touched(&mut self, now: Instant) {
-        (self.since, self.drawn, self.told) = (now, now, false);
+        (self.since, self.drawn, self.reported) = (now, now, false);
     }
 
-    /// When it counts as one that waits for a person, if nothing changes until then. `works`: it shows the mark of
+    /// When the screen counts as waiting for a person, if nothing changes until then. `works`: it shows the mark of
     /// work, which it may have left standing; `None`: never.
     pub(super) fn due(&self, screen: &str, works: bool, patience: Duration) -> Option<Instant> {
         if self.words.is_empty() {
@@ -150,14 +150,14 @@ mod tests {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         let patience = Duration::from_millis(3000);
-        let mut still = Still::new(start);
-        assert_eq!(still.due("", false, patience), None, "an empty screen asks nothing");
-        still.drawn("⠋ strange words", at(100));
-        still.drawn("⠙ strange words", at(2000));
-        assert_eq!(still.due("⠙ strange words", false, patience), Some(at(3100)));
-        assert_eq!(still.due("⠙ strange words", true, patience), Some(at(5000)), "its mark of work moves");
+        let mut screen = Stability::new(start);
+        assert_eq!(screen.due("", false, patience), None, "an empty screen asks nothing");
+        screen.drawn("⠋ strange words", at(100));
+        screen.drawn("⠙ strange words", at(2000));
+        assert_eq!(screen.due("⠙ strange words", false, patience), Some(at(3100)));
+        assert_eq!(screen.due("⠙ strange words", true, patience), Some(at(5000)), "its mark of work moves");
         let asks = "⠙ strange words (y/n)";
-        assert_eq!(still.due(asks, true, patience), Some(at(3100)), "a choice beside a wheel");
+        assert_eq!(screen.due(asks, true, patience), Some(at(3100)), "a choice beside a wheel");
         for list in [
             "❯ 1. Free\n  2. Pro",
             "  1. Gratis\n❯ 2. Pro\n  3. Max\n\n Intro ↵",
@@ -165,7 +165,7 @@ mod tests {
         ] {
             assert!(offers(list), "{list}");
         }
-        assert_eq!(still.due("⠙ esc to interrupt\n❯ 1. Free\n  2. Pro", true, patience), Some(at(3100)));
+        assert_eq!(screen.due("⠙ esc to interrupt\n❯ 1. Free\n  2. Pro", true, patience), Some(at(3100)));
         for work in [
             "1. read it\n2. change it",
             "❯ 1. read it\n  2. change it\n\n⠙ Working\n\n❯\n? for shortcuts",
@@ -173,7 +173,7 @@ mod tests {
         ] {
             assert!(!offers(work), "{work}");
         }
-        still.drawn("⠹ other words", at(2500));
-        assert_eq!(still.due("⠹ other words", false, patience), Some(at(5500)));
+        screen.drawn("⠹ other words", at(2500));
+        assert_eq!(screen.due("⠹ other words", false, patience), Some(at(5500)));
     }
 }

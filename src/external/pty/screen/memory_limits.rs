@@ -1,4 +1,4 @@
-//! What a program may make the emulator keep. The parser keeps a control string until its end, however long it is, and
+//! Bounds what a program can make the emulator keep. The parser keeps a control string until its end, however long it is, and
 //! a cell keeps every mark that is put over it; neither has an end of its own.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(super) const PIECE: usize = 8 << 10;
 
 /// Where in the output a control string stands.
 #[derive(Debug, Default)]
-pub(super) enum Strings {
+pub(super) enum ControlStrings {
     #[default]
     Text,
     Escape,
@@ -26,7 +26,7 @@ pub(super) enum Strings {
     Inside(usize),
 }
 
-impl Strings {
+impl ControlStrings {
     /// What of `bytes` is parsed: all but what is too much of a string.
     pub(super) fn short<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if matches!(self, Self::Text) && !bytes.contains(&0x1b) {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_string_without_end_is_cut_and_what_follows_is_whole() {
-        let mut strings = Strings::default();
+        let mut strings = ControlStrings::default();
         let mut passed = Vec::new();
         let endless = [b"text \x1b]0;".as_slice(), &vec![b'x'; 3 * STRING]].concat();
         for piece in endless.chunks(1000).chain([&b"xx\x07after\x1b[1m\x1b]0;short\x1b\\"[..]]) {
@@ -102,7 +102,7 @@ mod tests {
         assert!(passed.len() < STRING + 100, "{}", passed.len());
         assert!(passed.ends_with(b"x\x07after\x1b[1m\x1b]0;short\x1b\\"), "its end and all that follows");
         for text in [&b"plain"[..], b"\x1b[31mred\x1b[0m", b"\x1b\x1b]8;;u\x1b\\l", "é\u{9d}x".as_bytes()] {
-            assert_eq!(&*Strings::default().short(text), text);
+            assert_eq!(&*ControlStrings::default().short(text), text);
         }
     }
 

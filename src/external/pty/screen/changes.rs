@@ -1,5 +1,4 @@
-//! What of the screen changed since the last reader looked: rows are compared, and each keeps the number of the state in
-//! which it last became another.
+//! Changes of the screen since an observer last read it: each row keeps the number of the state in which it last changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,8 +19,8 @@ pub(crate) struct Changes {
 }
 
 impl Default for Changes {
-    /// States of different terminals never have the same number: who looks at another one asks with a number of the
-    /// one before, and gets all of it.
+    /// States of different terminals never have the same number: an observer that turns to another terminal asks with a
+    /// number of the one before, and gets all of the screen.
     fn default() -> Self {
         static TERMINALS: AtomicU64 = AtomicU64::new(1);
         let base = TERMINALS.fetch_add(1, Ordering::Relaxed) << 32;
@@ -110,7 +109,7 @@ mod tests {
         c.take(&mut e);
         let third = c.since(second.rev).unwrap();
         assert_eq!((numbers(&third), third.cursor), (vec![], None));
-        // Who was away longer gets all that came meanwhile.
+        // An observer that was away longer gets all changes since.
         assert_eq!(numbers(&c.since(first.rev).unwrap()), [3]);
         e.feed(b"\r\n\n\n\n");
         c.take(&mut e);

@@ -1,7 +1,6 @@
-//! One session: prompts go in, updates and answers go out, until its door closes.
+//! One session: prompts go in, updates and answers go out, until its channel closes.
 
-#[path = "session_hear.rs"]
-mod hear;
+mod events;
 
 use std::collections::HashMap;
 
@@ -17,12 +16,13 @@ use tiller_store::Store;
 use tokio::sync::mpsc;
 
 use super::open::{self, Opened};
-use super::rpc::{Error, Outlet};
+use super::outlet::Outlet;
 use super::view::{self, BEAT, View};
 use super::{history, slash};
+use tiller_rpc::Error;
 
 /// What the hub asks of it. `id`: the client's request.
-pub(super) enum Ordered {
+pub(super) enum SessionRequest {
     Prompt {
         id: Value,
         blocks: Vec<Value>,
@@ -71,14 +71,14 @@ struct Prompt {
     cancelled: bool,
 }
 
-/// Who waits for a change, by the command that makes it.
-enum Waiting {
+/// A request whose answer waits for a change of the session.
+enum PendingChange {
     Nothing { id: Value },
     Options { id: Value },
 }
 
 /// A question that the client was asked.
-struct Asked {
+struct PendingQuestion {
     ask: Ask,
     answered: bool,
 }
@@ -93,19 +93,19 @@ pub(super) struct Session {
     /// The client has forms.
     forms: bool,
     prompt: Option<Prompt>,
-    waiting: HashMap<CommandId, Waiting>,
+    waiting: HashMap<CommandId, PendingChange>,
     /// Questions that the client was asked, by our number.
-    asked: HashMap<u64, Asked>,
+    asked: HashMap<u64, PendingQuestion>,
     /// A question that was put as words.
     worded: Option<AskId>,
-    /// What the person should know, told with the next words.
+    /// Notes for the person, sent with the next text.
     notes: Vec<String>,
     commands: u64,
     requests: u64,
 }
 
 impl Session {
-    /// `notes`: told with the first words.
+    /// `notes`: sent with the first text.
     pub(super) fn new(opened: &Opened, store: Store, out: Outlet, forms: bool, notes: Vec<String>) -> Self {
         Self {
             id: opened.snapshot.session.id,
@@ -148,10 +148,10 @@ impl Session {
     /// Runs until the door closes or the engine ends.
     pub(super) async fn run(
         mut self,
-        mut orders: mpsc::Receiver<Ordered>,
+        mut orders: mpsc::Receiver<SessionRequest>,
         mut events: EventStream,
         snapshot: Snapshot,
-        engine: open::Kept,
+        engine: open::OwnedEngine,
     ) -> SessionId {
         self.update(slash::offered()).await;
         for ask in snapshot.asks {
@@ -166,7 +166,7 @@ impl Session {
             late = self.view.has_late().then(|| late.unwrap_or(now + beat));
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Ordered::Close { id }) => {
+                    Some(SessionRequest::Close { id }) => {
                         closing = Some(id);
                         break;
                     }
@@ -184,7 +184,7 @@ impl Session {
                 }
             }
         }
-        // Nobody is there to answer any more: a question that is open ends with its turn.
+        // The client is gone: an open question ends with its turn.
         self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
         engine.stop().await;
         if let Some(prompt) = self.prompt.take() {
@@ -216,32 +216,33 @@ impl Session {
         id
     }
 
-    async fn order(&mut self, order: Ordered) {
+    async fn order(&mut self, order: SessionRequest) {
         match order {
-            Ordered::Prompt { id, blocks } => self.prompt(id, blocks).await,
-            Ordered::Cancel => self.cancel(),
-            Ordered::Withdraw { id } => {
+            SessionRequest::Prompt { id, blocks } => self.prompt(id, blocks).await,
+            SessionRequest::Cancel => self.cancel(),
+            SessionRequest::Withdraw { id } => {
                 if self.prompt.as_ref().is_some_and(|p| p.id == id) {
                     self.cancel();
                 }
             }
-            Ordered::Mode { id, profile } => self.mode(profile, Waiting::Nothing { id }).await,
-            Ordered::Option { id, profile } => self.mode(profile, Waiting::Options { id }).await,
-            Ordered::Model { id, model, options } => {
-                let waiting = if options { Waiting::Options { id } } else { Waiting::Nothing { id } };
+            SessionRequest::Mode { id, profile } => self.mode(profile, PendingChange::Nothing { id }).await,
+            SessionRequest::Option { id, profile } => self.mode(profile, PendingChange::Options { id }).await,
+            SessionRequest::Model { id, model, options } => {
+                let waiting =
+                    if options { PendingChange::Options { id } } else { PendingChange::Nothing { id } };
                 if model == self.view.choices.model {
                     return self.changed(waiting, Ok(())).await;
                 }
                 let n = self.send(CommandBody::Session(SessionCommand::SetModel { model }));
                 self.waiting.insert(n, waiting);
             }
-            Ordered::Load { id, replay } => self.load(id, replay).await,
-            Ordered::Answer { n, result } => self.answered(n, result.as_ref()),
-            Ordered::Close { .. } => {}
+            SessionRequest::Load { id, replay } => self.load(id, replay).await,
+            SessionRequest::Answer { n, result } => self.answered(n, result.as_ref()),
+            SessionRequest::Close { .. } => {}
         }
     }
 
-    async fn mode(&mut self, profile: Profile, waiting: Waiting) {
+    async fn mode(&mut self, profile: Profile, waiting: PendingChange) {
         if profile == self.view.choices.profile {
             return self.changed(waiting, Ok(())).await;
         }
@@ -249,10 +250,10 @@ impl Session {
         self.waiting.insert(n, waiting);
     }
 
-    async fn changed(&self, waiting: Waiting, result: Result<(), Error>) {
+    async fn changed(&self, waiting: PendingChange, result: Result<(), Error>) {
         let (id, value) = match waiting {
-            Waiting::Nothing { id } => (id, json!({})),
-            Waiting::Options { id } => (id, json!({"configOptions": self.view.choices.options()})),
+            PendingChange::Nothing { id } => (id, json!({})),
+            PendingChange::Options { id } => (id, json!({"configOptions": self.view.choices.options()})),
         };
         self.out.answer(&id, result.map(|()| value)).await;
     }
@@ -262,8 +263,8 @@ impl Session {
         if replay {
             let (store, session) = (self.store.clone(), self.id);
             let read = tokio::task::spawn_blocking(move || {
-                let row = store.session(session).map_err(|e| e.notice())?;
-                store.path_tail(session, &row.head, u32::MAX).map_err(|e| e.notice())
+                let row = store.sessions().get(session).map_err(|e| e.notice())?;
+                store.paths().tail(session, &row.head, u32::MAX).map_err(|e| e.notice())
             });
             let entries = match read.await {
                 Ok(Ok(tail)) => tail.entries,
@@ -281,8 +282,9 @@ impl Session {
 
     async fn prompt(&mut self, id: Value, blocks: Vec<Value>) {
         if self.prompt.is_some() {
-            let error =
-                Error::invalid("a prompt is running in this session: wait until it ends, or cancel it");
+            let error = Error::invalid_request(
+                "a prompt is running in this session: wait until it ends, or cancel it",
+            );
             return self.out.answer(&id, Err(error)).await;
         }
         let message = match super::prompt::message(&self.view.root, blocks) {

@@ -1,4 +1,4 @@
-//! What a person's hands come to as bytes: for the modes that the program asked for, as xterm does it.
+//! A person's input as bytes, for the modes that the program asked for, as xterm encodes it.
 
 use tiller_protocol::{Mods, MouseAct, PaneKey, Typed};
 

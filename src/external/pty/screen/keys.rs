@@ -13,7 +13,7 @@ pub(crate) const ALTERNATE: u8 = 4;
 pub(crate) const ALL: u8 = 8;
 /// With the text that a key makes.
 pub(crate) const TEXT: u8 = 16;
-/// What of it we do. Not 2: that a key is let go is not heard here.
+/// The supported flags. Not 2: releases of keys are not reported to Tiller.
 pub(crate) const HONOURED: u8 = DISAMBIGUATE | ALTERNATE | ALL | TEXT;
 
 /// The bytes; empty: no terminal knows such a key.

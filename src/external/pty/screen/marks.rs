@@ -1,46 +1,11 @@
-//! What the agent seems to be doing: sources in ranks, never mixed.
+//! Activity that a program reports by escape sequences which draw nothing: OSC 9;4 (progress) and OSC 133 (prompt marks).
 
-use std::collections::BTreeMap;
+use crate::said::Doing;
 
-use crate::said::{Doing, Guess, Source};
-
-/// What each source claims now.
-#[derive(Debug, Default)]
-pub(crate) struct Claims(BTreeMap<Source, Doing>);
-
-impl Claims {
-    /// `source` claims `what`, or nothing any more.
-    pub(crate) fn set(&mut self, source: Source, what: Option<Doing>) {
-        match what {
-            Some(what) => _ = self.0.insert(source, what),
-            None => _ = self.0.remove(&source),
-        }
-    }
-
-    /// What `source` claims.
-    pub(crate) fn of(&self, source: Source) -> Option<Doing> {
-        self.0.get(&source).copied()
-    }
-
-    /// The claim of the highest source; but a prompt that is seen to block counts more than any claim, which must be
-    /// stale then. Without a claim: unknown.
-    pub(crate) fn best(&self) -> Guess {
-        if self.0.get(&Source::Screen) == Some(&Doing::Blocked) {
-            return Guess { what: Doing::Blocked, source: Source::Screen };
-        }
-        let best = self.0.iter().next_back();
-        best.map_or(Guess { what: Doing::Unknown, source: Source::Process }, |(source, what)| Guess {
-            what: *what,
-            source: *source,
-        })
-    }
-}
-
-/// Finds what a program tells of itself by escape sequences that have no picture: OSC 9;4 (progress) and OSC 133
-/// (prompt marks).
+/// Finds marks in output.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// A sequence that is not complete.
+    /// A sequence that is not complete yet.
     open: Vec<u8>,
 }
 
@@ -98,22 +63,6 @@ fn mark(body: &[u8]) -> Option<Option<Doing>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lower_source_never_overwrites_a_higher_one_but_for_a_visible_prompt() {
-        let mut claims = Claims::default();
-        assert_eq!(claims.best().what, Doing::Unknown);
-        claims.set(Source::Escape, Some(Doing::Working));
-        claims.set(Source::Screen, Some(Doing::Idle));
-        claims.set(Source::Silence, Some(Doing::Idle));
-        assert_eq!(claims.best(), Guess { what: Doing::Working, source: Source::Escape });
-        claims.set(Source::Screen, Some(Doing::Blocked));
-        assert_eq!(claims.best(), Guess { what: Doing::Blocked, source: Source::Screen });
-        claims.set(Source::Screen, None);
-        assert_eq!(claims.best().what, Doing::Working);
-        claims.set(Source::Escape, None);
-        assert_eq!(claims.best(), Guess { what: Doing::Idle, source: Source::Silence });
-    }
 
     #[test]
     fn marks_are_found_though_they_come_in_pieces() {

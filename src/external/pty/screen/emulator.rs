@@ -11,16 +11,16 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Rgb};
 use tiller_protocol::{Grid, GridRun, GridStyle, Hue};
 
-use super::asks::Asks;
-use super::bounds::{self, Strings};
 use super::encode::{Modes, Mouse};
 use super::keys;
+use super::memory_limits::{self, ControlStrings};
+use super::other_keys::OtherKeys;
 
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
 /// Characters of a title.
 const TITLE: usize = 200;
-/// Bytes of answers that wait: one who asks and does not read gets no more.
+/// Bytes of answers that wait: a program that asks and does not read gets no more.
 const ANSWERS: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
@@ -96,7 +96,7 @@ impl EventListener for Listener {
     }
 }
 
-/// What one piece of output brought besides pictures.
+/// What a piece of output held besides text to draw.
 #[derive(Debug, Default)]
 pub(crate) struct Fed {
     pub answers: Vec<u8>,
@@ -109,8 +109,8 @@ pub(crate) struct Emulator {
     parser: Processor,
     ears: Listener,
     title: String,
-    strings: Strings,
-    asks: Asks,
+    strings: ControlStrings,
+    other_keys: OtherKeys,
 }
 
 /// What the answer to a question about the keyboard says that we do, we do.
@@ -133,21 +133,22 @@ impl Emulator {
             ..Config::default()
         };
         let term = Term::new(config, &Size(cols, rows), ears.clone());
-        let (parser, strings, asks) = (Processor::new(), Strings::default(), Asks::default());
-        Self { term, parser, ears, title: String::new(), strings, asks }
+        let (parser, strings, other_keys) =
+            (Processor::new(), ControlStrings::default(), OtherKeys::default());
+        Self { term, parser, ears, title: String::new(), strings, other_keys }
     }
 
     /// Takes output.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Fed {
-        for piece in self.strings.short(bytes).chunks(bounds::PIECE) {
+        for piece in self.strings.short(bytes).chunks(memory_limits::PIECE) {
             self.parser.advance(&mut self.term, piece);
             let mut answers = Vec::new();
-            self.asks.feed(piece, &mut answers);
+            self.other_keys.feed(piece, &mut answers);
             if !answers.is_empty() {
                 self.ears.answer(&answers);
             }
             if !piece.is_ascii() {
-                bounds::marks(&mut self.term);
+                memory_limits::marks(&mut self.term);
             }
         }
         let mut heard = self.ears.lock();
@@ -220,7 +221,7 @@ impl Emulator {
             app_cursor: has(TermMode::APP_CURSOR),
             app_pad: has(TermMode::APP_KEYPAD),
             kitty: kitty.into_iter().filter(|(flag, _)| has(*flag)).map(|(_, bit)| bit).sum(),
-            other_keys: self.asks.other_keys,
+            other_keys: self.other_keys.level,
             brackets: has(TermMode::BRACKETED_PASTE),
             mouse,
             sgr: has(TermMode::SGR_MOUSE),

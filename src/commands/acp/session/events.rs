@@ -1,4 +1,4 @@
-//! What the engine tells of a session, as updates, answers and questions for the client.
+//! Events of the engine about a session, as updates, answers and questions for the client.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use tiller_protocol::{
     AgentId, Ask, AskId, CommandBody, CommandId, Event, EventBody, Notice, NoticeKind, StopReason,
 };
 
-use super::super::ask::{self, Put};
-use super::super::rpc::Error;
+use super::super::ask::{self, QuestionForm};
 use super::super::{history, view};
-use super::{Asked, Session, words};
+use super::{PendingQuestion, Session, words};
+use tiller_rpc::Error;
 
 impl Session {
     pub(super) async fn event(&mut self, event: &Arc<Event>) {
@@ -31,7 +31,7 @@ impl Session {
             (EventBody::Reply(r), Some(w)) => {
                 let error = match r.as_ref() {
                     ReplyEvent::ErrorReply { notice } => notice.clone().into(),
-                    _ => Error::params("this names a server: also name one of its models"),
+                    _ => Error::invalid_params("this names a server: also name one of its models"),
                 };
                 self.changed(w, Err(error)).await;
             }
@@ -94,7 +94,7 @@ impl Session {
 
     async fn replied(&mut self, reply: &ReplyEvent, cause: Option<CommandId>) {
         match reply {
-            // We were too slow once: what was missed is reported now.
+            // Events were lost because this task was too slow: reports what was missed.
             ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
             ReplyEvent::DoneReply { said } if self.ours(cause) => {
                 self.update(view::said(said)).await;
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Told in the turn, or with the next words when there is none.
+    /// Sent within the turn, or with the next text when no turn runs.
     async fn notice(&mut self, agent: &AgentId, notice: &Notice) {
         if notice.kind == NoticeKind::Info {
             return;
@@ -177,15 +177,15 @@ impl Session {
         let n = self.requests;
         let (session, id) = (self.id.to_string(), self.request_id(n));
         match ask::put(&session, &self.view.root, &ask, self.forms) {
-            Put::Choice(params) => {
+            QuestionForm::Choice(params) => {
                 self.out.request(&id, "session/request_permission", &params).await;
-                self.asked.insert(n, Asked { ask, answered: false });
+                self.asked.insert(n, PendingQuestion { ask, answered: false });
             }
-            Put::Form(params) => {
+            QuestionForm::Form(params) => {
                 self.out.request(&id, "elicitation/create", &params).await;
-                self.asked.insert(n, Asked { ask, answered: false });
+                self.asked.insert(n, PendingQuestion { ask, answered: false });
             }
-            Put::Words(question) => {
+            QuestionForm::Words(question) => {
                 self.worded = Some(ask.id);
                 self.update(view::said(&format!("\n\n{question}"))).await;
                 // The turn waits; the client's next prompt is the answer.
@@ -195,7 +195,7 @@ impl Session {
         }
     }
 
-    /// Names our request `n`: the hub finds the session by it.
+    /// The id of request `n` to the client: the hub finds the session by it.
     fn request_id(&self, n: u64) -> String {
         format!("{}/{n}", self.id)
     }
@@ -203,7 +203,7 @@ impl Session {
     pub(super) fn answered(&mut self, n: u64, result: Option<&Value>) {
         let Some(asked) = self.asked.get_mut(&n) else { return };
         asked.answered = true;
-        // A turn that is being stopped takes its questions with it.
+        // Stopping a turn closes its questions.
         if self.prompt.as_ref().is_some_and(|p| p.cancelled) {
             return;
         }
@@ -219,7 +219,7 @@ impl Session {
             self.worded = None;
         }
         let n = *self.asked.iter().find(|(_, a)| a.ask.id == id)?.0;
-        let Asked { ask, answered } = self.asked.remove(&n)?;
+        let PendingQuestion { ask, answered } = self.asked.remove(&n)?;
         if !answered {
             let id = json!({"requestId": self.request_id(n)});
             self.out.notify("$/cancel_request", &id).await;

@@ -1,0 +1,93 @@
+//! When a turn of the program is over, and its answer.
+
+use tokio::time::Instant;
+
+use super::answer::{answer, since};
+use super::deliver::Typing;
+use super::driver::{BACK, DIALOG, Driver, RunEnd, STILL, seconds};
+use super::orders::HOLD;
+use crate::said::{Doing, Said};
+
+/// The running turn and those before it.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// The message of the running turn, and when it was sent.
+    pub(super) current: Option<(String, Instant)>,
+    /// The program was seen at work in this turn.
+    pub(super) worked: bool,
+    /// Lines after the message when it was sent.
+    pub(super) before: Vec<String>,
+    /// The notice that nothing happens was sent.
+    pub(super) doubted: bool,
+    /// Number of turns that are over.
+    pub(super) finished: u32,
+    /// The answer of the last turn.
+    pub(super) answer: String,
+}
+
+impl Driver {
+    /// Whether the turn is over, and then all of it.
+    pub(super) async fn turn_over(
+        &mut self,
+        screen: &str,
+        doing: Doing,
+        now: Instant,
+    ) -> Result<bool, RunEnd> {
+        if self.person.in_use
+            && !self.person.attached
+            && self.person.last_key.is_none_or(|t| now.duration_since(t) >= HOLD)
+        {
+            self.person.in_use = false;
+        }
+        let Some((prompt, sent)) = self.turn.current.clone() else {
+            let idle = self.delivery.queue.is_empty() && matches!(self.delivery.typing, Typing::Nothing);
+            // What a person began there may go on.
+            let calm = self.person.last_key.is_none()
+                || doing == Doing::Idle && now.duration_since(self.view.changed) >= seconds(self.pty.quiet);
+            let over = self.turn.finished > 0 || self.person.finish;
+            return Ok(over
+                && idle
+                && calm
+                && !self.run.job.stay
+                && !self.person.attached
+                && !self.person.in_use);
+        };
+        let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
+        let marked =
+            self.pty.done.as_ref().is_some_and(|p| since(&shown, &prompt).iter().any(|l| p.found(l)));
+        let quiet = if marked { STILL } else { seconds(self.pty.quiet) };
+        // Some work too quickly to be seen at it, and have no mark of the end; but then what follows the message is
+        // another text than before.
+        let other = self.pty.done.is_none() && since(&shown, &prompt) != self.turn.before;
+        let acted = self.turn.worked || marked || other && now.duration_since(sent) > 3 * quiet;
+        if !acted
+            && !self.turn.doubted
+            && now.duration_since(sent) > DIALOG
+            && now.duration_since(self.view.changed) > DIALOG
+        {
+            self.turn.doubted = true;
+            let note = "it may not have received the message: nothing has happened since; check its screen";
+            self.run.out.send(Said::Note(note.into())).await?;
+        }
+        if doing != Doing::Idle || !acted || now.duration_since(self.view.changed) < quiet {
+            return Ok(false);
+        }
+        let lines = self.pane.screen.lock().lines(BACK);
+        self.turn.answer = answer(&lines, &prompt, &self.pty);
+        self.turn.current = None;
+        self.turn.finished += 1;
+        self.run.out.send(Said::Text(self.turn.answer.clone())).await?;
+        self.run.out.send(Said::Break).await?;
+        while let Some(order) = self.run.control.orders.try_recv() {
+            self.order(order);
+        }
+        let more = !self.delivery.queue.is_empty();
+        if self.run.job.stay || self.person.attached || self.person.in_use {
+            if !more {
+                self.run.out.send(Said::TurnDone { text: self.turn.answer.clone() }).await?;
+            }
+            return Ok(false);
+        }
+        Ok(!more)
+    }
+}
