@@ -1,4 +1,4 @@
-//! Agent programs of other vendors that are on this machine: for the doctor, and for who sets up a first model.
+//! Agent programs of other vendors that are on this machine: for the doctor, and for the setup of a first model.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -62,12 +62,12 @@ pub(crate) fn versions(found: &[AgentCli], env: &[(String, String)], time: Durat
 }
 
 /// A program that was asked.
-struct Asked {
+struct VersionQuery {
     child: std::process::Child,
     said: mpsc::Receiver<String>,
 }
 
-fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<Asked> {
+fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<VersionQuery> {
     let mut child = Command::new(&agent.path)
         .arg("--version")
         .env_clear()
@@ -88,10 +88,10 @@ fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<Asked> {
         let _ = tx.send(String::from_utf8_lossy(&text).into_owned());
     };
     std::thread::Builder::new().name("tiller-version".into()).spawn(reader).ok()?;
-    Some(Asked { child, said })
+    Some(VersionQuery { child, said })
 }
 
-impl Asked {
+impl VersionQuery {
     fn answer(mut self, time: Duration) -> Option<String> {
         let said = self.said.recv_timeout(time).ok();
         // Whatever it started goes with it.

@@ -1,4 +1,4 @@
-//! No core dumps: a dump holds keys, and everything that was said, in a file that nobody looks after.
+//! No core dumps: a dump is an unprotected file with keys and all messages.
 
 /// Makes this process undumpable. On Linux that also closes its memory to other processes of the same user
 /// (`ptrace`, `/proc/PID/mem`), commands of agents among them. It holds for forks of this process and ends at `exec`,

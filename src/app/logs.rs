@@ -27,11 +27,11 @@ pub(super) struct Logs(#[expect(dead_code, reason = "dropping it is its use")] W
 /// # Errors
 /// When it cannot be written, in words. Everything else works without it.
 pub(super) fn start(folder: &Path, filter: Option<&str>, redact: Redact) -> Result<Logs, String> {
-    let file = Rotating::open(folder)
+    let file = RotatingFile::open(folder)
         .map_err(|e| format!("the log in {} cannot be written: {e}", folder.display()))?;
     // Its place is taken at once; the usual 128,000 lines are four megabytes.
     let (writer, guard) =
-        NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(Masked { file, redact });
+        NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(MaskingWriter { file, redact });
     let subscriber = subscriber(writer, filter).map_err(|e| format!("TILLER_LOG cannot be used: {e}"))?;
     // A second engine in one process (tests) logs where the first does.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -47,12 +47,12 @@ fn subscriber(
 }
 
 /// Masks secrets. Each write is one whole event.
-struct Masked {
-    file: Rotating,
+struct MaskingWriter {
+    file: RotatingFile,
     redact: Redact,
 }
 
-impl Write for Masked {
+impl Write for MaskingWriter {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.file.line((self.redact)(&String::from_utf8_lossy(buf)).as_bytes())?;
         Ok(buf.len())
@@ -64,13 +64,13 @@ impl Write for Masked {
 }
 
 /// A file that makes room for a new one when it is full.
-struct Rotating {
+struct RotatingFile {
     path: PathBuf,
     file: File,
     size: u64,
 }
 
-impl Rotating {
+impl RotatingFile {
     fn open(folder: &Path) -> io::Result<Self> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
@@ -126,10 +126,10 @@ mod tests {
         let folder = tmp.path().join("state/log");
         let redactor = tiller_permit::Redactor::new(["hunter2-hunter2".to_owned()]);
         let redact: Redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
-        let file = Rotating::open(&folder).unwrap();
+        let file = RotatingFile::open(&folder).unwrap();
         // Its place is taken at once; the usual 128,000 lines are four megabytes.
         let (writer, guard) =
-            NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(Masked { file, redact });
+            NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(MaskingWriter { file, redact });
         tracing::subscriber::with_default(subscriber(writer, None).unwrap(), || {
             tracing::info!("not this");
             tracing::warn!(key = "hunter2-hunter2", "but this");
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_full_log_makes_room_and_no_more_than_five_are_kept() {
         let tmp = tempfile::tempdir().unwrap();
-        let mut log = Rotating::open(tmp.path()).unwrap();
+        let mut log = RotatingFile::open(tmp.path()).unwrap();
         let line = vec![b'x'; usize::try_from(SIZE).unwrap() / 2 + 1];
         for _ in 0..10 {
             log.line(&line).unwrap();
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(names, ["tiller.log", "tiller.log.1", "tiller.log.2", "tiller.log.3", "tiller.log.4"]);
         // What was there is added to, not lost.
         drop(log);
-        let log = Rotating::open(tmp.path()).unwrap();
+        let log = RotatingFile::open(tmp.path()).unwrap();
         assert_eq!(log.size, line.len() as u64);
     }
 

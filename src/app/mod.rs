@@ -7,14 +7,16 @@
 //! | `rules` | permission rules from files and flags |
 //! | `settings` | settings as they are now, shared by screen and engine |
 //! | `trust` | the question about what the folder brings |
-//! | `watch` | the watcher as the engine wants it |
+//! | `watch` | the watcher for the engine |
 //! | [`start`] | the engine on its own threads |
 //! | `logs` | the log file |
 //! | `agents` | agent programs of other vendors on this machine |
-//! | `definitions` | kinds of agents, from files |
-//! | `workflows` | workflows, from files |
+//! | `definitions` | kinds of agents, programs and workflows, from files |
 //! | `spill` | full outputs of sessions that are gone |
 //! | `screen` | what only the workbench needs: the editor, the status line's command, changes of settings, keys and themes |
+//!
+//! It may use every crate, and none of `commands` and `detach` (`cargo xtask tidy` checks that). What is not here: what a
+//! command does with the parts.
 
 pub(crate) mod agents;
 pub(crate) mod core_dumps;

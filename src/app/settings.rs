@@ -21,27 +21,30 @@ use crate::app::setup::Env;
 pub(crate) const PROJECT: &str = ".tiller/config.toml";
 
 /// What is shared.
-pub(crate) struct Shared {
+pub(crate) struct SharedSettings {
     env: Env,
     keys: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<SettingsState>,
     /// Keys that are known, and what masks them.
     secrets: Mutex<Vec<String>>,
     redactor: Arc<RwLock<Redactor>>,
 }
 
-struct State {
+struct SettingsState {
     sources: Sources,
     good: Config,
 }
 
-impl Shared {
+impl SharedSettings {
     /// As they were read first.
     pub(crate) fn new(setup: &Setup) -> Arc<Self> {
         Arc::new(Self {
             env: Arc::clone(&setup.env),
             keys: setup.key_file(),
-            state: Mutex::new(State { sources: setup.sources.clone(), good: setup.config.config.clone() }),
+            state: Mutex::new(SettingsState {
+                sources: setup.sources.clone(),
+                good: setup.config.config.clone(),
+            }),
             secrets: Mutex::new(setup.secrets.clone()),
             redactor: Arc::new(RwLock::new(setup.redactor.as_ref().clone())),
         })
@@ -54,13 +57,13 @@ impl Shared {
         Arc::new(Self {
             env,
             keys,
-            state: Mutex::new(State { sources, good }),
+            state: Mutex::new(SettingsState { sources, good }),
             secrets: Mutex::default(),
             redactor: Arc::default(),
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SettingsState> {
         // Plain data that is right after any panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,7 +89,7 @@ impl Shared {
     /// The same, with the providers that come of it.
     ///
     /// # Errors
-    /// As [`Shared::read`].
+    /// As [`SharedSettings::read`].
     pub(crate) fn fresh(&self) -> Result<Fresh, Notice> {
         let config = self.read()?;
         for variable in config.providers.values().filter_map(|p| p.api_key_env.as_deref()) {
@@ -187,7 +190,7 @@ impl Shared {
     }
 }
 
-/// See [`Shared::trust`].
+/// See [`SharedSettings::trust`].
 pub(super) fn trust(sources: &mut Sources, brings: &Brings) -> bool {
     let bytes = brings.bytes(PROJECT).map(<[u8]>::to_vec);
     // What was not hashed (a link, a file that is too large) is not loaded.

@@ -5,7 +5,7 @@ use super::*;
 
 struct Bench {
     tmp: tempfile::TempDir,
-    shared: Arc<Shared>,
+    shared: Arc<SharedSettings>,
 }
 
 impl Bench {
@@ -16,7 +16,7 @@ impl Bench {
         std::fs::create_dir_all(project.parent().unwrap()).unwrap();
         let var: Env = Arc::new(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()));
         let sources = Sources { user: Some(user), project: Some(project), ..Sources::default() };
-        let shared = Shared::of(var, tmp.path().join("credentials.toml"), sources);
+        let shared = SharedSettings::of(var, tmp.path().join("credentials.toml"), sources);
         Self { tmp, shared }
     }
 

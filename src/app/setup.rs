@@ -146,7 +146,7 @@ impl Setup {
     }
 
     /// As [`Setup::open_store`]. `on_failure`: what is done with what cannot be written later on; a person
-    /// can make room, a script has to be told.
+    /// can make room, a script gets an error.
     ///
     /// # Errors
     /// By kind.
@@ -171,14 +171,14 @@ impl Setup {
     /// When none fits, or several do.
     pub fn find_session(&self, store: &Store, text: &str) -> Result<SessionId, Notice> {
         if text != "last" {
-            return store.find_session(text).map_err(|e| {
+            return store.sessions().find(text).map_err(|e| {
                 let notice = e.notice();
                 let known = !notice.hints.is_empty();
                 if known { notice } else { notice.hint("`tiller sessions list --all` shows the ids.") }
             });
         }
         let filter = Filter { project: Some(self.project_name()), exec: true, limit: 1, ..Filter::default() };
-        let rows = store.sessions(&filter).map_err(|e| e.notice())?;
+        let rows = store.sessions().list(&filter).map_err(|e| e.notice())?;
         rows.first().map(|row| row.id).ok_or_else(|| {
             Notice::new(NoticeKind::User, "This folder has no session yet.").hint(
                 "`tiller sessions list --all --archived` also lists other folders and archived sessions.",
@@ -200,7 +200,7 @@ impl Setup {
 
     /// What the person said about this folder, compared with what it brings now.
     pub fn trust(&self, store: &Store) -> Status {
-        let stored = store.trust(&self.project_name()).ok().flatten().map(|row| Stored {
+        let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| Stored {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
             items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
         });

@@ -7,7 +7,7 @@ use tiller_protocol::SessionId;
 use tiller_store::{Store, StoreError};
 
 /// A folder that changed since then is left alone: its session may be about to be stored, or was lost with a
-/// damaged database, and somebody looks for what is left.
+/// damaged database, and the person looks for what is left.
 const FRESH: Duration = Duration::from_secs(60 * 24 * 3600);
 
 /// The folders in which each session has one.
@@ -15,10 +15,10 @@ pub(crate) fn folders(places: &tiller_config::Places) -> [std::path::PathBuf; 2]
     ["spill", "plans"].map(|name| places.state.join(name))
 }
 
-/// Looks through a folder in which each session has one, of full outputs or of plans, and removes what nobody can ask for any
+/// Looks through a folder in which each session has one, of full outputs or of plans, and removes what cannot be asked for any
 /// more. What cannot be read or removed stays. Blocks.
 pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
-    // A store in memory knows nobody.
+    // A store in memory has no sessions of earlier processes.
     if !store.health().borrow().ok() {
         return;
     }
@@ -28,7 +28,7 @@ pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
         let Some(id) = name.to_str().and_then(|n| n.parse::<SessionId>().ok()) else { continue };
         let changed = entry.metadata().ok().filter(std::fs::Metadata::is_dir).and_then(|m| m.modified().ok());
         let old = changed.is_some_and(|at| now.duration_since(at).is_ok_and(|age| age > FRESH));
-        if old && matches!(store.session(id), Err(StoreError::NoSession(_))) {
+        if old && matches!(store.sessions().get(id), Err(StoreError::NoSession(_))) {
             tracing::info!(session = %id, "removing full outputs of a session that no longer exists");
             if let Err(error) = std::fs::remove_dir_all(&path) {
                 tracing::warn!(%error, path = %path.display(), "the full outputs could not be removed");

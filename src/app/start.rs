@@ -15,7 +15,7 @@ use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
-use crate::app::settings::{self, Shared};
+use crate::app::settings::{self, SharedSettings};
 use crate::app::{Setup, definitions, definitions::workflows, logs, rules, trust, watch};
 
 /// Permission rules of this run alone, each as it stands in `permissions.yaml`.
@@ -57,14 +57,14 @@ pub struct Start {
     pub rules: RuleFlags,
     pub limits: RunLimits,
     pub trust: FolderTrust,
-    /// Watch files (the screen does; a single headless turn has nobody to show them to).
+    /// Watch files (for the screen; a single headless turn does not show changes).
     pub watch: bool,
     /// Make titles with a model.
     pub titles: bool,
     /// What is wrong in files is reported as events, too.
     pub announce: bool,
     /// The settings, where the screen shares them.
-    pub(crate) shared: Option<Arc<Shared>>,
+    pub(crate) shared: Option<Arc<SharedSettings>>,
     /// The kind of agent that the main one is.
     pub(crate) role: Option<String>,
     /// A workflow of a file that the person named.
@@ -76,7 +76,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// A new session with nobody there.
+    /// A new session without a person.
     pub fn headless(open: Open) -> Self {
         Self {
             open,
@@ -123,7 +123,7 @@ impl Running {
         if trusted {
             setup.trust_project();
         }
-        let shared = start.shared.unwrap_or_else(|| Shared::new(&setup));
+        let shared = start.shared.unwrap_or_else(|| SharedSettings::new(&setup));
         if trusted {
             // What is wrong in them is reported below.
             let _ = shared.trust(&setup.brings);
@@ -143,7 +143,7 @@ impl Running {
         let may_load = Arc::new(AtomicBool::new(trusted));
         let trust = (start.trust.ask && !trusted)
             .then(|| {
-                let after = trust::After {
+                let after = trust::TrustEffects {
                     shared: Arc::clone(&shared),
                     trusted: Arc::clone(&may_load),
                     config: setup.places.config.clone(),
@@ -175,7 +175,7 @@ impl Running {
             rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
         notices.extend(wrong);
         let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
-        notices.extend(definitions::told(&wrong));
+        notices.extend(definitions::problem_notice(&wrong));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
                 Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")
@@ -239,9 +239,9 @@ impl Running {
             .build()
             .map_err(|e| internal("The engine's threads could not be started", &e))?;
         let (folders, kept) = (crate::app::spill::folders(&setup.places), store.clone());
-        // Nobody waits for it; at the end it is left where it stands.
+        // Not waited for; at the end of the process it stops where it is.
         drop(runtime.spawn_blocking(move || {
-            match kept.discard_ephemeral().wait() {
+            match kept.trash().discard_ephemeral().wait() {
                 Ok(gone) => gone.iter().for_each(|id| crate::app::spill::discard(&folders, *id)),
                 Err(error) => {
                     tracing::warn!(%error, "sessions of killed ephemeral runs could not be removed")

@@ -12,15 +12,15 @@ use tiller_protocol::ask::TrustItem;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_store::Store;
 
-use crate::app::settings::Shared;
+use crate::app::settings::SharedSettings;
 use crate::app::{definitions, definitions::workflows};
 
 /// What else is done after a yes: the screen reads its settings again.
 pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
 
 /// What a yes changes besides rules.
-pub(super) struct After {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct TrustEffects {
+    pub(super) shared: Arc<SharedSettings>,
     /// Read by every loader of the folder's files from then on.
     pub(super) trusted: Arc<AtomicBool>,
     /// The person's configuration folder.
@@ -34,7 +34,7 @@ pub(super) fn offer(
     brings: &Brings,
     store: &Store,
     status: &Status,
-    after: After,
+    after: TrustEffects,
 ) -> Option<TrustOffer> {
     let changes = match status {
         Status::New => &[][..],
@@ -47,7 +47,7 @@ pub(super) fn offer(
         if yes && brings.too_much {
             return Err("it contains too many files to check".into());
         }
-        store.set_trust(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
+        store.trust().set(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
         if !yes {
             return Ok(Agreed::default());
         }
@@ -60,7 +60,7 @@ pub(super) fn offer(
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
         agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
-        agreed.wrong.extend(definitions::told(&wrong));
+        agreed.wrong.extend(definitions::problem_notice(&wrong));
         agreed.workflows = workflows::of_project(&brings).count();
         after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {

@@ -4,21 +4,21 @@ use tiller_store::{Options, Store};
 
 use super::*;
 
-fn shared(project: &std::path::Path) -> Arc<Shared> {
+fn shared(project: &std::path::Path) -> Arc<SharedSettings> {
     let sources = tiller_config::Sources {
         project: Some(project.join(crate::app::settings::PROJECT)),
         ..tiller_config::Sources::default()
     };
-    Shared::of(Arc::new(|_| None), project.join("no-keys"), sources)
+    SharedSettings::of(Arc::new(|_| None), project.join("no-keys"), sources)
 }
 
-fn after(shared: &Arc<Shared>, then: Option<OnTrust>) -> After {
+fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
-    After { shared: Arc::clone(shared), trusted, config, then }
+    TrustEffects { shared: Arc::clone(shared), trusted, config, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<Stored> {
-    store.trust(folder).unwrap().map(|row| Stored {
+    store.trust().get(folder).unwrap().map(|row| Stored {
         choice: if row.trusted { Choice::Trust } else { Choice::Never },
         items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
     })

@@ -1,4 +1,4 @@
-//! The watcher as the engine wants it. It starts when the engine is there to hear it.
+//! The watcher for the engine. It starts when the engine can receive its reports.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

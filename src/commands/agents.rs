@@ -1,4 +1,4 @@
-//! `tiller agents`: the kinds of agents that there are, and one turn as one of them.
+//! `tiller agents`: lists the kinds of agents, and runs one turn as one of them.
 
 use tiller_config::Flags;
 use tiller_config::agents::{Definition, Pick, SETS, Tier, Tools};
@@ -25,7 +25,7 @@ pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
     exec::run(setup, &exec, Some(it))
 }
 
-/// Puts what the definition says into the flags.
+/// Applies the definition to the flags.
 fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice> {
     if let Some(cli) = &it.cli {
         return Err(Notice::new(NoticeKind::User, format!("{} is run by {cli}.", it.name))
@@ -79,7 +79,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         ));
     }
     let said = say(&text)?;
-    match definitions::told(&wrong) {
+    match definitions::problem_notice(&wrong) {
         // All of them, one a line.
         Some(notice) => {
             Err(wrong.iter().skip(1).fold(Notice { message: wrong[0].to_string(), ..notice }, |notice, p| {

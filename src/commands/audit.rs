@@ -11,7 +11,7 @@ pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -
     let store = crate::commands::opened(setup)?;
     // 0 is all of them. One more than is shown says whether the list is cut.
     let ask = if limit == 0 { 0 } else { limit.saturating_add(1) };
-    let mut rows = store.audit(None, filter.unwrap_or(""), ask).map_err(|e| e.notice())?;
+    let mut rows = store.audit().list(None, filter.unwrap_or(""), ask).map_err(|e| e.notice())?;
     let shown = usize::try_from(limit).unwrap_or(usize::MAX);
     if limit > 0 && rows.len() > shown {
         rows.truncate(shown);

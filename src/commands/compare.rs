@@ -11,14 +11,14 @@ use crate::commands::args::Compare;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Compares, and says what came out.
+/// Compares, and prints the result.
 pub(super) fn run(setup: &Setup, store: &Store, what: &Compare, json: bool) -> Result<Exit, Notice> {
     let session = setup.find_session(store, what.session.as_deref().unwrap_or("last"))?;
     let (left, right) = (side(store, session, &what.left)?, side(store, session, &what.right)?);
     let ends = look::ends(store, session, &Pair { left, right })?;
     let base = look::base_state(store, &ends).map_err(|e| e.notice())?;
     let mut compared = look::words(store, &ends)?;
-    let here = store.session(session).map_err(|e| e.notice())?.summary.project == setup.project_name();
+    let here = store.sessions().get(session).map_err(|e| e.notice())?.summary.project == setup.project_name();
     match files::place(setup).filter(|_| here) {
         Some(place) => {
             let clock = std::sync::Arc::clone(&setup.clock);
@@ -36,11 +36,11 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Compare, json: bool) -> R
 
 /// A branch by its name or head, a tag, or an entry by its id.
 fn side(store: &Store, session: SessionId, name: &str) -> Result<Side, Notice> {
-    let branches = store.branches(session).map_err(|e| e.notice())?;
+    let branches = store.branches().list(session).map_err(|e| e.notice())?;
     if let Some(b) = branches.iter().find(|b| b.label == name || b.name == name) {
         return Ok(Side::Branch(b.name.clone()));
     }
-    let tags = store.tags(session).map_err(|e| e.notice())?;
+    let tags = store.tags().list(session).map_err(|e| e.notice())?;
     let tag = tags.into_iter().find(|t| t.name == name).map(|t| t.entry);
     if let Some(entry) = tag.or_else(|| name.parse::<EntryId>().ok()) {
         return Ok(Side::Entry(entry));

@@ -9,7 +9,7 @@ use crate::commands::args::By;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Prints the table and its sum. What has no known price is said, not counted as free.
+/// Prints the table and its sum. Calls without a known price are named, not counted as free.
 pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
     let by = match by {
@@ -17,7 +17,7 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
         By::Model => CostBy::Model,
         By::Day => CostBy::Day,
     };
-    let rows = store.costs(None, by).map_err(|e| e.notice())?;
+    let rows = store.costs().by(None, by).map_err(|e| e.notice())?;
     if json {
         return say(&rows.iter().map(row_json).collect::<String>());
     }

@@ -1,4 +1,4 @@
-//! `tiller ps`, `attach`, `detach`, `stop`: workbenches that run, seen from outside.
+//! `tiller ps`, `attach`, `detach`, `stop`: commands about running workbenches.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -9,11 +9,11 @@ use tiller_text::clean;
 
 use crate::app::Setup;
 use crate::commands::{Exit, json_line, say};
-use crate::detach::connection::{self, Come};
+use crate::detach::connection::{self, AttachMode};
 use crate::detach::{About, Folder};
 
-/// Which one is meant.
-pub(super) struct Which<'a> {
+/// The workbenches that a command is about.
+pub(super) struct Selection<'a> {
     /// The beginning of its session's id; `None`: of this project.
     pub(super) session: Option<&'a str>,
     pub(super) all: bool,
@@ -48,7 +48,7 @@ fn row(a: &About) -> String {
     let work = match (works || a.busy, a.screen.is_some()) {
         (true, _) => format!("running: {}", a.work),
         (false, true) => "nothing is running".into(),
-        // Between two turns a moment goes by; then it ends by itself.
+        // It ends by itself shortly after its last turn.
         (false, false) => "its work is done and it is ending".into(),
     };
     let title = if a.title.is_empty() { "(no title yet)" } else { &a.title };
@@ -62,7 +62,7 @@ fn row(a: &About) -> String {
     )
 }
 
-/// The id, where there is one already.
+/// The id; a workbench that is starting has none yet.
 fn short(id: &str) -> &str {
     if id.is_empty() { "(starting)" } else { id }
 }
@@ -73,17 +73,21 @@ fn minute(time: &str) -> String {
     local.map_or_else(|_| time.to_owned(), |t| t.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-/// Those that are meant. Without a name: of this project.
-fn meant(setup: &Setup, folder: &Folder, which: &Which<'_>) -> Result<Vec<connection::Found>, Notice> {
-    let here: Option<&Path> = (!which.all && which.session.is_none()).then_some(&setup.project);
+/// The selected workbenches. Without a session: those of this project.
+fn selected(
+    setup: &Setup,
+    folder: &Folder,
+    selection: &Selection<'_>,
+) -> Result<Vec<connection::Found>, Notice> {
+    let here: Option<&Path> = (!selection.all && selection.session.is_none()).then_some(&setup.project);
     let mut found = connection::all(folder, here);
-    if let Some(id) = which.session {
+    if let Some(id) = selection.session {
         found.retain(|f| f.about.session.starts_with(id));
     }
     if found.is_empty() {
-        let text = match which.session {
+        let text = match selection.session {
             Some(id) => format!("No running workbench has a session that begins with '{id}'."),
-            None if which.all => "No workbench is running.".into(),
+            None if selection.all => "No workbench is running.".into(),
             None => "No workbench is running in this folder.".into(),
         };
         return Err(Notice::new(NoticeKind::User, text).hint("`tiller ps` lists all running workbenches."));
@@ -91,8 +95,8 @@ fn meant(setup: &Setup, folder: &Folder, which: &Which<'_>) -> Result<Vec<connec
     Ok(found)
 }
 
-/// Of several the only one that is `fit`, else they are named.
-fn one(
+/// The only one that is `fit`, or the only one; of several the error names each.
+fn only(
     mut found: Vec<connection::Found>,
     fit: impl Fn(&connection::Found) -> bool,
 ) -> Result<connection::Found, Notice> {
@@ -108,15 +112,15 @@ fn one(
 }
 
 /// `tiller attach`.
-pub(super) fn attach(setup: &Setup, session: Option<&str>, come: Come) -> Result<Exit, Notice> {
+pub(super) fn attach(setup: &Setup, session: Option<&str>, mode: AttachMode) -> Result<Exit, Notice> {
     let folder = folder(setup)?;
-    let found = meant(setup, &folder, &Which { session, all: false })?;
-    let found = one(found, |f| f.about.screen.is_some() == (come == Come::Watch))?;
-    sit(setup, &folder, &found.name, come)
+    let found = selected(setup, &folder, &Selection { session, all: false })?;
+    let found = only(found, |f| f.about.screen.is_some() == (mode == AttachMode::Watch))?;
+    join(setup, &folder, &found.name, mode)
 }
 
-/// Sits down there and stays until the end.
-fn sit(setup: &Setup, folder: &Folder, name: &str, come: Come) -> Result<Exit, Notice> {
+/// Attaches this terminal, and stays until the end.
+fn join(setup: &Setup, folder: &Folder, name: &str, mode: AttachMode) -> Result<Exit, Notice> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Notice::new(NoticeKind::User, "Standard input and output must be a terminal."));
     }
@@ -124,11 +128,11 @@ fn sit(setup: &Setup, folder: &Folder, name: &str, come: Come) -> Result<Exit, N
         let text = format!("This terminal cannot show a full screen: {why}.");
         return Err(Notice::new(NoticeKind::User, text).hint("Attach from another terminal."));
     }
-    connection::attach(folder, name, come, &*setup.env).map(crate::commands::ended)
+    connection::attach(folder, name, mode, &*setup.env).map(crate::commands::ended)
 }
 
-/// Before a new workbench is started: one of this project that was left at work is gone back to.
-pub(super) fn instead(setup: &Setup, open: &crate::commands::args::Open) -> Option<Result<Exit, Notice>> {
+/// Before a new workbench is started: attaches to the one of this project that was detached last.
+pub(super) fn reattach(setup: &Setup, open: &crate::commands::args::Open) -> Option<Result<Exit, Notice>> {
     let wants = open.prompt.is_none() && !open.new && !open.read_only;
     let plain = open.common.model.is_none() && open.common.profile.is_none();
     if !wants || !plain {
@@ -143,13 +147,13 @@ pub(super) fn instead(setup: &Setup, open: &crate::commands::args::Open) -> Opti
     }
     // The one that was left last; whatever comes between the look and the try starts a new one.
     let last = found.into_iter().max_by(|a, b| a.about.left.cmp(&b.about.left))?;
-    match sit(setup, &folder, &last.name, Come::Sit) {
+    match join(setup, &folder, &last.name, AttachMode::Attach) {
         Err(_) => None,
-        sat => Some(sat),
+        joined => Some(joined),
     }
 }
 
-/// What ended while nobody looked, and what still works without a screen: for the new one to tell.
+/// Notices for a new screen: work that ended or still runs without a terminal.
 pub(super) fn news(state: &Path, project: &Path) -> Vec<Notice> {
     let Ok(folder) = Folder::open(state) else { return Vec::new() };
     let mut all = Vec::new();
@@ -178,17 +182,17 @@ pub(super) fn news(state: &Path, project: &Path) -> Vec<Notice> {
 /// `tiller detach`.
 pub(super) fn detach(setup: &Setup, session: Option<&str>) -> Result<Exit, Notice> {
     let folder = folder(setup)?;
-    let found = meant(setup, &folder, &Which { session, all: false })?;
-    let found = one(found, |f| f.about.screen.is_some())?;
+    let found = selected(setup, &folder, &Selection { session, all: false })?;
+    let found = only(found, |f| f.about.screen.is_some())?;
     say(&format!("{}.\n", connection::detach(&folder, &found.name)?))
 }
 
 /// `tiller stop`.
-pub(super) fn stop(setup: &Setup, which: &Which<'_>) -> Result<Exit, Notice> {
+pub(super) fn stop(setup: &Setup, selection: &Selection<'_>) -> Result<Exit, Notice> {
     let folder = folder(setup)?;
-    let mut found = meant(setup, &folder, which)?;
-    if !which.all {
-        found = vec![one(found, |f| f.about.screen.is_none())?];
+    let mut found = selected(setup, &folder, selection)?;
+    if !selection.all {
+        found = vec![only(found, |f| f.about.screen.is_none())?];
     }
     let mut text = String::new();
     for f in &found {

@@ -48,14 +48,15 @@ const CHECKS: &[Named] = &[
         None => (Health::Warn, "standard output is not a terminal".into(), None),
     }),
     ("terminal", "colours", |s| {
-        let term = (s.env)("TERM").unwrap_or_else(|| "not set".into());
+        let term = (s.env)("TERM");
         let colour = match ((s.env)("NO_COLOR"), (s.env)("COLORTERM")) {
             (Some(_), _) => "none (NO_COLOR)".to_owned(),
             (_, Some(c)) => c,
-            _ if term.contains("256") => "256".into(),
+            _ if term.as_deref().is_some_and(|t| t.contains("256")) => "256".into(),
             _ => "16".into(),
         };
-        let ok = term != "not set" && term != "dumb";
+        let ok = term.as_deref().is_some_and(|t| t != "dumb");
+        let term = term.unwrap_or_else(|| "not set".into());
         let remedy =
             (!ok).then(|| "Set TERM to your terminal's type; until then Tiller shows plain text.".into());
         (if ok { Health::Ok } else { Health::Warn }, format!("TERM {term}, colours {colour}"), remedy)

@@ -1,7 +1,7 @@
 //! The subcommands, one file or folder each, their arguments ([`args`]), and the exit codes that scripts rely on.
 //!
-//! `workbench` starts the screen, `exec` runs one turn without it, `acp` serves editors. What every command needs is
-//! made in [`crate::app`].
+//! `workbench` starts the screen, `exec` runs one turn without it, `acp` serves editors, `transcript` exports and imports
+//! sessions. What every command needs is made in [`crate::app`].
 
 mod acp;
 mod agents;
@@ -14,17 +14,16 @@ mod costs;
 mod detach;
 mod doctor;
 mod exec;
-mod export;
-mod import;
 mod search;
 mod sessions;
 mod show;
+mod transcript;
 mod trust;
 mod workbench;
 mod workflow;
 
-pub use export::{Export, Format, to_file as export_file};
-pub use import::Import;
+pub use transcript::export::{Export, Format, to_file as export_file};
+pub use transcript::import::Import;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,7 +35,7 @@ use tiller_text::clean;
 
 use crate::app::Setup;
 use crate::commands::args::{Cli, Common, Sub};
-use crate::detach::connection::Come;
+use crate::detach::connection::AttachMode;
 
 /// Exit codes, as `contract.md` promises them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,16 +146,16 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Man) => complete::man(),
         Some(Sub::Ps { json }) => detach::list(&here()?, json),
         Some(Sub::Attach { session, take, watch }) => {
-            let come = match (take, watch) {
-                (true, _) => Come::Take,
-                (_, true) => Come::Watch,
-                _ => Come::Sit,
+            let mode = match (take, watch) {
+                (true, _) => AttachMode::TakeOver,
+                (_, true) => AttachMode::Watch,
+                _ => AttachMode::Attach,
             };
-            detach::attach(&here()?, session.as_deref(), come)
+            detach::attach(&here()?, session.as_deref(), mode)
         }
         Some(Sub::Detach { session }) => detach::detach(&here()?, session.as_deref()),
         Some(Sub::Stop { session, all }) => {
-            detach::stop(&here()?, &detach::Which { session: session.as_deref(), all })
+            detach::stop(&here()?, &detach::Selection { session: session.as_deref(), all })
         }
     }
 }
@@ -172,19 +171,19 @@ fn json_line(value: &impl serde::Serialize) -> String {
     )
 }
 
-/// What the client of a workbench has to say at its end, and its exit code.
-fn ended(ended: crate::detach::Ended) -> Exit {
-    if let Some(words) = &ended.words {
-        // Standard error may be gone; the exit code still tells.
+/// Writes the last message of a workbench's client, and gives its exit code.
+fn ended(exit: crate::detach::ClientExit) -> Exit {
+    if let Some(words) = &exit.words {
+        // Standard error may be closed; the exit code still says it.
         let _ = writeln!(std::io::stderr().lock(), "tiller: {}", clean::plain_lines(words));
     }
-    Exit::Code(ended.code)
+    Exit::Code(exit.code)
 }
 
 /// Says what happened, why, and what to do, on standard error.
 fn fail(n: &Notice) -> Exit {
     let mut err = std::io::stderr().lock();
-    // Standard error may be gone; the exit code still tells.
+    // Standard error may be closed; the exit code still says it.
     let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
     for hint in &n.hints {
         for line in clean::plain_lines(&without_screen(hint)).lines() {
@@ -194,7 +193,7 @@ fn fail(n: &Notice) -> Exit {
     n.kind.into()
 }
 
-/// A hint that speaks of a key or a command of the workbench, for who has none.
+/// Rewrites a hint that names a key or a command of the workbench, for commands without a screen.
 fn without_screen(hint: &str) -> String {
     const GO_ON: &str = "`tiller exec --continue PROMPT` continues this session; `tiller -c` opens it.";
     match tiller_protocol::notice::says_continue(hint) {
@@ -209,14 +208,14 @@ fn without_screen(hint: &str) -> String {
     }
 }
 
-/// The store of a command without a screen. What its opening lost or could not do is said, all of it, once.
+/// Opens the store for a command without a screen. Prints every notice of the opening once.
 fn opened(setup: &crate::app::Setup) -> Result<tiller_store::Store, Notice> {
     let store = setup.open_store()?;
     say_opening(&store);
     Ok(store)
 }
 
-/// Says what a person should know of the opening of the store, each loss by its name.
+/// Prints the notices of the opening of the store, with each loss by name.
 fn say_opening(store: &tiller_store::Store) {
     for notice in store.notices() {
         fail(notice);
@@ -224,16 +223,16 @@ fn say_opening(store: &tiller_store::Store) {
             let _ = writeln!(std::io::stderr().lock(), "  {}", sessions::one_line(line));
         }
     }
-    store.told();
+    store.mark_notices_shown();
 }
 
-/// Says one line beside the output of a command, on standard error.
+/// Prints one line on standard error, beside the output of a command.
 fn say_beside(text: &str) {
     // Standard error may be gone.
     let _ = writeln!(std::io::stderr().lock(), "tiller: {}", sessions::one_line(text));
 }
 
-/// Writes to standard output. A closed pipe is no error: the reader has had enough.
+/// Writes to standard output. A closed pipe is no error.
 fn say(text: &str) -> Result<Exit, Notice> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! `tiller sessions search`: words in what was said.
+//! `tiller sessions search`: full-text search in sessions.
 
 use serde_json::json;
 use tiller_protocol::search::moment;
@@ -13,7 +13,7 @@ use crate::commands::{Exit, json_line, say, say_beside};
 /// Prints one page of hits, newest first.
 pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> Result<Exit, Notice> {
     let query = query(setup, store, search)?;
-    let page = store.search(&query, u64::MAX).map_err(|e| e.notice())?;
+    let page = store.search().find(&query, u64::MAX).map_err(|e| e.notice())?;
     let more = format!("More results: --offset {}", query.offset as usize + page.hits.len());
     if json {
         if page.more {
@@ -78,7 +78,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
     let session = s.session.as_deref().map(|id| setup.find_session(store, id)).transpose()?;
     Ok(SearchQuery {
         text: s.query.join(" "),
-        // A session that is named is of some folder.
+        // A named session may be of any folder.
         project: if session.is_some() { None } else { project },
         session,
         roles: roles.collect::<Result<_, _>>()?,

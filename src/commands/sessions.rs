@@ -1,4 +1,4 @@
-//! `tiller sessions`: what the workbench can do with sessions, without a screen.
+//! `tiller sessions`: lists, shows, archives and removes sessions without a screen.
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
     match what {
         Sessions::List { all, archived, exec } => {
             let filter = Filter { project: (!all).then_some(project), archived, exec, ..Filter::default() };
-            let rows = store.sessions(&filter).map_err(|e| e.notice())?;
+            let rows = store.sessions().list(&filter).map_err(|e| e.notice())?;
             if json {
                 return say(&rows.iter().map(json_line).collect::<String>());
             }
@@ -37,7 +37,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 };
                 return say(&format!("No sessions {place}.{more}\n"));
             }
-            // Scripts that cut lines find no more of them than before.
+            // Scripts that cut columns rely on their number.
             let head = std::io::stdout().is_terminal();
             let mut text = String::new();
             if head {
@@ -76,17 +76,17 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => crate::commands::search::run(setup, &store, &search, json),
         Sessions::Compare(what) => crate::commands::compare::run(setup, &store, &what, json),
-        Sessions::Export(what) => crate::commands::export::run(setup, &store, &what, json),
-        Sessions::Import(what) => crate::commands::import::run(setup, &store, &what, json),
+        Sessions::Export(what) => crate::commands::transcript::export::run(setup, &store, &what, json),
+        Sessions::Import(what) => crate::commands::transcript::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
             if title.trim().is_empty() {
                 return Err(Notice::new(NoticeKind::User, "A title needs at least one letter.")
                     .hint("`tiller sessions rename ID \"what it was about\"`"));
             }
             let id = setup.find_session(&store, &id)?;
-            let before = store.session(id).map_err(|e| e.notice())?.summary.title;
+            let before = store.sessions().get(id).map_err(|e| e.notice())?.summary.title;
             let op = op(setup, id, "rename", OpChange::Title { before, after: title.clone() });
-            store.set_title(id, &title, true, Some(op)).wait().map_err(|e| e.notice())?;
+            store.sessions().set_title(id, &title, true, Some(op)).wait().map_err(|e| e.notice())?;
             told(
                 json!({"session": id, "title": title}),
                 format!("Session {id} is now called \"{}\".\n", one_line(&title)),
@@ -100,14 +100,14 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 if undo { "unarchive" } else { "archive" },
                 OpChange::Archived { before: undo, after: !undo },
             );
-            store.set_archived(id, !undo, Some(op)).wait().map_err(|e| e.notice())?;
+            store.sessions().set_archived(id, !undo, Some(op)).wait().map_err(|e| e.notice())?;
             let how = if undo { "unarchived" } else { "archived; --undo unarchives it" };
             told(json!({"session": id, "archived": !undo}), format!("Session {id} is {how}.\n"))
         }
         Sessions::Gc => {
-            let swept = store.sweep().wait().map_err(|e| e.notice())?;
+            let swept = store.trash().sweep().wait().map_err(|e| e.notice())?;
             if swept.sessions > 0 {
-                store.forget_index();
+                store.search().forget_index();
             }
             let n = swept.sessions;
             let mut words = format!("Removed {n} session(s) that were deleted more than 30 days ago.\n");
@@ -133,7 +133,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
     }
 }
 
-/// Joins the packs of all stores of file states. What could not be joined is named; it stays as it was.
+/// Joins the packs of all snapshot stores. Packs that could not be joined are named, and stay as they are.
 fn join_snapshots(setup: &Setup) -> (Joined, Vec<String>) {
     /// For a workbench that is open and joins its own.
     const WAIT: Duration = Duration::from_secs(10);
@@ -172,10 +172,10 @@ fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {
 fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
     /// Entries read at a time.
     const PAGE: u32 = 500;
-    let row = store.session(id).map_err(|e| e.notice())?;
-    let mut pages = vec![store.path_tail(id, &row.head, PAGE).map_err(|e| e.notice())?];
+    let row = store.sessions().get(id).map_err(|e| e.notice())?;
+    let mut pages = vec![store.paths().tail(id, &row.head, PAGE).map_err(|e| e.notice())?];
     while let Some(first) = pages.last().filter(|p| p.earlier > 0).and_then(|p| p.entries.first()) {
-        let page = store.path_page(first.id, PAGE).map_err(|e| e.notice())?;
+        let page = store.paths().page_before(first.id, PAGE).map_err(|e| e.notice())?;
         pages.push(page);
     }
     let mut text = String::new();

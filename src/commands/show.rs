@@ -8,7 +8,7 @@ use tiller_protocol::{Notice, NoticeKind};
 use crate::app::Setup;
 use crate::commands::{Exit, json_line, say};
 
-/// Where a setting stands: file and line, or what gave it.
+/// The origin of a setting: file and line, or the layer.
 fn place(setup: &Setup, key: &str) -> Option<String> {
     let (file, line) = setup.config.origin.get(key)?.file.as_ref()?;
     Some(format!("{}:{line}", file.display()))
@@ -17,7 +17,7 @@ fn place(setup: &Setup, key: &str) -> Option<String> {
 /// The keys in force. A mistake names its file and line.
 pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Notice> {
     tiller_tui::app::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config)).map_err(|mut n| {
-        // The key room does not know where the setting came from.
+        // The keymap does not know the origin of the setting.
         if let Some(at) = place(setup, "ui.keymap") {
             n.message = n.message.replacen("ui.keymap:", &format!("{at}:"), 1);
         }
@@ -25,7 +25,7 @@ pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Not
     })
 }
 
-/// The themes, and what is wrong with those of the person's, and with the chosen ones.
+/// The themes, with the mistakes in the person's themes and in the chosen ones.
 pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<String>) {
     let ui = &setup.config.config.ui;
     let depth = tiller_tui::theme::Depth::of_env(&*setup.env);
@@ -38,7 +38,7 @@ pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<Strin
     for (key, name) in
         [("theme", &ui.theme), ("theme_dark", &ui.theme_dark), ("theme_light", &ui.theme_light)]
     {
-        // Those that are there were looked at above.
+        // Existing themes were checked above.
         if name == "auto" || themes.names().contains(name) {
             continue;
         }
@@ -92,7 +92,7 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
     let names = themes.names();
     let text = if json { json_line(&names) } else { names.iter().map(|n| format!("{n}\n")).collect() };
     let said = say(&text)?;
-    // The list is right all the same; what cannot be shown is reported beside it.
+    // The list is complete all the same; problems are reported beside it.
     let mut bad = bad.into_iter();
     let Some(first) = bad.next() else { return Ok(said) };
     let notice = Notice::new(NoticeKind::Config, format!("theme: {first}"));

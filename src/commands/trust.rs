@@ -1,4 +1,4 @@
-//! `tiller trust`: what a folder brings, and the person's yes to exactly that.
+//! `tiller trust`: shows what a folder brings, and records the person's trust in exactly that.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::commands::args::Common;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 
-/// What has become of a folder since the yes to it.
+/// The state of a folder since it was trusted.
 fn standing(row: &TrustRow) -> &'static str {
     if let Some(folder) = programs_folder(&row.folder) {
         let reads: Vec<String> = row.items.iter().map(|i| i.path.clone()).collect();
@@ -35,7 +35,7 @@ fn standing(row: &TrustRow) -> &'static str {
     match status(&discover(&folder), Some(&Stored { choice: Choice::Trust, items })) {
         Status::Trusted => "trusted",
         Status::Nothing => "empty  ",
-        // Nothing of it is loaded until there is a yes to the new form.
+        // Nothing of it is loaded until the new contents are trusted.
         _ => "changed",
     }
 }
@@ -48,7 +48,7 @@ fn folder_of(row: &TrustRow) -> String {
     }
 }
 
-/// The files that steer external programs here, and whether some of them are not agreed to.
+/// The files that steer external programs here, and whether some of them are not trusted.
 fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> {
     let adapters = programs::adapters(setup);
     let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads().to_vec()).collect();
@@ -57,7 +57,7 @@ fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> 
     let mut brings = discover_for(&setup.project, &reads);
     let home = (setup.env)("HOME").map(PathBuf::from);
     brings.add(&programs::git_settings(&setup.project, home.as_deref(), &setup.children()));
-    let row = store.trust(&programs_name(&setup.project)).map_err(|e| e.notice())?;
+    let row = store.trust().get(&programs_name(&setup.project)).map_err(|e| e.notice())?;
     let open = brings.too_much || !undecided(&brings, row.as_ref().map(programs::stored).as_ref()).is_empty();
     Ok((brings, open))
 }
@@ -71,7 +71,7 @@ pub(super) fn run(
 ) -> Result<Exit, Notice> {
     let at = |dir: Option<PathBuf>| Setup::read(&Common { dir, ..Common::default() }, Flags::default());
     if list {
-        let rows = at(None)?.open_store()?.trusts().map_err(|e| e.notice())?;
+        let rows = at(None)?.open_store()?.trust().list().map_err(|e| e.notice())?;
         let text: String = rows
             .iter()
             .map(|r| {
@@ -91,7 +91,7 @@ pub(super) fn run(
         let mut gone = false;
         for name in [setup.project_name(), programs_name(&setup.project), programs_never_name(&setup.project)]
         {
-            gone |= store.revoke_trust(&name).wait().map_err(|e| e.notice())?;
+            gone |= store.trust().revoke(&name).wait().map_err(|e| e.notice())?;
         }
         let what = if gone { "is no longer trusted" } else { "had no trust decision" };
         return say(&format!("{} {what}.\n", setup.project.display()));
@@ -148,7 +148,7 @@ pub(super) fn run(
         if !std::io::stdin().is_terminal() {
             return Err(Notice::new(NoticeKind::Denied, "No terminal to ask on.").hint("Pass --yes."));
         }
-        // A prompt that cannot be shown gets no yes.
+        // Without a visible question there is no consent.
         let _ = write!(std::io::stderr(), "Trust it? Type yes: ");
         let mut answer = String::new();
         // As above.
@@ -167,10 +167,10 @@ pub(super) fn run(
     }
     if !matches!(status, Status::Nothing | Status::Trusted) {
         let items = setup.brings.items();
-        store.set_trust(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
+        store.trust().set(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
     }
     if open {
-        let before = store.trust(&programs_name(&setup.project)).map_err(|e| e.notice())?;
+        let before = store.trust().get(&programs_name(&setup.project)).map_err(|e| e.notice())?;
         let before = before.filter(|r| r.trusted).map(|r| r.items).unwrap_or_default();
         programs::agree(&store, &setup.project, &before, &for_programs.items()).map_err(|e| e.notice())?;
     }

@@ -1,4 +1,4 @@
-//! `tiller workflow`: looks at a file of a workflow, or runs it to its end without a screen.
+//! `tiller workflow`: checks a workflow file, or runs it to its end without a screen.
 
 use std::io::Write;
 use std::path::Path;
@@ -14,7 +14,7 @@ use tiller_protocol::{
 use tiller_store::OnFailure;
 use tiller_tool::crew::NameCheck;
 
-use crate::app::definitions::workflows::{Filed, cli, read};
+use crate::app::definitions::workflows::{ParsedWorkflow, cli, read};
 use crate::app::{RuleFlags, Running, Setup, Start, child_env, definitions};
 use crate::commands::args::Workflow;
 use crate::commands::exec::ends::was_refused;
@@ -23,7 +23,7 @@ use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Looks at it, or runs it.
+/// Checks or runs a workflow.
 pub(super) fn run(
     setup: impl Fn(&crate::commands::args::Common) -> Result<Setup, Notice>,
     what: &Workflow,
@@ -41,10 +41,10 @@ pub(super) fn run(
     }
 }
 
-/// Reads a file and looks at all of it: its form, its steps, the roles and programs that they name.
-fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
+/// Reads a file and checks all of it: its form, its steps, the roles and programs that they name.
+fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
-    let (filed, mut wrong) = Filed::read(file, &bytes).map_err(|wrong| told(&[wrong]))?;
+    let (filed, mut wrong) = ParsedWorkflow::read(file, &bytes).map_err(|wrong| problem_notice(&[wrong]))?;
     let status = setup.trust(&setup.open_store()?);
     let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
@@ -61,18 +61,18 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let known = NameCheck { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
     wrong.extend(filed.check(&known));
     wrong.sort_by_key(|w| w.at);
-    if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
+    if wrong.is_empty() { Ok(filed) } else { Err(problem_notice(&wrong)) }
 }
 
 /// All mistakes, one a line.
-fn told(wrong: &[Problem]) -> Notice {
+fn problem_notice(wrong: &[Problem]) -> Notice {
     let mut lines = wrong.iter().map(Problem::to_string);
     let notice = Notice::new(NoticeKind::User, lines.next().unwrap_or_default());
     lines.fold(notice, Notice::hint)
 }
 
 fn check(setup: &Setup, file: &Path) -> Result<Exit, Notice> {
-    let flow = filed(setup, file)?.flow;
+    let flow = read_workflow(setup, file)?.flow;
     let mut text = format!("{}: {} steps\n", one_line(&flow.name), flow.steps.len());
     for step in &flow.steps {
         let by = step.brief.cli.as_deref().or(step.brief.agent.as_deref()).unwrap_or("-");
@@ -87,9 +87,9 @@ fn check(setup: &Setup, file: &Path) -> Result<Exit, Notice> {
 }
 
 fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit, Notice> {
-    let flow = filed(&setup, file)?.flow;
+    let flow = read_workflow(&setup, file)?.flow;
     setup.check_config()?;
-    // As with `exec`: what cannot be written ends the run.
+    // As with `exec`: a failed write ends the run.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     crate::commands::say_opening(&store);
     check_model(&setup, true)?;
@@ -114,18 +114,18 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
             () = stop.next() => None,
         };
         let Some(view) = ended else {
-            // What was at work is interrupted, and can go on.
+            // Running steps are interrupted, and can be continued.
             send(2, CommandBody::Session(SessionCommand::Quit))?;
             return Ok(Exit::Interrupted);
         };
         if !json {
             for step in &view.steps {
-                // What models and programs say is for eyes here, and no terminal is to act on it.
+                // Text of models and programs is printed without control characters.
                 let said = tiller_text::clean::plain_lines(step.said.trim());
                 say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
             }
         }
-        // What an agent of the run was refused, the run was refused.
+        // A refusal of an agent of the run is one of the run.
         Ok(match view.state {
             _ if refused => Exit::Refused,
             StepState::Done => Exit::Done,
@@ -136,7 +136,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
     exit
 }
 
-/// Tells each step's change, until the end.
+/// Prints each change of a step, until the end.
 async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Result<WorkflowView, Notice> {
     let gone = || Notice::new(NoticeKind::Internal, "The engine ended before the workflow did.");
     let mut last = WorkflowView::default();
@@ -156,7 +156,7 @@ async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Res
                 for step in &view.steps {
                     let before = last.steps.iter().find(|s| s.id == step.id).map(|s| s.state);
                     if !json && before != Some(step.state) && step.state != StepState::Waiting {
-                        // Standard error may be gone; the exit code still tells.
+                        // Standard error may be closed; the exit code still says it.
                         let _ = writeln!(std::io::stderr().lock(), "{} {}", step.id, step.state.word());
                     }
                 }

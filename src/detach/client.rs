@@ -1,5 +1,5 @@
-//! What sits at the terminal: the shell's job. It blocks until the host or a signal speaks, and touches the
-//! terminal only when the host hands it over, or when the host has died.
+//! The process at the terminal: the shell's job. It blocks until the host sends a message or a signal arrives, and touches
+//! the terminal only when the host hands it over, or when the host has died.
 
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SI
 use tiller_tui::terminal::observer::{Looking, Wants};
 
 use super::codec::{self, Lines};
-use super::last::Last;
+use super::crash_report::CrashReport;
 use super::messages::{FromClient, FromHost};
 
 /// Has the meaning of Ctrl-Z for the shell, and does nothing when no shell waits. SIGTSTP itself is caught.
@@ -26,11 +26,11 @@ const STOP: Signal = Signal::TTIN;
 /// How long a stop may take to begin. It comes at once, unless no shell could let us go on.
 const BEGINS: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
 
-const HEARD: [i32; 7] = [SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT, SIGCHLD];
+const SIGNALS: [i32; 7] = [SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT, SIGCHLD];
 
-/// How it ended, for the shell.
+/// How the client ended, for the shell.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct ClientExit {
     pub(crate) code: u8,
     /// For standard error.
     pub(crate) words: Option<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Ended {
 
 /// Signals as flags, and a pipe that wakes.
 struct Signals {
-    flags: [Arc<AtomicBool>; HEARD.len()],
+    flags: [Arc<AtomicBool>; SIGNALS.len()],
     wake: UnixStream,
 }
 
@@ -48,8 +48,8 @@ impl Signals {
     fn start() -> io::Result<Self> {
         let (wake, tell) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
-        let flags: [Arc<AtomicBool>; HEARD.len()] = Default::default();
-        for (n, flag) in HEARD.into_iter().zip(&flags) {
+        let flags: [Arc<AtomicBool>; SIGNALS.len()] = Default::default();
+        for (n, flag) in SIGNALS.into_iter().zip(&flags) {
             // The flag is set before the wake-up, so that the woken thread finds it.
             signal_hook::flag::register(n, Arc::clone(flag))?;
             signal_hook::low_level::pipe::register(n, tell.try_clone()?)?;
@@ -57,9 +57,9 @@ impl Signals {
         Ok(Self { flags, wake })
     }
 
-    /// Whether it came since the last look.
+    /// Whether the signal came since the last call.
     fn took(&self, n: i32) -> bool {
-        HEARD.iter().zip(&self.flags).any(|(h, flag)| *h == n && flag.swap(false, Ordering::SeqCst))
+        SIGNALS.iter().zip(&self.flags).any(|(h, flag)| *h == n && flag.swap(false, Ordering::SeqCst))
     }
 
     fn drain(&self) {
@@ -69,7 +69,7 @@ impl Signals {
 }
 
 /// What runs in the foreground.
-enum Front {
+enum Foreground {
     Nothing,
     Program(Child),
     /// Text was written; Enter goes back.
@@ -83,14 +83,14 @@ pub(super) struct Client {
     /// The host, where it is our child.
     child: Option<Pid>,
     inline: bool,
-    /// It looks on, and these keys are its own.
+    /// It observes, and these keys are its own.
     watching: Option<Looking>,
     /// How the terminal was.
     before: Option<Termios>,
-    front: Front,
+    foreground: Foreground,
     hung_up: bool,
     exit: Option<u8>,
-    last: Last,
+    report: CrashReport,
 }
 
 impl Client {
@@ -100,22 +100,33 @@ impl Client {
         child: Option<Pid>,
         inline: bool,
         before: Option<Termios>,
-        last: Last,
+        report: CrashReport,
     ) -> Self {
         let lines = Lines::default();
-        let front = Front::Nothing;
-        Self { line, lines, child, inline, watching: None, before, front, hung_up: false, exit: None, last }
+        let foreground = Foreground::Nothing;
+        Self {
+            line,
+            lines,
+            child,
+            inline,
+            watching: None,
+            before,
+            foreground,
+            hung_up: false,
+            exit: None,
+            report,
+        }
     }
 
-    /// At somebody else's host. It may draw on its own screen, or on the shell's: switching back is harmless.
+    /// At a host that another client started. It may draw on its own screen, or on the shell's: switching back is harmless.
     /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
     pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
         let watching = watching.then(Looking::default);
-        Self { lines, watching, ..Self::of(line, None, false, before, Last::default()) }
+        Self { lines, watching, ..Self::of(line, None, false, before, CrashReport::default()) }
     }
 
-    /// Sits there until the host sends it away or ends.
-    pub(super) fn run(mut self) -> Ended {
+    /// Serves the host until it detaches this terminal or ends.
+    pub(super) fn run(mut self) -> ClientExit {
         if self.watching.is_some()
             && let Some(before) = &self.before
         {
@@ -125,45 +136,45 @@ impl Client {
             // What the settings of the terminal changed meanwhile is drawn again. A broken line is found below.
             let _ = self.say(&FromClient::Resized);
         }
-        let ended = match self.sit() {
+        let ended = match self.serve() {
             Ok(ended) => {
                 if self.watching.is_some() {
-                    self.let_go();
-                    self.put_right();
+                    self.wait_for_last_frame();
+                    self.restore_terminal();
                 }
                 ended
             }
             Err(e) => {
                 tracing::debug!(error = %e, "the connection to the host was lost");
                 self.end_front();
-                self.orphaned()
+                self.host_gone()
             }
         };
-        self.last.tell();
+        self.report.tell();
         ended
     }
 
     /// Waits until the host draws no more: a frame that came later would stay on the shell's screen.
-    fn let_go(&mut self) {
+    fn wait_for_last_frame(&mut self) {
         let _ = self.line.shutdown(std::net::Shutdown::Write);
         let _ = self.line.set_read_timeout(Some(LAST_FRAME));
         let until = std::time::Instant::now() + LAST_FRAME;
         while std::time::Instant::now() < until && matches!(self.lines.take(&self.line), Ok(true)) {}
     }
 
-    fn sit(&mut self) -> io::Result<Ended> {
-        let heard = Signals::start()?;
+    fn serve(&mut self) -> io::Result<ClientExit> {
+        let signals = Signals::start()?;
         loop {
             while let Some(message) = self.lines.next()? {
-                if let Some(ended) = self.told(message, &heard)? {
+                if let Some(ended) = self.handle(message, &signals)? {
                     return Ok(ended);
                 }
             }
-            self.signals(&heard)?;
+            self.handle_signals(&signals)?;
             let stdin = io::stdin();
             let mut fds =
-                vec![PollFd::new(&self.line, PollFlags::IN), PollFd::new(&heard.wake, PollFlags::IN)];
-            if self.watching.is_some() || matches!(self.front, Front::Text) {
+                vec![PollFd::new(&self.line, PollFlags::IN), PollFd::new(&signals.wake, PollFlags::IN)];
+            if self.watching.is_some() || matches!(self.foreground, Foreground::Text) {
                 fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
             }
             let rest = self.watching.as_ref().and_then(Looking::rest);
@@ -176,14 +187,14 @@ impl Client {
             drop(fds);
             let silent = !(line || wake || typed);
             if wake {
-                heard.drain();
+                signals.drain();
             }
             if (typed || silent) && self.typed(silent)? {
-                return Ok(Ended { code: 0, words: None, failed: false });
+                return Ok(ClientExit { code: 0, words: None, failed: false });
             }
             if line && !self.lines.take(&self.line)? {
                 self.end_front();
-                return Ok(self.orphaned());
+                return Ok(self.host_gone());
             }
         }
     }
@@ -192,13 +203,13 @@ impl Client {
         codec::send(&self.line, message)
     }
 
-    fn told(&mut self, message: FromHost, heard: &Signals) -> io::Result<Option<Ended>> {
+    fn handle(&mut self, message: FromHost, signals: &Signals) -> io::Result<Option<ClientExit>> {
         match message {
             FromHost::Run { words } => {
                 let mut words = words.into_iter().map(std::ffi::OsString::from_vec);
                 let program = words.next().unwrap_or_default();
                 match std::process::Command::new(program).args(words).spawn() {
-                    Ok(child) => self.front = Front::Program(child),
+                    Ok(child) => self.foreground = Foreground::Program(child),
                     Err(e) => self.say(&FromClient::Ran { code: None, error: Some(e.to_string()) })?,
                 }
             }
@@ -206,10 +217,10 @@ impl Client {
                 let mut out = io::stdout().lock();
                 let _ = write!(out, "{text}\n\n-- Press Enter to return to Tiller --");
                 let _ = out.flush();
-                self.front = Front::Text;
+                self.foreground = Foreground::Text;
             }
             FromHost::Stop { all } => {
-                let stopped = stop(heard, all);
+                let stopped = stop(signals, all);
                 self.say(&FromClient::Continued { stopped })?;
             }
             FromHost::Leave { text } => {
@@ -218,7 +229,7 @@ impl Client {
                 let hung_up = self.hung_up || text.is_empty();
                 let words = (!hung_up).then_some(text);
                 let code = if hung_up { 128 + SIGHUP as u8 } else { 0 };
-                return Ok(Some(Ended { code, words, failed: false }));
+                return Ok(Some(ClientExit { code, words, failed: false }));
             }
             FromHost::Exit { code } => {
                 self.end_front();
@@ -226,24 +237,24 @@ impl Client {
             }
             FromHost::Refused { message, hints } => {
                 let words = std::iter::once(message).chain(hints).collect::<Vec<_>>().join("\n  ");
-                return Ok(Some(Ended { code: 2, words: Some(words), failed: true }));
+                return Ok(Some(ClientExit { code: 2, words: Some(words), failed: true }));
             }
             FromHost::Welcome | FromHost::About { .. } | FromHost::Done { .. } => {}
         }
         Ok(None)
     }
 
-    fn signals(&mut self, heard: &Signals) -> io::Result<()> {
-        let front = !matches!(self.front, Front::Nothing);
-        if heard.took(SIGCHLD)
-            && let Front::Program(child) = &mut self.front
+    fn handle_signals(&mut self, signals: &Signals) -> io::Result<()> {
+        let front = !matches!(self.foreground, Foreground::Nothing);
+        if signals.took(SIGCHLD)
+            && let Foreground::Program(child) = &mut self.foreground
             && let Some(status) = child.try_wait()?
         {
-            self.front = Front::Nothing;
+            self.foreground = Foreground::Nothing;
             let error = status.code().is_none().then(|| status.to_string());
             self.say(&FromClient::Ran { code: status.code(), error })?;
         }
-        if heard.took(SIGTSTP) {
+        if signals.took(SIGTSTP) {
             // What runs in the foreground has stopped, or would have: stop with it.
             if front {
                 let _ = kill_process(getpid(), STOP);
@@ -251,15 +262,15 @@ impl Client {
                 self.say(&FromClient::Stop)?;
             }
         }
-        if heard.took(SIGCONT) && !front {
+        if signals.took(SIGCONT) && !front {
             self.say(&FromClient::Continued { stopped: true })?;
         }
-        if heard.took(SIGWINCH) {
+        if signals.took(SIGWINCH) {
             self.say(&FromClient::Resized)?;
         }
         for n in [SIGHUP, SIGTERM, SIGINT] {
             // Ctrl-C in front of an editor is the editor's.
-            if heard.took(n) && !(n == SIGINT && front) {
+            if signals.took(n) && !(n == SIGINT && front) {
                 self.hung_up |= n == SIGHUP;
                 self.say(&FromClient::Signal { n })?;
             }
@@ -267,8 +278,8 @@ impl Client {
         Ok(())
     }
 
-    /// Something was typed below a text, or while looking on; `silent`: or nothing was, for long enough. True: that
-    /// was a wish to leave.
+    /// Reads what was typed below a text, or by an observer; `silent`: nothing was, for long enough. True: the client is to
+    /// leave.
     fn typed(&mut self, silent: bool) -> io::Result<bool> {
         let mut bytes = [0u8; 256];
         let n = if silent { 0 } else { rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0) };
@@ -288,15 +299,15 @@ impl Client {
             return Ok(false);
         }
         if n == 0 || bytes.iter().take(n).any(|b| *b == b'\n') {
-            self.front = Front::Nothing;
+            self.foreground = Foreground::Nothing;
             self.say(&FromClient::Ran { code: Some(0), error: None })?;
         }
         Ok(false)
     }
 
-    /// The host needs the terminal no more, and neither may anything that it had us run.
+    /// Ends the program in the foreground: the host has given the terminal back.
     fn end_front(&mut self) {
-        if let Front::Program(mut child) = std::mem::replace(&mut self.front, Front::Nothing)
+        if let Foreground::Program(mut child) = std::mem::replace(&mut self.foreground, Foreground::Nothing)
             && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
         {
             for signal in [Signal::HUP, Signal::TERM, Signal::KILL] {
@@ -312,24 +323,24 @@ impl Client {
         }
     }
 
-    /// The host is gone. As it said, or else without a word: then the terminal is put right from here.
-    fn orphaned(&mut self) -> Ended {
+    /// The host is gone: with an exit code, or without a message, and then the terminal is restored here.
+    fn host_gone(&mut self) -> ClientExit {
         let status = self.child.and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
         let code = status.and_then(|(_, s)| s.exit_status()).and_then(|c| u8::try_from(c).ok());
         if let Some(code) = self.exit.or(code) {
-            return Ended { code, words: None, failed: false };
+            return ClientExit { code, words: None, failed: false };
         }
-        self.put_right();
+        self.restore_terminal();
         let killed = status.and_then(|(_, s)| s.terminating_signal());
         let pid = self.child.map_or(0, Pid::as_raw_pid);
-        let how = killed.map_or_else(|| "ended without a message".to_owned(), |n| self.last.words(pid, n));
+        let how = killed.map_or_else(|| "ended without a message".to_owned(), |n| self.report.words(pid, n));
         let words = format!("Tiller {how}\n  The conversation is saved: `tiller -c` continues it.");
         let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
-        Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
+        ClientExit { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
     }
 
-    /// Puts the terminal right in place of a screen that cannot.
-    fn put_right(&self) {
+    /// Restores the terminal in place of a host that cannot.
+    fn restore_terminal(&self) {
         let wait = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
         let room = poll(&mut [PollFd::new(&io::stdout(), PollFlags::OUT)], Some(&wait));
         if room.is_ok_and(|n| n > 0) {
@@ -346,22 +357,22 @@ impl Client {
 /// For the host to stop drawing on a terminal that is left.
 const LAST_FRAME: Duration = Duration::from_secs(1);
 
-/// Stops this process (`all`: and those that were started with it) until the shell lets it go on. `false`:
-/// nobody stopped us, because no shell waits for that.
-fn stop(heard: &Signals, all: bool) -> bool {
-    heard.took(SIGCONT);
-    heard.drain();
+/// Stops this process (`all`: and those that were started with it) until the shell continues it. `false`:
+/// the process was not stopped, because no shell waits for it.
+fn stop(signals: &Signals, all: bool) -> bool {
+    signals.took(SIGCONT);
+    signals.drain();
     let sent = if all { kill_current_process_group(STOP) } else { kill_process(getpid(), STOP) };
     if sent.is_err() {
         return false;
     }
     // The clock went on while we were stopped, so that the first wait may end before the flag is there.
     for _ in 0..2 {
-        if heard.took(SIGCONT) {
+        if signals.took(SIGCONT) {
             return true;
         }
-        let _ = poll(&mut [PollFd::new(&heard.wake, PollFlags::IN)], Some(&BEGINS));
-        heard.drain();
+        let _ = poll(&mut [PollFd::new(&signals.wake, PollFlags::IN)], Some(&BEGINS));
+        signals.drain();
     }
-    heard.took(SIGCONT)
+    signals.took(SIGCONT)
 }

@@ -1,4 +1,4 @@
-//! Coming to a running workbench from another process: looking, sitting down, sending away, ending.
+//! The requests of another process to a running workbench: list, attach, watch, detach, stop.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tiller_protocol::{Notice, NoticeKind};
 
-use super::client::{Client, Ended};
+use super::client::{Client, ClientExit};
 use super::codec::{self, Lines};
 use super::folder::Folder;
 use super::host::{descriptors, place};
-use super::messages::{About, FromHost, OF_TERMINAL, Request, VERSION, Visit};
+use super::messages::{About, FromHost, Hello, OF_TERMINAL, Request, VERSION};
 
 /// How long an answer may take. A host with a client answers at once.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -26,7 +26,7 @@ pub(crate) struct Found {
     pub(crate) name: String,
 }
 
-/// The end of a piece of work that nobody looked at.
+/// Work that ended while no terminal was attached.
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct WorkEnded {
     pub(crate) session: String,
@@ -40,11 +40,11 @@ fn broken(e: &io::Error) -> Notice {
         .hint("`tiller ps` lists the running workbenches.")
 }
 
-fn wish(folder: &Folder, name: &str, wish: Request) -> io::Result<UnixStream> {
+fn ask(folder: &Folder, name: &str, request: Request) -> io::Result<UnixStream> {
     let line = folder.connect(name)?;
     line.set_read_timeout(Some(PATIENCE))?;
     line.set_write_timeout(Some(PATIENCE))?;
-    codec::send(&line, &Visit { version: VERSION, wish })?;
+    codec::send(&line, &Hello { version: VERSION, request })?;
     Ok(line)
 }
 
@@ -60,11 +60,11 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
     }
 }
 
-/// What runs, of this project or of all, the one that was started first at the top. Who listens and does not
-/// answer is listed as such.
+/// The running workbenches, of this project or of all, in the order of their start. One that accepts connections but does
+/// not answer is listed as such.
 pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     let ask = |name: String| {
-        let line = wish(folder, &name, Request::About).ok()?;
+        let line = ask(folder, &name, Request::About).ok()?;
         let about = match answer(&line) {
             Ok(FromHost::About { about }) => *about,
             _ => About {
@@ -82,7 +82,7 @@ pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     found
 }
 
-/// Work of this project that ended while nobody looked, told once.
+/// Work of this project that ended while no terminal was attached. Each is given once.
 pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
     let take = |name: String| {
         let bytes = folder.read(&name).ok();
@@ -92,43 +92,43 @@ pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
     folder.names(Some(project), ".ended").into_iter().filter_map(take).collect()
 }
 
-/// How a visitor comes.
+/// How a terminal attaches to a running workbench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Come {
-    /// To sit down where nobody sits.
-    Sit,
-    /// Also where another client is connected.
-    Take,
-    /// To look on.
+pub(crate) enum AttachMode {
+    /// Only where no other terminal is attached.
+    Attach,
+    /// Another terminal is detached first.
+    TakeOver,
+    /// Observes without typing.
     Watch,
 }
 
-/// Sits down at it, and stays until the end.
+/// Attaches this terminal, and stays until it is detached or the workbench ends.
 ///
 /// # Errors
 /// When another client is connected already, or no host answers.
 pub(crate) fn attach(
     folder: &Folder,
     name: &str,
-    come: Come,
+    mode: AttachMode,
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<Ended, Notice> {
+) -> Result<ClientExit, Notice> {
     let before = rustix::termios::tcgetattr(io::stdin()).ok();
     let brought = OF_TERMINAL.iter().filter_map(|n| Some(((*n).to_owned(), env(n)?))).collect();
-    let sit = match come {
-        Come::Watch => Request::Watch { place: place(env) },
-        _ => Request::Attach { take: come == Come::Take, place: place(env), env: brought },
+    let request = match mode {
+        AttachMode::Watch => Request::Watch { place: place(env) },
+        _ => Request::Attach { take: mode == AttachMode::TakeOver, place: place(env), env: brought },
     };
     let join = || -> io::Result<UnixStream> {
         let line = folder.connect(name)?;
         line.set_read_timeout(Some(PATIENCE))?;
         let [input, output] = descriptors()?;
-        codec::send_with(&line, &Visit { version: VERSION, wish: sit }, [input.as_fd(), output.as_fd()])?;
+        codec::send_with(&line, &Hello { version: VERSION, request }, [input.as_fd(), output.as_fd()])?;
         Ok(line)
     };
     // The host draws as soon as it has the terminal: by then its own screen is up, or the picture would stay on the
     // shell's.
-    let picture = (come == Come::Watch).then(Picture::show);
+    let screen = (mode == AttachMode::Watch).then(AlternateScreen::show);
     let line = join().map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
     match lines.wait::<FromHost>(&line) {
@@ -141,14 +141,14 @@ pub(crate) fn attach(
     }
     line.set_read_timeout(None).map_err(|e| broken(&e))?;
     // From here on the client puts the terminal right.
-    picture.into_iter().for_each(Picture::keep);
-    Ok(Client::with(line, lines, before, come == Come::Watch).run())
+    screen.into_iter().for_each(AlternateScreen::keep);
+    Ok(Client::with(line, lines, before, mode == AttachMode::Watch).run())
 }
 
 /// The terminal's other screen, on which a watched picture is drawn. Dropping it brings the shell's back.
-struct Picture(bool);
+struct AlternateScreen(bool);
 
-impl Picture {
+impl AlternateScreen {
     fn show() -> Self {
         use std::io::Write;
         let mut out = io::stdout().lock();
@@ -162,7 +162,7 @@ impl Picture {
     }
 }
 
-impl Drop for Picture {
+impl Drop for AlternateScreen {
     fn drop(&mut self) {
         use std::io::Write;
         if self.0 {
@@ -175,9 +175,9 @@ impl Drop for Picture {
 /// Detaches the attached terminal; running work continues. Returns what is still running.
 ///
 /// # Errors
-/// When nothing works there, or nobody sits there.
+/// When nothing runs there, or no terminal is attached.
 pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
-    let line = wish(folder, name, Request::Detach).map_err(|e| broken(&e))?;
+    let line = ask(folder, name, Request::Detach).map_err(|e| broken(&e))?;
     match answer(&line)? {
         FromHost::Done { text } => Ok(text),
         _ => Err(broken(&io::ErrorKind::InvalidData.into())),
@@ -187,10 +187,10 @@ pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
 /// The process at the other end of a line, as the system names it: a number in a file may be another process's, where
 /// the folder is shared with a container or its writer has ended. `None`: it cannot be reached from here.
 #[cfg(target_os = "linux")]
-struct Host(std::os::fd::OwnedFd);
+struct HostProcess(std::os::fd::OwnedFd);
 
 #[cfg(target_os = "linux")]
-impl Host {
+impl HostProcess {
     fn of(line: &UnixStream, _found: &Found) -> Option<Self> {
         let peer = rustix::net::sockopt::socket_peercred(line).ok()?;
         rustix::process::pidfd_open(peer.pid, rustix::process::PidfdFlags::empty()).ok().map(Self)
@@ -204,10 +204,10 @@ impl Host {
 
 /// The process at the other end of a line, as it named itself.
 #[cfg(not(target_os = "linux"))]
-struct Host(rustix::process::Pid);
+struct HostProcess(rustix::process::Pid);
 
 #[cfg(not(target_os = "linux"))]
-impl Host {
+impl HostProcess {
     fn of(_line: &UnixStream, found: &Found) -> Option<Self> {
         i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw).map(Self)
     }
@@ -222,13 +222,13 @@ impl Host {
 /// # Errors
 /// When it cannot be reached.
 pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
-    let line = wish(folder, &found.name, Request::Stop).map_err(|e| broken(&e))?;
+    let line = ask(folder, &found.name, Request::Stop).map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
     let said = match lines.wait::<FromHost>(&line) {
         Ok(Some(FromHost::Done { text })) => text,
         _ => "its state is unknown".into(),
     };
-    let host = Host::of(&line, found);
+    let host = HostProcess::of(&line, found);
     let mut over = |wait: Duration| {
         // The line breaks when the process is gone.
         let _ = line.set_read_timeout(Some(wait));

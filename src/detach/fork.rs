@@ -1,26 +1,26 @@
-//! One process becomes two: the parent stays the shell's job, the child goes on as the host.
+//! Splits the process in two: the parent stays the shell's job, the child goes on as the host.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::client::{Client, Ended};
-use super::last::Last;
+use super::client::{Client, ClientExit};
+use super::crash_report::CrashReport;
 
-/// Who goes on after [`part`].
+/// The process in which [`split`] returned.
 pub(crate) enum Fork {
     /// The host; its end of the line to its client.
     Host(UnixStream),
     /// The client, at its end.
-    Client(Ended),
-    /// There are not two: why. The workbench ends with its terminal, as without all this.
+    Client(ClientExit),
+    /// The process was not split, and why: the workbench ends with its terminal.
     Alone(String),
 }
 
-/// Becomes two. The client does not come back from this before its end.
-/// `reports`: the folder for what is to be told of a host that broke.
-pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
+/// Splits the process. In the client this returns only at its end. `reports`: the folder for reports about a host that
+/// crashed.
+pub(crate) fn split(inline: bool, reports: &Path) -> Fork {
     if !alone() {
         return Fork::Alone("more than one thread is already running".into());
     }
@@ -30,13 +30,13 @@ pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
         Err(e) => return Fork::Alone(format!("two processes cannot be connected: {e}")),
     };
     let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
-    let last = Last::new(reports.to_owned());
+    let report = CrashReport::new(reports.to_owned());
     // After a fork only the calling thread exists, and locks that others held stay shut for ever. Here there
     // are no others.
     match fork::fork() {
         Ok(fork::Fork::Child) => {
             drop(mine);
-            last.keep();
+            report.keep();
             // A session of its own: the shell's signals and the end of the terminal are the client's.
             if let Err(e) = rustix::process::setsid() {
                 tracing::debug!(error = %e, "a new session could not be created");
@@ -45,7 +45,7 @@ pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
         }
         Ok(fork::Fork::Parent(pid)) => {
             drop(theirs);
-            Fork::Client(Client::of(mine, Pid::from_raw(pid), inline, before, last).run())
+            Fork::Client(Client::of(mine, Pid::from_raw(pid), inline, before, report).run())
         }
         Err(e) => Fork::Alone(format!("a second process cannot be started: {e}")),
     }
@@ -66,7 +66,7 @@ mod tests {
         let other = std::thread::spawn(move || wait.recv().is_ok());
         if cfg!(target_os = "linux") {
             assert!(!alone());
-            assert!(matches!(part(false, Path::new("/nowhere")), Fork::Alone(_)));
+            assert!(matches!(split(false, Path::new("/nowhere")), Fork::Alone(_)));
         }
         drop(stop);
         other.join().unwrap();

@@ -16,10 +16,10 @@ use tiller_tui::terminal::terminal_owner::{Arrival, Facts, Left, Seat, SeatMsg};
 
 use super::codec::{self, Lines};
 use super::folder::{Folder, key, ours};
-use super::messages::{About, FromHost, OF_TERMINAL, Request, Sitting, VERSION, Visit};
-use super::terminal_owner::{Conn, Ran};
+use super::messages::{About, AttachedTerminal, FromHost, Hello, OF_TERMINAL, Request, VERSION};
+use super::terminal_owner::{ClientConnection, ForegroundExit};
 
-/// How long a visitor may take to say what it wants, and the screen to answer.
+/// How long a client may take to send its request, and the screen to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Signal that ends it, as from `kill`.
@@ -31,18 +31,19 @@ type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 /// Longest value that a terminal brings.
 const LONGEST: usize = 4096;
 
-/// Hears which variables a terminal brings, and what they are there.
-type Brought = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
+/// Receives the names of the variables that a terminal brings, and their values there.
+type EnvironmentListener = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
 
 /// The host's end of everything.
 pub(crate) struct Host {
     project: PathBuf,
     since: String,
     clock: Arc<dyn Clock>,
-    /// The environment at the start, and over it what the terminal that is sat at now brought along.
+    /// The environment at the start.
     env: Env,
-    terminal: Mutex<Option<BTreeMap<String, String>>>,
-    brought: OnceLock<Brought>,
+    /// Over it the variables of the attached terminal; `None`: the first terminal is attached.
+    terminal_env: Mutex<Option<BTreeMap<String, String>>>,
+    on_attach: OnceLock<EnvironmentListener>,
     state: Mutex<State>,
     folder: OnceLock<Result<Arc<Folder>, String>>,
     next: AtomicU64,
@@ -50,9 +51,11 @@ pub(crate) struct Host {
 
 #[derive(Default)]
 struct State {
-    seat: Option<Arc<Conn>>,
+    /// The client of the attached terminal.
+    attached: Option<Arc<ClientConnection>>,
+    /// When the last terminal was detached; RFC 3339.
     left: Option<String>,
-    /// Visitors who wait for the end; their line breaks with it.
+    /// Clients that asked for the end; their line breaks with it.
     waiting: Vec<UnixStream>,
 }
 
@@ -67,18 +70,18 @@ pub(super) fn place(env: &dyn Fn(&str) -> Option<String>) -> String {
 }
 
 impl Host {
-    /// With the client that it was born with.
+    /// With the client of the terminal in which it was started.
     pub(crate) fn new(line: UnixStream, project: PathBuf, env: Env, clock: Arc<dyn Clock>) -> Arc<Self> {
         let since = clock.now().to_rfc3339();
-        let sitting = Sitting { place: place(&*env), since: since.clone() };
-        let state = State { seat: Some(Conn::new(0, line, sitting)), ..State::default() };
+        let terminal = AttachedTerminal { place: place(&*env), since: since.clone() };
+        let state = State { attached: Some(ClientConnection::new(0, line, terminal)), ..State::default() };
         Arc::new(Self {
             project,
             since,
             clock,
             env,
-            terminal: Mutex::default(),
-            brought: OnceLock::new(),
+            terminal_env: Mutex::default(),
+            on_attach: OnceLock::new(),
             state: Mutex::new(state),
             folder: OnceLock::new(),
             next: AtomicU64::new(1),
@@ -91,21 +94,21 @@ impl Host {
 
     /// A variable: of the terminal as it is now, else as at the start.
     pub(crate) fn var(&self, name: &str) -> Option<String> {
-        let terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        let terminal = self.terminal_env.lock().unwrap_or_else(PoisonError::into_inner);
         match terminal.as_ref().filter(|_| OF_TERMINAL.contains(&name)) {
             Some(brought) => brought.get(name).cloned(),
             None => (self.env)(name),
         }
     }
 
-    /// Told of the environment of each terminal that comes, for children that are started from then on.
-    pub(crate) fn on_arrival(&self, tell: Brought) {
-        let _ = self.brought.set(tell);
+    /// Sets what receives the environment of each terminal that attaches, for children that are started from then on.
+    pub(crate) fn on_attach(&self, tell: EnvironmentListener) {
+        let _ = self.on_attach.set(tell);
     }
 
-    /// Who sits there at the start, for the screen.
+    /// The client at the start, for the screen.
     pub(crate) fn first(&self) -> Option<Arc<dyn Seat>> {
-        self.state().seat.clone().map(|c| c as Arc<dyn Seat>)
+        self.state().attached.clone().map(|c| c as Arc<dyn Seat>)
     }
 
     /// Runs a program in the foreground of the attached terminal; returns its exit code.
@@ -113,14 +116,16 @@ impl Host {
     /// # Errors
     /// A part of a sentence.
     pub(crate) fn run(&self, words: Vec<Vec<u8>>) -> Result<i32, String> {
-        let Some(seat) = self.state().seat.clone() else { return Err("no terminal is attached".into()) };
-        match seat.run(words) {
-            Ran { code: Some(code), .. } => Ok(code),
-            Ran { error, .. } => Err(error.unwrap_or_default()),
+        let Some(client) = self.state().attached.clone() else {
+            return Err("no terminal is attached".into());
+        };
+        match client.run(words) {
+            ForegroundExit { code: Some(code), .. } => Ok(code),
+            ForegroundExit { error, .. } => Err(error.unwrap_or_default()),
         }
     }
 
-    /// Why nobody could come back.
+    /// Whether a detached workbench could be attached again; the error says why not.
     pub(crate) fn may_leave(&self) -> Result<(), String> {
         match self.folder.get() {
             Some(Ok(_)) => Ok(()),
@@ -133,13 +138,13 @@ impl Host {
         format!("{}-{:010}{ending}", key(&self.project), std::process::id())
     }
 
-    /// Hears its client, and opens the socket: on a thread of its own, which ends with the process.
+    /// Listens to its client, and opens the socket: on a thread of its own, which ends with the process.
     pub(crate) fn open(self: &Arc<Self>, state: PathBuf, to: UiSender) -> io::Result<()> {
-        if let Some(seat) = self.state().seat.clone() {
-            seat.hear(Lines::default(), to.clone())?;
+        if let Some(client) = self.state().attached.clone() {
+            client.listen(Lines::default(), to.clone())?;
         }
         let me = Arc::clone(self);
-        std::thread::Builder::new().name("tiller-door".into()).stack_size(256 << 10).spawn(move || {
+        std::thread::Builder::new().name("tiller-socket".into()).stack_size(256 << 10).spawn(move || {
             let opened = Folder::open(&state).and_then(|folder| {
                 let listener = folder.listen(&me.file(".sock")).map_err(|e| {
                     let text =
@@ -163,28 +168,28 @@ impl Host {
     }
 
     fn receive(self: &Arc<Self>, listener: &UnixListener, to: &UiSender) {
-        for visitor in listener.incoming() {
-            let Ok(visitor) = visitor else { continue };
-            if !ours(&visitor) {
+        for client in listener.incoming() {
+            let Ok(client) = client else { continue };
+            if !ours(&client) {
                 continue;
             }
-            if let Err(e) = self.visited(visitor, to) {
+            if let Err(e) = self.serve(client, to) {
                 tracing::debug!(error = %e, "a client could not be served");
             }
         }
     }
 
-    fn visited(self: &Arc<Self>, line: UnixStream, to: &UiSender) -> io::Result<()> {
+    fn serve(self: &Arc<Self>, line: UnixStream, to: &UiSender) -> io::Result<()> {
         line.set_read_timeout(Some(PATIENCE))?;
         line.set_write_timeout(Some(PATIENCE))?;
         let mut lines = Lines::default();
-        let Some(visit) = lines.wait::<Visit>(&line)? else { return Ok(()) };
-        if visit.version != VERSION {
+        let Some(hello) = lines.wait::<Hello>(&line)? else { return Ok(()) };
+        if hello.version != VERSION {
             let hint = "`tiller stop` of that version ends it, then `tiller -c` continues it.".to_owned();
             let message = "This workbench was started by another version of Tiller.".to_owned();
             return codec::send(&line, &FromHost::Refused { message, hints: vec![hint] });
         }
-        match visit.wish {
+        match hello.request {
             Request::About => {
                 let about = Box::new(self.about(to));
                 codec::send(&line, &FromHost::About { about })
@@ -205,8 +210,8 @@ impl Host {
                 let about = self.about(to);
                 codec::send(&line, &FromHost::Done { text: about.work })?;
                 let mut state = self.state();
-                if let Some(seat) = &state.seat {
-                    seat.abandon("it was asked to end");
+                if let Some(client) = &state.attached {
+                    client.abandon("it was asked to end");
                 }
                 state.waiting.push(line);
                 drop(state);
@@ -235,7 +240,7 @@ impl Host {
             processes: f.processes,
             goal: f.goal,
             since: self.since.clone(),
-            screen: state.seat.as_ref().map(|s| s.sitting.clone()),
+            screen: state.attached.as_ref().map(|s| s.terminal.clone()),
             left: state.left.clone(),
             busy,
         }
@@ -254,8 +259,8 @@ impl Host {
         let (Some(input), Some(output)) = (fds.next(), fds.next()) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        if let Some(sits) = self.state().seat.as_ref().filter(|_| !take) {
-            let Sitting { place, since } = &sits.sitting;
+        if let Some(other) = self.state().attached.as_ref().filter(|_| !take) {
+            let AttachedTerminal { place, since } = &other.terminal;
             let message = format!("A terminal is already attached: {place}, since {}.", clock_of(since));
             let hints = vec![
                 "`tiller attach --take` takes over; the other terminal is detached.".to_owned(),
@@ -267,11 +272,11 @@ impl Host {
         codec::send(&line, &FromHost::Welcome)?;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let since = self.clock.now().to_rfc3339();
-        let conn = Conn::new(id, line, Sitting { place: place.clone(), since });
+        let conn = ClientConnection::new(id, line, AttachedTerminal { place: place.clone(), since });
         let before = {
             let mut state = self.state();
             let was = state.left.take();
-            (state.seat.replace(Arc::clone(&conn)), was)
+            (state.attached.replace(Arc::clone(&conn)), was)
         };
         if let Some(before) = &before.0 {
             before.abandon("another terminal took over");
@@ -280,10 +285,10 @@ impl Host {
             let fits = value.len() <= LONGEST && !value.contains(char::is_control);
             OF_TERMINAL.contains(&name.as_str()) && fits
         });
-        if let Some(tell) = self.brought.get() {
+        if let Some(tell) = self.on_attach.get() {
             tell(OF_TERMINAL, &env);
         }
-        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
+        *self.terminal_env.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
         let arrival = Arrival {
             seat: Arc::clone(&conn) as Arc<dyn Seat>,
             input,
@@ -294,13 +299,13 @@ impl Host {
                 .map(|left| format!("detached at {}; `tiller --new` starts a new session", clock_of(&left))),
         };
         to.seat(SeatMsg::Arrive(arrival));
-        conn.hear(lines, to.clone())
+        conn.listen(lines, to.clone())
     }
 
     fn watch(&self, line: UnixStream, mut lines: Lines, to: &UiSender, place: String) -> io::Result<()> {
         let Some(terminal) = lines.fds.pop() else { return Err(io::ErrorKind::InvalidInput.into()) };
         lines.fds.clear();
-        if self.state().seat.is_none() {
+        if self.state().attached.is_none() {
             let message = "No terminal is attached, so there is nothing to watch.".to_owned();
             let hints = vec!["`tiller attach` attaches this terminal.".to_owned()];
             return codec::send(&line, &FromHost::Refused { message, hints });
@@ -308,18 +313,19 @@ impl Host {
         line.set_read_timeout(None)?;
         codec::send(&line, &FromHost::Welcome)?;
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let conn = Conn::new(id, line, Sitting { place, since: self.clock.now().to_rfc3339() });
+        let conn =
+            ClientConnection::new(id, line, AttachedTerminal { place, since: self.clock.now().to_rfc3339() });
         to.seat(SeatMsg::Watch(Arc::clone(&conn) as Arc<dyn Seat>, terminal));
-        conn.hear(lines, to.clone())
+        conn.listen(lines, to.clone())
     }
 
-    /// The screen was left, or its work has ended while nobody sat there.
+    /// The terminal was detached, or the work has ended while none was attached.
     pub(crate) fn left(&self, left: Left<'_>) {
         match left {
             Left::By(id) => {
                 let mut state = self.state();
-                if state.seat.as_ref().is_some_and(|s| s.id() == id) {
-                    state.seat = None;
+                if state.attached.as_ref().is_some_and(|s| s.id() == id) {
+                    state.attached = None;
                     state.left = Some(self.clock.now().to_rfc3339());
                 }
             }
@@ -341,13 +347,13 @@ impl Host {
         }
     }
 
-    /// The end: the socket is gone, and the client hears the code.
+    /// The end: removes the socket, and sends the exit code to the client.
     pub(crate) fn close(&self, code: u8) {
         if let Some(Ok(folder)) = self.folder.get() {
             folder.remove(&self.file(".sock"));
         }
-        if let Some(seat) = self.state().seat.take() {
-            let _ = seat.say(&FromHost::Exit { code });
+        if let Some(client) = self.state().attached.take() {
+            let _ = client.say(&FromHost::Exit { code });
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Another number: programs that do not understand each other.
 pub(super) const VERSION: u32 = 1;
 
-/// Variables that tell of a terminal and the way to it, not of the person. They come with each client, as
-/// tmux's `update-environment` has it.
+/// Variables that describe a terminal and the way to it. Each client brings its own, as with `update-environment` of
+/// tmux.
 pub(super) const OF_TERMINAL: &[&str] = &[
     "TERM",
     "COLORTERM",
@@ -42,18 +42,19 @@ pub(super) const OF_TERMINAL: &[&str] = &[
 
 /// The first line that a client sends.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Visit {
+pub(super) struct Hello {
     pub(super) version: u32,
-    pub(super) wish: Request,
+    #[serde(rename = "wish")]
+    pub(super) request: Request,
 }
 
-/// What they want.
+/// What a client wants.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Request {
-    /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when another client owns it.
+    /// To attach a terminal, whose two descriptors come with it. `take`: also when another terminal is attached.
     Attach { take: bool, place: String, env: BTreeMap<String, String> },
-    /// To look on; the terminal's two descriptors come with it.
+    /// To observe without typing; the terminal's two descriptors come with it.
     Watch { place: String },
     /// What runs here?
     About,
@@ -68,7 +69,7 @@ pub(super) enum Request {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum FromClient {
     Resized,
-    /// It was let go on; `false`: it could not be stopped.
+    /// The client runs again after a stop; `false`: it could not be stopped.
     Continued {
         stopped: bool,
     },
@@ -76,14 +77,14 @@ pub(super) enum FromClient {
     Signal {
         n: i32,
     },
-    /// Another part of the screen that is looked at: so many columns and rows further.
+    /// The observer moves its view by so many columns and rows.
     Look {
         columns: i32,
         rows: i32,
     },
-    /// The part in which the cursor is.
+    /// The observer's view follows the cursor.
     Follow,
-    /// What was run in the foreground has ended; `error`: or was never there.
+    /// The program in the foreground has ended; `error`: or could not be started.
     Ran {
         code: Option<i32>,
         error: Option<String>,
@@ -127,9 +128,9 @@ pub(super) enum FromHost {
     },
 }
 
-/// Who sits at a screen.
+/// The terminal that shows a workbench.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sitting {
+pub(crate) struct AttachedTerminal {
     /// `/dev/pts/3`, and from where.
     pub(crate) place: String,
     /// RFC 3339.
@@ -152,10 +153,10 @@ pub(crate) struct About {
     pub(crate) goal: bool,
     /// When it was started; RFC 3339.
     pub(crate) since: String,
-    /// `null`: nobody.
-    pub(crate) screen: Option<Sitting>,
+    /// `null`: no terminal is attached.
+    pub(crate) screen: Option<AttachedTerminal>,
     /// When the screen was left; RFC 3339.
     pub(crate) left: Option<String>,
-    /// It answers nothing: an editor is open, or it is stuck.
+    /// It does not answer: an editor is open in it, or it hangs.
     pub(crate) busy: bool,
 }

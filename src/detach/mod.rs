@@ -1,31 +1,34 @@
-//! The workbench in two processes, so that its screen can be left and taken again, as with tmux. The **host**
+//! The workbench in two processes, so that a terminal can be detached from it and attached again, as with tmux. The **host**
 //! owns engine, store and screen, in a session of its own; it draws straight on the terminal's descriptors.
-//! The **client** is the shell's job: it sits at the terminal, passes the shell's signals on, stops, and runs
+//! The **client** is the shell's job: it stays at the terminal, passes the shell's signals on, stops, and runs
 //! programs in the foreground. At the start the second is the parent of the first; later ones come through a
 //! Unix socket and hand their descriptors over.
 //!
 //! | room | job |
 //! | --- | --- |
 //! | `fork` | one process becomes two |
-//! | `client` | what sits at the terminal |
+//! | `client` | the process at the terminal |
 //! | `terminal_owner` | the host's side of one client |
-//! | `host` | who sits there now; the socket, and what is asked through it |
-//! | `last` | what is left of a host that broke |
+//! | `host` | the attached terminal; the socket, and the replies to requests |
+//! | `connection` | requests of other processes: list, attach, watch, detach, stop |
+//! | `crash_report` | the report about a host that crashed |
 //! | `folder` | where the sockets are, and whose they must be |
-//! | `messages`, `codec` | what is said, and how it is sent |
+//! | `messages`, `codec` | what is sent, and how |
+//!
+//! What is not here: the screen (`tui`), the engine, and what each command prints (`commands/detach.rs`).
 
 mod client;
 mod codec;
 pub(crate) mod connection;
+mod crash_report;
 mod folder;
 mod fork;
 mod host;
-mod last;
 mod messages;
 mod terminal_owner;
 
-pub(crate) use self::fork::{Fork, part};
+pub(crate) use self::fork::{Fork, split};
 pub(crate) use self::messages::About;
-pub(crate) use client::Ended;
+pub(crate) use client::ClientExit;
 pub(crate) use folder::Folder;
 pub(crate) use host::Host;

@@ -1,4 +1,4 @@
-//! The host's side of one client: what it is asked to do, and a thread that hears what it says.
+//! The host's side of one client: requests to it, and a thread that reads its messages.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -9,45 +9,45 @@ use tiller_tui::UiSender;
 use tiller_tui::terminal::terminal_owner::{Said, Seat, SeatMsg};
 
 use super::codec::{self, Lines};
-use super::messages::{FromClient, FromHost, Sitting};
+use super::messages::{AttachedTerminal, FromClient, FromHost};
 
 /// How a program in the foreground ended.
-pub(super) struct Ran {
+pub(super) struct ForegroundExit {
     pub(super) code: Option<i32>,
     pub(super) error: Option<String>,
 }
 
 /// One client.
-pub(super) struct Conn {
+pub(super) struct ClientConnection {
     id: u64,
-    pub(super) sitting: Sitting,
+    pub(super) terminal: AttachedTerminal,
     line: UnixStream,
     /// Held while something runs in its foreground, so that there is one at a time.
-    ran: Mutex<Receiver<Ran>>,
-    /// The thread that hears it has the other one; this one is for giving up.
-    give_up: SyncSender<Ran>,
+    ran: Mutex<Receiver<ForegroundExit>>,
+    /// A clone for giving up; the thread that reads its messages uses it, too.
+    give_up: SyncSender<ForegroundExit>,
 }
 
-impl Conn {
-    pub(super) fn new(id: u64, line: UnixStream, sitting: Sitting) -> Arc<Self> {
+impl ClientConnection {
+    pub(super) fn new(id: u64, line: UnixStream, terminal: AttachedTerminal) -> Arc<Self> {
         let (give_up, ran) = sync_channel(4);
-        Arc::new(Self { id, sitting, line, ran: Mutex::new(ran), give_up })
+        Arc::new(Self { id, terminal, line, ran: Mutex::new(ran), give_up })
     }
 
-    /// Hears it on a thread of its own until it is gone; the thread holds the connection. `lines`: what has
-    /// come in already.
-    pub(super) fn hear(self: &Arc<Self>, lines: Lines, to: UiSender) -> io::Result<()> {
+    /// Reads its messages on a thread of its own until it is gone; the thread holds the connection. `lines`: bytes that
+    /// were read already.
+    pub(super) fn listen(self: &Arc<Self>, lines: Lines, to: UiSender) -> io::Result<()> {
         let me = Arc::clone(self);
         let made = std::thread::Builder::new().name("tiller-client".into());
         made.stack_size(128 << 10).spawn(move || {
-            me.listen(lines, &to);
+            me.read(lines, &to);
             me.abandon("the terminal was closed");
             to.seat(SeatMsg::From(me.id, Said::Gone));
         })?;
         Ok(())
     }
 
-    fn listen(&self, mut lines: Lines, to: &UiSender) {
+    fn read(&self, mut lines: Lines, to: &UiSender) {
         loop {
             let said = match lines.wait(&self.line) {
                 Ok(Some(FromClient::Resized)) => Said::Resized,
@@ -60,7 +60,7 @@ impl Conn {
                     Said::Signal(n)
                 }
                 Ok(Some(FromClient::Ran { code, error })) => {
-                    let _ = self.give_up.try_send(Ran { code, error });
+                    let _ = self.give_up.try_send(ForegroundExit { code, error });
                     continue;
                 }
                 Ok(None) | Err(_) => return,
@@ -71,9 +71,9 @@ impl Conn {
         }
     }
 
-    /// Nobody waits any longer for what runs in the foreground.
+    /// Ends the wait for the program in the foreground.
     pub(super) fn abandon(&self, why: &str) {
-        let _ = self.give_up.try_send(Ran { code: None, error: Some(why.into()) });
+        let _ = self.give_up.try_send(ForegroundExit { code: None, error: Some(why.into()) });
     }
 
     pub(super) fn say(&self, message: &FromHost) -> io::Result<()> {
@@ -81,11 +81,11 @@ impl Conn {
     }
 
     /// Has something done in the foreground, and waits for its end.
-    fn front(&self, message: &FromHost) -> Ran {
+    fn in_foreground(&self, message: &FromHost) -> ForegroundExit {
         let ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
         // What was given up before anybody waited is old.
         while ran.try_recv().is_ok() {}
-        let gone = |why: String| Ran { code: None, error: Some(why) };
+        let gone = |why: String| ForegroundExit { code: None, error: Some(why) };
         match self.say(message) {
             Ok(()) => ran.recv().unwrap_or_else(|e| gone(e.to_string())),
             Err(e) => gone(e.to_string()),
@@ -93,23 +93,23 @@ impl Conn {
     }
 
     /// Runs a program in the foreground.
-    pub(super) fn run(&self, words: Vec<Vec<u8>>) -> Ran {
-        self.front(&FromHost::Run { words })
+    pub(super) fn run(&self, words: Vec<Vec<u8>>) -> ForegroundExit {
+        self.in_foreground(&FromHost::Run { words })
     }
 }
 
-impl Seat for Conn {
+impl Seat for ClientConnection {
     fn id(&self) -> u64 {
         self.id
     }
 
     fn stop(&self, all: bool) {
-        // A client that is gone is reported by the thread that hears it.
+        // A client that is gone is reported by the thread that reads its messages.
         let _ = self.say(&FromHost::Stop { all });
     }
 
     fn dump(&self, text: &str) {
-        self.front(&FromHost::Show { text: text.into() });
+        self.in_foreground(&FromHost::Show { text: text.into() });
     }
 
     fn leave(&self, words: &str) {

@@ -29,7 +29,7 @@ pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definition
 }
 
 /// What is wrong in them, for the person.
-pub(crate) fn told(problems: &[Problem]) -> Option<Notice> {
+pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
     let mut notice = Problem::notice(problems)?;
     notice.hints =
         vec!["A file with an error is ignored as a whole; `tiller agents list` shows the others.".into()];
@@ -58,7 +58,7 @@ mod tests {
         let brings = tiller_permit::trust::discover(project.path());
         let (all, wrong) = read(home.path(), &brings, false);
         assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
-        let said = told(&wrong).unwrap().message;
+        let said = problem_notice(&wrong).unwrap().message;
         assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
     }
 
@@ -84,7 +84,7 @@ mod tests {
         let (all, wrong) = read(home.path(), &brings, true);
         assert_eq!(all.get("ours").unwrap().tools.grants("terminal"), Some(false));
         assert_eq!(wrong.len(), 1, "{wrong:?}");
-        let said = told(&wrong).unwrap().message;
+        let said = problem_notice(&wrong).unwrap().message;
         assert!(
             said.starts_with(".tiller/agents/wrong.md:3:23: 'terminal(rm' needs a closing parenthesis"),
             "{said}"

@@ -101,10 +101,10 @@ fn untrusted(
             brings.add(beside);
         }
         // A decision that cannot be read is none.
-        let row = store.trust(&programs_name(at)).ok().flatten();
+        let row = store.trust().get(&programs_name(at)).ok().flatten();
         let mut items = undecided(&brings, row.as_ref().map(stored).as_ref());
         if at == folder && at != project {
-            let row = store.trust(&programs_name(project)).ok().flatten();
+            let row = store.trust().get(&programs_name(project)).ok().flatten();
             let open = undecided(&brings, row.as_ref().map(stored).as_ref());
             items.retain(|i| open.contains(i));
         }
@@ -134,7 +134,7 @@ fn untrusted(
                 false => {
                     let mut all = earlier.clone();
                     all.extend(open.iter().filter(|o| !earlier.iter().any(|n| n.path == o.path)).cloned());
-                    store.set_trust(&programs_never_name(&place), false, all).wait()
+                    store.trust().set(&programs_never_name(&place), false, all).wait()
                 }
             };
             kept.map(|()| Agreed::default()).map_err(|e| e.to_string())
@@ -153,7 +153,7 @@ fn untrusted(
 
 /// The files of `folder` to which the person said never, whatever is in them. A decision that cannot be read is none.
 pub(crate) fn refused(store: &Store, folder: &Path) -> Vec<TrustItem> {
-    store.trust(&programs_never_name(folder)).ok().flatten().map(|r| r.items).unwrap_or_default()
+    store.trust().get(&programs_never_name(folder)).ok().flatten().map(|r| r.items).unwrap_or_default()
 }
 
 /// A stored decision in the form that is compared.
@@ -174,14 +174,14 @@ pub(crate) fn agree(
 ) -> tiller_store::Result<()> {
     let kept = before.iter().filter(|b| !shown.iter().any(|s| s.path == b.path));
     let items = kept.chain(shown).cloned().collect();
-    store.set_trust(&programs_name(folder), true, items).wait()?;
+    store.trust().set(&programs_name(folder), true, items).wait()?;
     let mut never = refused(store, folder);
     let all = never.len();
     never.retain(|n| !shown.iter().any(|s| s.path == n.path));
     let name = programs_never_name(folder);
     match never.len() {
-        0 => store.revoke_trust(&name).wait().map(drop),
-        left if left < all => store.set_trust(&name, false, never).wait(),
+        0 => store.trust().revoke(&name).wait().map(drop),
+        left if left < all => store.trust().set(&name, false, never).wait(),
         _ => Ok(()),
     }
 }

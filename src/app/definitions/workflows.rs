@@ -23,7 +23,7 @@ const PROJECT: &str = ".tiller/workflows/";
 
 /// A workflow of a file, with the place of each step.
 #[derive(Debug)]
-pub(crate) struct Filed {
+pub(crate) struct ParsedWorkflow {
     pub(crate) flow: Workflow,
     path: PathBuf,
     lines: Vec<(usize, usize)>,
@@ -31,7 +31,7 @@ pub(crate) struct Filed {
     unread: BTreeSet<usize>,
 }
 
-impl Filed {
+impl ParsedWorkflow {
     /// Reads one from bytes.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Filed {
         if wrong.is_empty() { Ok(filed) } else { Err(wrong) }
     }
 
-    /// The same, with the steps that cannot be read told beside the others, so that these are looked at as well.
+    /// The same, with problems of steps that cannot be read beside those of the others.
     ///
     /// # Errors
     /// When the file is none of steps at all.
@@ -121,7 +121,7 @@ struct Files {
     folder: PathBuf,
 }
 
-/// For the engine. The project's files are those that were looked at when the person said yes.
+/// For the engine. The project's files are as they were when the person trusted them.
 pub(crate) fn source(
     config: &Path,
     folder: &Path,
@@ -150,7 +150,7 @@ pub(crate) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit
     brings.found.iter().filter(|f| f.item.kind == KIND && stem(&f.item.path).is_some())
 }
 
-/// The same, with one that the person named by its file, before all others.
+/// The same, with a workflow that the person named by its file before all others.
 pub(crate) fn with(all: Workflows, own: Option<Workflow>) -> Workflows {
     let Some(own) = own else { return all };
     let find = Arc::clone(&all.find);
@@ -240,7 +240,7 @@ impl Files {
 
 fn parse(path: &Path, bytes: &[u8]) -> Result<Workflow, String> {
     let words = |wrong: Vec<Problem>| wrong.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
-    Filed::parse(path, bytes).map(|f| f.flow).map_err(words)
+    ParsedWorkflow::parse(path, bytes).map(|f| f.flow).map_err(words)
 }
 
 fn row(name: String, path: String, flow: Result<Workflow, String>) -> WorkflowFile {

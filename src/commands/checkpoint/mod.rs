@@ -1,5 +1,5 @@
-//! `tiller checkpoint`: what the files and the conversation were, without a screen. The same operations as in the
-//! workbench.
+//! `tiller checkpoint`: restores files and conversation to an earlier state, without a screen. The same operations as in
+//! the workbench.
 
 mod talk;
 
@@ -37,21 +37,21 @@ impl From<Fault> for Notice {
     }
 }
 
-/// What was done, for the person or a script.
+/// The result, for the person or a script.
 #[derive(Default)]
-struct Said {
+struct Outcome {
     lines: Vec<String>,
     /// `None`: the files were not touched.
     files: Option<Vec<StepFile>>,
     left: Vec<String>,
-    /// Where the conversation goes on, and the words that stood there.
+    /// The branch on which the conversation continues, and the message that stood there.
     branch: Option<String>,
     draft: Option<String>,
     /// The row of the files in the log.
     op: Option<OpId>,
 }
 
-impl Said {
+impl Outcome {
     fn say(&self, json: bool) -> Result<Exit, Notice> {
         if !json {
             return say(&(self.lines.join("\n") + "\n"));
@@ -68,7 +68,7 @@ impl Said {
 }
 
 /// A session, and the snapshots of its folder.
-struct Here<'a> {
+struct Workspace<'a> {
     setup: &'a Setup,
     store: Store,
     session: SessionId,
@@ -82,7 +82,7 @@ struct Here<'a> {
 pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
     let session = setup.find_session(&store, what.session.as_deref().unwrap_or("last"))?;
-    let row = store.session(session).map_err(|e| e.notice())?;
+    let row = store.sessions().get(session).map_err(|e| e.notice())?;
     if row.summary.project != setup.project_name() {
         return Err(Notice::new(
             NoticeKind::User,
@@ -97,7 +97,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     let shadow =
         Shadow::open(&place.workspace, &place.store, place.limits, std::sync::Arc::clone(&setup.clock))
             .map_err(|e| e.notice())?;
-    let mut here = Here { setup, store, session, head: row.head, behind: Vec::new(), shadow };
+    let mut here = Workspace { setup, store, session, head: row.head, behind: Vec::new(), shadow };
     if let Some(recovered) = here.shadow.recovered() {
         say_beside(&recovered.sentence());
         here.log_finished(&recovered)?;
@@ -122,7 +122,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     }
 }
 
-/// What a point is called.
+/// The title of a point.
 fn title(entry: &Entry) -> String {
     let text = match &entry.body {
         EntryBody::Checkpoint { name } => name.clone(),
@@ -131,14 +131,14 @@ fn title(entry: &Entry) -> String {
     one_line(text.trim())
 }
 
-impl Here<'_> {
+impl Workspace<'_> {
     /// The points of the session: messages and named moments, oldest first.
     fn points(&self) -> Result<Vec<(Entry, StepRow)>, Notice> {
         let mut points = Vec::new();
-        for row in self.store.steps(self.session, 0).map_err(|e| e.notice())? {
-            // An entry that is damaged or gone is no way back.
+        for row in self.store.steps().list(self.session, 0).map_err(|e| e.notice())? {
+            // A damaged or missing entry cannot be restored to.
             if let StepOf::Point(id) = row.of
-                && let Ok(entry) = self.store.entry(id)
+                && let Ok(entry) = self.store.entries().get(id)
             {
                 points.push((entry, row));
             }
@@ -199,7 +199,7 @@ impl Here<'_> {
 
     fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {
         let plan = self.shadow.plan(goal).map_err(|e| e.notice())?;
-        // A script gets all of it.
+        // A script gets the whole list.
         Ok(back::preview(&self.shadow, &plan, title, self.setup.clock.now(), usize::MAX))
     }
 
@@ -225,9 +225,10 @@ impl Here<'_> {
         say(if text.is_empty() { "No file differs.\n" } else { &text })
     }
 
-    /// Nobody else may be at work on this branch meanwhile.
+    /// No other process may work on this branch meanwhile.
     fn lease(&self) -> Result<Lease, Notice> {
         self.store
+            .leases()
             .acquire(self.session, &self.head, Take::IfFree)
             .wait()
             .map_err(|e| e.notice().hint("Use that window: Esc Esc, or /checkpoint and /undo."))
@@ -240,7 +241,7 @@ impl Here<'_> {
         }
         let lease = self.lease()?;
         let now = self.setup.clock.now();
-        let parent = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let parent = self.store.heads().get(self.session, &self.head).map_err(|e| e.notice())?;
         let id = EntryId::fresh(self.ids(), now);
         let entry = Entry {
             id,
@@ -254,7 +255,7 @@ impl Here<'_> {
         let kept = self.shadow.snapshot().map_err(|e| e.notice())?;
         let mut append = Append::new(self.session, self.head.clone()).entries(vec![entry]);
         append.lease = Some(lease.clone());
-        self.store.append(append).wait().map_err(|e| e.notice())?;
+        self.store.entries().append(append).wait().map_err(|e| e.notice())?;
         let row = StepRow {
             began: None,
             id: 0,
@@ -264,8 +265,8 @@ impl Here<'_> {
             files: Vec::new(),
             time: kept.time,
         };
-        self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
-        self.store.release(lease).wait().map_err(|e| e.notice())?;
+        self.store.steps().add(self.session, row).wait().map_err(|e| e.notice())?;
+        self.store.leases().release(lease).wait().map_err(|e| e.notice())?;
         let words = format!("Checkpoint \"{name}\" created ({id}).\n");
         say(&if json {
             json_line(&json!({"entry": id, "name": name, "snapshot": kept.id.to_string()}))
@@ -283,7 +284,7 @@ impl Here<'_> {
         json: bool,
     ) -> Result<Exit, Notice> {
         let lease = self.lease()?;
-        let mut said = Said::default();
+        let mut said = Outcome::default();
         let entry = if what.files() {
             let (mut goal, entry, title) = self.find(point)?;
             if !paths.is_empty() {
@@ -317,7 +318,7 @@ impl Here<'_> {
         let id = OpId::fresh(self.ids(), now);
         let (change, row) = back::traces(states, files, now, of, StepOf::Restore(id));
         let op = Op { id, ..self.op(title, change) };
-        self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
+        self.store.steps().add(self.session, row).wait().map_err(|e| e.notice())?;
         self.log_op(lease, op)?;
         Ok(id)
     }
@@ -326,7 +327,7 @@ impl Here<'_> {
         let mut append = Append::new(self.session, lease.head.clone());
         append.op = Some(op);
         append.lease = Some(lease.clone());
-        self.store.append(append).wait().map_err(|e| e.notice())?;
+        self.store.entries().append(append).wait().map_err(|e| e.notice())?;
         Ok(())
     }
 
@@ -344,10 +345,10 @@ impl Here<'_> {
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
         let lease = self.lease()?;
         self.log(&lease, "restore files, completed at startup", step, files, None)?;
-        self.store.release(lease).wait().map_err(|e| e.notice())
+        self.store.leases().release(lease).wait().map_err(|e| e.notice())
     }
 
-    /// Changes the files, and writes it down.
+    /// Changes the files, and records it in the log.
     fn files(
         &mut self,
         lease: &Lease,
@@ -355,13 +356,13 @@ impl Here<'_> {
         wishes: &Wishes,
         title: &str,
         of: Option<OpId>,
-        said: &mut Said,
+        said: &mut Outcome,
     ) -> Result<(), Fault> {
         let (done, named) = back::go(&mut self.shadow, goal, wishes).map_err(Fault::Files)?;
         if done.before.id != done.after.id {
             said.op = Some(self.log(lease, title, done.step(), named.clone(), of).map_err(Fault::Told)?);
         } else if let Some(root) = of {
-            // It is behind us: the next undo goes on with the one before it.
+            // It is undone: the next undo takes the operation before it.
             let change = back::nothing(done.after.id.to_string(), root);
             self.log_op(lease, Op { of, ..self.op(title, change) }).map_err(Fault::Told)?;
         }

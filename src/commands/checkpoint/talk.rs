@@ -1,4 +1,4 @@
-//! The conversation goes back, and comes again: as a branch of its own, as in the workbench. Nothing is deleted.
+//! Going back in the conversation, and undoing that: on a branch of its own, as in the workbench. Nothing is deleted.
 
 use tiller_engine::files::back::{self, Wishes};
 use tiller_engine::undo::{self, Next};
@@ -7,27 +7,27 @@ use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
 use tiller_snapshot::SnapshotError;
 use tiller_store::{Lease, Take};
 
-use super::{Exit, Fault, Here, Said, one_line};
+use super::{Exit, Fault, Outcome, Workspace, one_line};
 
-/// What the log calls it when the conversation goes back.
+/// The title in the log for going back in the conversation.
 const FORK: &str = "fork";
 
-impl Here<'_> {
-    /// Goes on before the message of the person's at `entry`, or at a named moment. The files' row in the log, if there
-    /// is one, goes with it.
-    pub(super) fn talk_back(&mut self, entry: EntryId, said: &mut Said) -> Result<(), Notice> {
-        let node = self.store.entry(entry).map_err(|e| e.notice())?;
+impl Workspace<'_> {
+    /// Continues before the person's message at `entry`, or at a checkpoint. The log's row about the files, if there is one,
+    /// is undone with it.
+    pub(super) fn talk_back(&mut self, entry: EntryId, said: &mut Outcome) -> Result<(), Notice> {
+        let node = self.store.entries().get(entry).map_err(|e| e.notice())?;
         let (at, draft) = match node.body {
             EntryBody::User { message, .. } => (node.parent, Some(message.text)),
             _ => (Some(node.id), None),
         };
-        let before = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let before = self.store.heads().get(self.session, &self.head).map_err(|e| e.notice())?;
         let id = self.ids().next(self.setup.clock.now()).simple().to_string();
         let name = format!("branch-{}", &id[id.len() - 8..]);
         let from = Some(self.head.clone());
         let change = OpChange::Head { name: name.clone(), before, after: at, from };
         let op = Op { with: said.op, ..self.op(FORK, change) };
-        self.store.set_head(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
+        self.store.heads().set(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
         self.leave(&name);
         said.lines.push(format!("The conversation continues from there, on {name}; the old path stays."));
         if let Some(text) = &draft {
@@ -41,18 +41,18 @@ impl Here<'_> {
         self.behind.push(std::mem::replace(&mut self.head, now.to_owned()));
     }
 
-    /// It is done. Heads that were left go when they hold nothing of their own.
+    /// Finishes: removes the heads that were left and hold nothing of their own.
     pub(super) fn end(&mut self, lease: Lease) -> Result<(), Notice> {
-        self.store.release(lease).wait().map_err(|e| e.notice())?;
+        self.store.leases().release(lease).wait().map_err(|e| e.notice())?;
         for was in std::mem::take(&mut self.behind) {
-            self.store.drop_bare_head(self.session, &was).wait().map_err(|e| e.notice())?;
+            self.store.heads().drop_bare(self.session, &was).wait().map_err(|e| e.notice())?;
         }
         Ok(())
     }
 
-    /// Takes the last restore back, of files or of the conversation, and what was done in one with it.
+    /// Undoes the last restore, of files or of the conversation or of both.
     pub(super) fn undo(&mut self, redo: bool, json: bool) -> Result<Exit, Notice> {
-        let ops = self.store.ops(self.session, undo::OPS).map_err(|e| e.notice())?;
+        let ops = self.store.sessions().ops(self.session, undo::OPS).map_err(|e| e.notice())?;
         let head = self.head.clone();
         let back = |op: &Op| {
             let title = op.title.strip_prefix("undo ").or_else(|| op.title.strip_prefix("redo "));
@@ -68,7 +68,7 @@ impl Here<'_> {
         let none = || Notice::new(NoticeKind::User, none);
         let mut next = Some(undo::next(&ops, redo, back).ok_or_else(none)?);
         let lease = self.lease()?;
-        let mut said = Said::default();
+        let mut said = Outcome::default();
         while let Some(this) = next.take() {
             let title = format!("{} {}", if redo { "redo" } else { "undo" }, this.title);
             match &this.row.change {
@@ -81,8 +81,14 @@ impl Here<'_> {
         said.say(json)
     }
 
-    /// Takes a restore of files back. One whose states are gone is closed: the next undo goes on with the one before.
-    fn files_back(&mut self, lease: &Lease, this: &Next, title: &str, said: &mut Said) -> Result<(), Notice> {
+    /// Undoes a restore of files. A restore whose states are gone is closed: the next undo goes on with the one before.
+    fn files_back(
+        &mut self,
+        lease: &Lease,
+        this: &Next,
+        title: &str,
+        said: &mut Outcome,
+    ) -> Result<(), Notice> {
         let lost = |here: &Self, state: String| {
             here.log_op(
                 lease,
@@ -99,27 +105,28 @@ impl Here<'_> {
     }
 
     /// To the branch that a row of the log came from.
-    fn move_back(&mut self, this: &Next, title: &str, said: &mut Said) -> Result<(), Notice> {
+    fn move_back(&mut self, this: &Next, title: &str, said: &mut Outcome) -> Result<(), Notice> {
         let OpChange::Head { before, from: Some(to), .. } = &this.row.change else {
             return Err(Notice::new(
                 NoticeKind::User,
                 "The log has no record of the conversation's earlier position.",
             ));
         };
-        let heads = self.store.heads(self.session).map_err(|e| e.notice())?;
+        let heads = self.store.heads().list(self.session).map_err(|e| e.notice())?;
         let there = heads.iter().find(|(name, _)| name == to).map(|(_, entry)| *entry);
-        let here = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let here = self.store.heads().get(self.session, &self.head).map_err(|e| e.notice())?;
         let after = there.unwrap_or(*before);
         let change = OpChange::Head { name: to.clone(), before: here, after, from: Some(self.head.clone()) };
         let op = Op { of: Some(this.root), ..self.op(title, change) };
         let done = if there.is_some() {
             // Another process may be at work on it.
-            let lease = self.store.acquire(self.session, to, Take::IfFree).wait().map_err(|e| e.notice())?;
-            let done = self.store.go_to_head(self.session, to, Some(op)).wait();
-            self.store.release(lease).wait().map_err(|e| e.notice())?;
+            let lease =
+                self.store.leases().acquire(self.session, to, Take::IfFree).wait().map_err(|e| e.notice())?;
+            let done = self.store.heads().go_to(self.session, to, Some(op)).wait();
+            self.store.leases().release(lease).wait().map_err(|e| e.notice())?;
             done
         } else {
-            self.store.set_head(self.session, to, after, Some(op)).wait()
+            self.store.heads().set(self.session, to, after, Some(op)).wait()
         };
         done.map_err(|e| e.notice())?;
         let to = to.clone();

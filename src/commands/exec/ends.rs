@@ -7,16 +7,16 @@ use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
-/// The message to the model when all have ended. Their results come with it, as news.
+/// The message to the model when all agents have ended. Their results are added to it.
 pub(crate) const ENDED: &str = "The agents that you started in the background have ended; their results follow. Use them to finish your answer.";
 
 /// Agents that are at work.
 #[derive(Default)]
 pub(crate) struct Crew {
     busy: BTreeSet<AgentId>,
-    /// Those that ended in the background, as long as the model was not told.
+    /// Agents that ended in the background and are not yet reported to the model.
     untold: BTreeSet<AgentId>,
-    /// Nobody wants to wait for them.
+    /// They are not waited for.
     left: bool,
     /// The turn has ended, and they are waited for; its line, for readers of JSON.
     pub(crate) held: Option<String>,
@@ -29,8 +29,8 @@ impl Crew {
         Self { left, ..Self::default() }
     }
 
-    /// How one stands. True: the last one that was waited for has ended. What one of them was refused counts for the
-    /// run, however it ended and whatever its parent made of it.
+    /// Notes the state of an agent. True: the last agent that was waited for has ended. A refusal of one of them counts for the
+    /// run, whatever the agent and its parent did after it.
     pub(crate) fn hear(&mut self, view: &AgentView) -> bool {
         self.refused |= was_refused(view);
         if view.state.at_work() {
@@ -45,8 +45,8 @@ impl Crew {
         worked && self.busy.is_empty() && self.held.is_some()
     }
 
-    /// An entry of the main agent's: it may tell of ends, as news or as what a tool brought.
-    pub(crate) fn told(&mut self, entry: &Entry) {
+    /// Reads an entry of the main agent: it may report ends, as a notice or as the result of a tool.
+    pub(crate) fn mark_reported(&mut self, entry: &Entry) {
         if self.untold.is_empty() {
             return;
         }
@@ -58,12 +58,12 @@ impl Crew {
         });
     }
 
-    /// Nobody is at work.
+    /// No agent is at work.
     pub(crate) fn all_ended(&self) -> bool {
         self.busy.is_empty()
     }
 
-    /// Whether the end of a turn is not the end.
+    /// Whether the run goes on after the end of a turn.
     pub(crate) fn waited_for(&self) -> bool {
         let any = !self.busy.is_empty() || !self.untold.is_empty();
         any && !self.left
@@ -86,21 +86,21 @@ pub(crate) struct Limits {
     seconds: Option<u64>,
     until: Option<Instant>,
     tokens: Option<u64>,
-    /// Which one is reached.
+    /// The limit that is reached.
     pub(crate) reached: Option<Notice>,
 }
 
 impl Limits {
-    /// From now on.
+    /// With the clock starting now.
     pub(crate) fn of(role: Option<&Definition>) -> Self {
         let Some(role) = role else { return Self::default() };
         let seconds = role.limits.seconds;
-        // A limit beyond all time is none.
+        // A limit that overflows is none.
         let until = seconds.and_then(|s| Instant::now().checked_add(Duration::from_secs(s)));
         Self { name: role.name.clone(), seconds, until, tokens: role.limits.tokens, reached: None }
     }
 
-    /// Comes when the time is over, once.
+    /// Resolves once, when the time is over.
     pub(crate) async fn late(&self) {
         match self.until.filter(|_| self.reached.is_none()) {
             Some(until) => tokio::time::sleep_until(until).await,
@@ -115,7 +115,7 @@ impl Limits {
         self.reached = Some(self.notice(text));
     }
 
-    /// What was used so far. True: it has become too much just now.
+    /// Notes what was used so far. True: the limit was reached just now.
     pub(crate) fn used(&mut self, usage: &Usage) -> bool {
         let used = usage.context().saturating_add(usage.output);
         let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
@@ -180,9 +180,9 @@ mod tests {
             },
             snapshot: None,
         };
-        crew.told(&entry("agent a3 \"x\" is done"));
+        crew.mark_reported(&entry("agent a3 \"x\" is done"));
         assert!(crew.waited_for());
-        crew.told(&entry("agent a4 \"x\" is done"));
+        crew.mark_reported(&entry("agent a4 \"x\" is done"));
         assert!(!crew.waited_for());
         crew.hear(&view("main/a3", AgentState::Running));
         crew.left = true;

@@ -1,5 +1,5 @@
-//! Whether the pipe at standard input has a writer that will say something: a command of the same pipeline that is slow
-//! to begin (`cargo test | tiller exec ...`).
+//! Whether the pipe at standard input has a writer that may still write: a command of the same pipeline that is slow to
+//! begin (`cargo test | tiller exec ...`).
 
 use std::os::fd::BorrowedFd;
 
@@ -31,7 +31,7 @@ fn family(pid: u32) -> Option<(u32, u32)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Whether a process has what is called `name` open for writing.
+/// Whether a process has the file `name` open for writing.
 fn writes(pid: u32, name: &str) -> bool {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     open.filter(|e| std::fs::read_link(e.path()).is_ok_and(|to| to.as_os_str() == name)).any(|e| {

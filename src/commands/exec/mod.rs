@@ -32,7 +32,7 @@ use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line};
 
-/// Numbers of our commands.
+/// Ids of the commands that are sent.
 const SUBMIT: u64 = 1;
 const STOP: u64 = 2;
 const ANSWER: u64 = 3;
@@ -43,7 +43,7 @@ const AGAIN: u64 = 5;
 pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
     let message = message(exec)?;
     setup.check_config()?;
-    // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
+    // A script waits: a write that fails ends the turn, with exit code 5.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     crate::commands::say_opening(&store);
     let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
@@ -95,7 +95,7 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
     });
     engine.stop();
     if let Some((store, folders)) = discarded {
-        match store.discard(session).wait() {
+        match store.trash().discard(session).wait() {
             Ok(_) => crate::app::spill::discard(&folders, session),
             Err(e) => drop(crate::commands::fail(&e.notice())),
         }
@@ -112,13 +112,13 @@ struct Follow<'a> {
     stop: Stop,
     out: Printer,
     lines: Lines,
-    /// Who has the session open. What was sent is refused then.
+    /// The process that has the session open. The prompt is refused then.
     holder: Option<(Option<AskId>, String)>,
     /// The person chose a branch: the message goes out as soon as the session is on it.
     branching: bool,
     /// A person can be asked.
     asks: bool,
-    /// The setup's words for a session that is elsewhere.
+    /// The text about a session that another process has open.
     id: &'a str,
     crew: Crew,
     limits: Limits,
@@ -130,7 +130,7 @@ struct Follow<'a> {
 enum Stopped {
     /// The turn ends with what it has.
     Soft,
-    /// Whoever waits is not waited for any more.
+    /// Agents are not waited for any more.
     Now,
 }
 
@@ -146,14 +146,14 @@ impl Follow<'_> {
         self.send(SUBMIT, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     }
 
-    /// The agents that were waited for have ended: one turn more, with what they brought.
+    /// The agents that were waited for have ended: starts one more turn with their results.
     fn submit_again(&mut self) -> Result<(), Notice> {
         self.crew.held = None;
         let message = Message::text(ends::ENDED);
         self.send(AGAIN, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     }
 
-    /// A limit is reached: the turn ends. `Some`: there is none that could.
+    /// A limit is reached: ends the turn. `Some`: no turn runs, and the run ends.
     fn limit(&mut self) -> Result<Option<Exit>, Notice> {
         if self.crew.held.is_some() {
             return Ok(Some(self.ended(Exit::Limit)));
@@ -162,14 +162,14 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// How it ends when the turn has ended so. A limit that is reached says why.
+    /// The exit for an end of the turn. A limit that was reached has precedence.
     fn ended(&mut self, exit: Exit) -> Exit {
         match (self.limits.reached.take(), exit) {
             (Some(notice), _) => {
                 crate::commands::fail(&notice);
                 Exit::Limit
             }
-            // What an agent of the run was refused, the run was refused.
+            // A refusal of an agent of the run is one of the run.
             (None, Exit::Done) if self.crew.refused => Exit::Refused,
             (None, exit) => exit,
         }
@@ -189,7 +189,7 @@ impl Follow<'_> {
     async fn run(mut self, events: &mut EventStream) -> Result<Exit, Notice> {
         self.submit()?;
         let exit = self.events(events).await;
-        // The answer's last bytes; a reader that has had enough is no mistake.
+        // The last bytes of the answer; a reader that closed its end is no error.
         tokio::select! {
             rest = self.out.finish() => rest.and(exit),
             () = self.stop.next() => exit,
@@ -201,7 +201,7 @@ impl Follow<'_> {
             let event = tokio::select! {
                 event = events.next() => event,
                 () = self.stop.next() => {
-                    // No turn runs that would end: it is the waiting that does.
+                    // No turn runs: the wait for agents ends.
                     if let Some(line) = self.crew.held.take() {
                         if self.json
                             && let Ok(room) = self.out.room().await
@@ -271,8 +271,8 @@ impl Follow<'_> {
         }
     }
 
-    /// The turn is over and well, and agents that it started are at work: they are waited for. Its end is told to
-    /// nobody, because the end of the next turn is the last.
+    /// The turn is done, and agents that it started are at work: waits for them. The end of this turn is not reported,
+    /// because another turn follows.
     fn waits(&mut self, event: &Event) -> bool {
         let EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Done, .. }) = &event.body else {
             return false;
@@ -309,7 +309,7 @@ impl Follow<'_> {
         if let EventBody::Turn(TurnEvent::UserMessage { node, .. } | TurnEvent::EntryAdded { node })
         | EventBody::Tool(ToolEvent::ToolFinished { node, .. }) = &event.body
         {
-            self.crew.told(node);
+            self.crew.mark_reported(node);
         }
         match &event.body {
             EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
@@ -345,7 +345,7 @@ impl Follow<'_> {
                 self.stop.calm();
                 self.submit()?;
             }
-            // We were too slow: whether it is still running, the whole state says.
+            // Events were lost: the whole state says whether the turn still runs.
             EventBody::State(StateEvent::Lagged { .. }) => {
                 self.send(LOOK, CommandBody::Query(Query::Snapshot))?
             }
@@ -374,7 +374,7 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// The state after events were lost: what was asked meanwhile is asked now, and who ended has ended.
+    /// The state after events were lost: asks the questions that are open now, and notes the agents that ended.
     async fn caught_up(&mut self, snapshot: &Snapshot) -> Result<Option<Exit>, Notice> {
         for view in &snapshot.agents {
             if !view.id.is_main() && self.crew.hear(view) {
@@ -425,7 +425,7 @@ impl Follow<'_> {
             };
             if questions::reply(&body, &line) == AskReply::Branch {
                 self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Branch }))?;
-                // Should it never be made, nobody is kept waiting.
+                // If it is never made, this does not wait.
                 self.stop.hurry();
                 self.branching = true;
                 return Ok(None);

@@ -1,4 +1,4 @@
-//! What `exec` looks at before anything runs: the prompt, the model, the session.
+//! What `exec` checks before anything runs: the prompt, the model, the session.
 
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
@@ -18,14 +18,14 @@ pub(crate) fn holder(setup: &Setup, store: &Store, open: Open) -> Option<String>
         Open::Session(id) => id,
         Open::Last => setup.find_session(store, "last").ok()?,
     };
-    store.session(id).ok()?.summary.open_in
+    store.sessions().get(id).ok()?.summary.open_in
 }
 
-/// A model that cannot be used is a mistake of the configuration, told before anything is stored.
+/// A model that cannot be used is a mistake of the configuration, reported before anything is stored.
 pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
     let asked = setup.sources.flags.model.is_some() || setup.sources.model.is_some();
     if !new && !asked {
-        // The session says which.
+        // The session names the model.
         return Ok(());
     }
     let env = std::sync::Arc::clone(&setup.env);
@@ -46,7 +46,7 @@ pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
 
 /// Bytes of standard input that go with a prompt, at most.
 const PIPED: u64 = 10 << 20;
-/// A pipe that has said nothing for so long is not waited for: the parent process may have left it open.
+/// A pipe that gave nothing for so long is not waited for: the parent process may have left it open.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(3);
 
 fn read_stdin() -> Result<String, Notice> {
@@ -62,7 +62,7 @@ fn read_stdin() -> Result<String, Notice> {
     Ok(text)
 }
 
-/// What is piped in beside the prompt: a file, or a pipe that says something. `None`: nothing is.
+/// Standard input beside the prompt: a file, or a pipe with data. `None`: there is none.
 fn piped() -> Result<Option<String>, Notice> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::fs::FileType;

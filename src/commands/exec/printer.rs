@@ -14,7 +14,7 @@ const WAITING: usize = 64;
 pub(crate) struct Printer {
     /// The thread holds the other end; it closes when nothing can be written any more. `None`: finished.
     tx: Option<mpsc::Sender<String>>,
-    /// How it ended. Closed without a word: the thread is gone.
+    /// The result of the thread. Closed without a value: the thread is gone.
     done: Option<oneshot::Receiver<std::io::Result<()>>>,
 }
 
@@ -42,7 +42,7 @@ impl Printer {
         Ok(Self { tx: Some(tx), done: Some(done) })
     }
 
-    /// Another way in. The printer ends when this one is dropped, too. `None`: finished.
+    /// Another sender. The printer ends when this one is dropped, too. `None`: finished.
     pub(crate) fn sender(&self) -> Option<mpsc::Sender<String>> {
         self.tx.clone()
     }
@@ -55,7 +55,7 @@ impl Printer {
         }
     }
 
-    /// Waits until everything is written. A reader that went away is no mistake.
+    /// Waits until everything is written. A reader that closed its end is no error.
     ///
     /// # Errors
     /// When it could not be written for another reason: a full disk, for instance.
@@ -90,7 +90,7 @@ impl Lines {
                     }
                 }
             };
-            // Without a thread the channel is closed: nobody can answer.
+            // Without a thread the channel is closed, so that no answer comes.
             let _ = thread::Builder::new().name("stdin".into()).spawn(work);
             rx
         });

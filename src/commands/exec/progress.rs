@@ -1,4 +1,4 @@
-//! What takes time or matters, a line each on standard error.
+//! Progress on standard error: a line for each event that takes time or matters.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use tiller_protocol::{Event, EventBody, NoticeKind};
 
 use crate::commands::sessions::one_line;
 
-/// What an agent of the crew does: its calls, and its end.
+/// A line for the calls and the end of a delegated agent.
 pub(crate) fn progress_of(event: &Event) {
     let name = event.agent.name();
     let line = match &event.body {
@@ -42,7 +42,7 @@ pub(crate) fn progress(body: &EventBody) {
         {
             format!("- {tool} {} was denied: {}", one_line(what), one_line(by))
         }
-        // The turn ends by it, and says so once.
+        // It ends the turn, and the end of the turn reports it.
         EventBody::State(StateEvent::Notice { notice }) if notice.kind == NoticeKind::Store => return,
         EventBody::State(StateEvent::Notice { notice }) => format!("! {}", one_line(&notice.message)),
         _ => return,

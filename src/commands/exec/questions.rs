@@ -9,7 +9,7 @@ use tiller_text::clean::plain;
 
 use crate::commands::sessions::one_line;
 
-/// Shows it on standard error.
+/// Shows a question on standard error.
 pub(crate) fn put(body: &AskBody, agent: &AgentId) {
     let mut text = String::new();
     let mut line = |t: &str| {
@@ -49,7 +49,7 @@ pub(crate) fn put(body: &AskBody, agent: &AgentId) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// What a line says to it. An empty one also stands for the end of the input.
+/// The reply that a line means. An empty line also stands for the end of the input.
 pub(crate) fn reply(body: &AskBody, answer: &str) -> AskReply {
     let answer = answer.trim();
     let yes = matches!(answer, "y" | "yes");
@@ -79,7 +79,7 @@ pub(crate) fn reply(body: &AskBody, answer: &str) -> AskReply {
     }
 }
 
-/// A question with yes and no, in a line. Empty for those that are more.
+/// A question with yes and no, in a line. Empty for other questions.
 pub(crate) fn describe(body: &AskBody) -> String {
     match body {
         AskBody::Trust { folder, brings, .. } => format!(

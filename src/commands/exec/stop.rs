@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tiller_protocol::{Notice, NoticeKind};
 
-/// Ctrl-C, TERM and HUP: the turn is stopped, not the process.
+/// Ctrl-C, TERM and HUP: they stop the turn, not the process.
 pub(crate) struct Stop {
     signals: [tokio::signal::unix::Signal; 3],
-    /// How often it came.
+    /// How many signals came.
     times: u32,
-    /// When nobody is waited for any more.
+    /// When agents are not waited for any more.
     until: Option<tokio::time::Instant>,
 }
 
-/// How long an end may take after the first stop. Tools get their time to end within it.
+/// How long the end may take after the first stop, including the time for tools to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Stop {
@@ -27,7 +27,7 @@ impl Stop {
         Ok(Self { signals, times: 0, until: None })
     }
 
-    /// The next one, or the end of the patience with the first.
+    /// The next signal, or the end of the time after the first.
     pub(crate) async fn next(&mut self) {
         let [a, b, c] = &mut self.signals;
         let until = self.until;
@@ -47,17 +47,17 @@ impl Stop {
         self.until.get_or_insert_with(|| tokio::time::Instant::now() + PATIENCE);
     }
 
-    /// How often it came.
+    /// How many signals came.
     pub(crate) fn times(&self) -> u32 {
         self.times
     }
 
-    /// From now on the end may take only so long.
+    /// Limits the time for the end from now on.
     pub(crate) fn hurry(&mut self) {
         self.until = Some(tokio::time::Instant::now() + PATIENCE);
     }
 
-    /// What was hurried came.
+    /// Removes that limit.
     pub(crate) fn calm(&mut self) {
         self.until = None;
     }

@@ -10,13 +10,13 @@ use tiller_provider::registry::{LOCALS, OFFERED, Offered};
 use tiller_provider::{Provider, ProviderError};
 use tiller_tui::app::effect::{Connect, Connected};
 
-use crate::app::settings::{Shared, write_provider};
-use crate::commands::workbench::session_link::Link;
+use crate::app::settings::{SharedSettings, write_provider};
+use crate::commands::workbench::session_link::SessionLink;
 
 /// What it takes.
 pub(crate) struct Connector {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) link: Arc<Link>,
+    pub(crate) shared: Arc<SharedSettings>,
+    pub(crate) link: Arc<SessionLink>,
     /// The person's file of settings.
     pub(crate) file: PathBuf,
 }

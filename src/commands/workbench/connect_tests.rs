@@ -9,7 +9,7 @@ fn connector(config: &str) -> (tempfile::TempDir, Connector) {
     std::fs::write(&file, config).unwrap();
     let sources = Sources { user: Some(file.clone()), ..Sources::default() };
     let env = |name: &str| (name == "MISTRAL_API_KEY").then(|| "a-key-of-mine".to_owned());
-    let shared = Shared::of(Arc::new(env), tmp.path().join("credentials.toml"), sources);
+    let shared = SharedSettings::of(Arc::new(env), tmp.path().join("credentials.toml"), sources);
     (tmp, Connector { shared, link: Arc::default(), file })
 }
 

@@ -1,4 +1,4 @@
-//! How the terminal tells keys: asked of it, as the workbench asks. Only where there is one to ask.
+//! How the terminal encodes keys: asked in the same way as the workbench does, where there is a terminal.
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) enum Keyboard {
     Silent,
     /// Shift-Enter and Ctrl-Enter look like Enter.
     Legacy,
-    /// All keys can be told apart.
+    /// All keys are distinct.
     Enhanced,
 }
 

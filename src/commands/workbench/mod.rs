@@ -3,7 +3,7 @@
 pub(crate) mod connect;
 pub(crate) mod keyboard;
 pub(crate) mod session_link;
-pub(crate) mod waiting;
+pub(crate) mod slow_start;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -17,10 +17,10 @@ use tiller_tui::{Ui, UiOptions};
 
 use crate::app::Setup;
 use crate::app::screen::{editor, statusline};
-use crate::app::settings::{self, Shared};
+use crate::app::settings::{self, SharedSettings};
 use crate::commands::args::{self, Common};
 use crate::commands::workbench::connect::Connector;
-use crate::commands::workbench::session_link::Link;
+use crate::commands::workbench::session_link::SessionLink;
 use crate::commands::{Exit, fail};
 use crate::detach::{self, Fork, Host};
 
@@ -28,16 +28,16 @@ use crate::detach::{self, Fork, Host};
 pub(crate) fn run(open: args::Open) -> Result<Exit, Notice> {
     let flags = Flags { plain: open.plain, no_mouse: open.no_mouse, ..Flags::default() };
     let setup = Setup::read(&open.common, flags)?;
-    if let Some(sat) = crate::commands::detach::instead(&setup, &open) {
-        return sat;
+    if let Some(exit) = crate::commands::detach::reattach(&setup, &open) {
+        return exit;
     }
-    twin(setup, open, None)
+    run_in_host(setup, open, None)
 }
 
 /// `tiller resume`: the last session; the list of the others is one key away.
 pub(crate) fn resume(common: Common) -> Result<Exit, Notice> {
     let setup = Setup::read(&common, Flags::default())?;
-    twin(setup, args::Open { cont: true, common, ..args::Open::default() }, Some("sessions.open"))
+    run_in_host(setup, args::Open { cont: true, common, ..args::Open::default() }, Some("sessions.open"))
 }
 
 /// `tiller demo`: the sample project in a scratch folder, the demo model, the tour.
@@ -51,7 +51,7 @@ pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     let flags = Flags { plain: demo.plain, no_mouse: demo.no_mouse, ..Flags::default() };
     let setup = Setup::read(&common, flags)?;
     let open = args::Open { plain: demo.plain, no_mouse: demo.no_mouse, common, ..args::Open::default() };
-    twin(setup, open, (!demo.no_tour).then_some("tour.open"))
+    run_in_host(setup, open, (!demo.no_tour).then_some("tour.open"))
 }
 
 /// Longest time for the sample project's repository.
@@ -89,8 +89,9 @@ fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
     Ok(())
 }
 
-/// The same in two processes, so that the screen can be left, where there is one to leave.
-fn twin(setup: Setup, open: args::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
+/// Runs the workbench in a host process of its own, so that its terminal can be detached. Where that is not possible or
+/// not wanted, in this process.
+fn run_in_host(setup: Setup, open: args::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
     use std::io::IsTerminal;
     let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let plain =
@@ -98,7 +99,7 @@ fn twin(setup: Setup, open: args::Open, first: Option<&'static str>) -> Result<E
     if !terminal || plain || !setup.config.config.detach.enabled {
         return show(setup, open, first, None);
     }
-    match detach::part(open.inline, &setup.places.state) {
+    match detach::split(open.inline, &setup.places.state) {
         Fork::Client(ended) => Ok(crate::commands::ended(ended)),
         Fork::Alone(why) => {
             tracing::debug!(why, "one process only");
@@ -131,7 +132,7 @@ pub(crate) fn show(
     let restricted = !setup.brings.found.is_empty()
         && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let restricted = Arc::new(AtomicBool::new(restricted));
-    let shared = Shared::new(&setup);
+    let shared = SharedSettings::new(&setup);
     // Of the terminal that is sat at now, which may be another one later.
     let env = match host.cloned() {
         Some(host) => Arc::new(move |name: &str| host.var(name)),
@@ -171,7 +172,7 @@ pub(crate) fn show(
     options.hooks.statusline =
         Some(Arc::new(move |command, state| statusline::run(command, state, &children.now())));
     if let Some(host) = host {
-        host.on_arrival(Box::new(setup.brought()));
+        host.on_attach(Box::new(setup.brought()));
     }
     options.start.prompt = open.prompt.clone();
     options.start.action = first;
@@ -183,7 +184,7 @@ pub(crate) fn show(
         tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
     }));
     options.restricted = Arc::clone(&restricted);
-    let link = Arc::new(Link::new(restricted));
+    let link = Arc::new(SessionLink::new(restricted));
     let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
     options.hooks.connect = Some(Arc::new(move |what| connector.connect(what)));
     options.found.keys = shared.found_keys();
@@ -205,7 +206,7 @@ pub(crate) fn show(
         host.open(state.clone(), sender.clone()).map_err(no_thread)?;
     }
     let told = sender.clone();
-    // Others are asked, who may take their time. It ends by itself.
+    // Other workbenches are asked, which may take seconds. The thread ends by itself.
     thread::Builder::new()
         .name("news".into())
         .spawn(move || {
@@ -215,7 +216,7 @@ pub(crate) fn show(
     let engine = {
         let link = Arc::clone(&link);
         thread::Builder::new()
-            .name("wire".into())
+            .name("session".into())
             .spawn(move || link.run(setup, &shared, &open, &sender))
             .map_err(no_thread)?
     };

@@ -16,17 +16,17 @@ use tiller_tui::UiSender;
 use tiller_tui::model::kinds::AgentKind;
 
 use crate::app::screen::folder;
-use crate::app::settings::Shared;
+use crate::app::settings::SharedSettings;
 use crate::app::{Running, Setup, Start, definitions};
 use crate::commands::args;
-use crate::commands::workbench::waiting::Waiting;
+use crate::commands::workbench::slow_start::SlowStartMonitor;
 
 /// Commands that are kept while a question of ours is open. The screen keeps the rest.
 const EARLY: usize = 256;
 
-/// The screen's end gives commands; the thread that owns the engine runs [`Link::run`].
+/// The screen's end gives commands; the thread that owns the engine runs [`SessionLink::run`].
 #[derive(Default)]
-pub(crate) struct Link {
+pub(crate) struct SessionLink {
     handle: OnceLock<EngineHandle>,
     /// What the folder brings is not in use; a yes to it ends that.
     restricted: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ struct State {
     declined: bool,
 }
 
-impl Link {
+impl SessionLink {
     pub(crate) fn new(restricted: Arc<AtomicBool>) -> Self {
         Self { restricted, ..Self::default() }
     }
@@ -86,7 +86,7 @@ impl Link {
         self.ask(SessionCommand::Reload).map(drop)
     }
 
-    /// As a client of its own, so that the screen does not hear the answer as well.
+    /// As a client of its own, so that the answer does not go to the screen as well.
     fn ask(&self, what: SessionCommand) -> Result<String, String> {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else {
             return Err("Tiller is still starting. Try again in a moment.".into());
@@ -110,7 +110,7 @@ impl Link {
         Err("Tiller is ending.".into())
     }
 
-    /// The settings changed on disk. What is wrong in them the screen tells.
+    /// The settings changed on disk. The screen reports mistakes in them.
     fn changed(&self) {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else { return };
         let body = CommandBody::Session(SessionCommand::Reload);
@@ -128,7 +128,7 @@ impl Link {
     pub(crate) fn run(
         self: &Arc<Self>,
         setup: Setup,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedSettings>,
         open: &args::Open,
         sender: &UiSender,
     ) -> Result<(), Notice> {
@@ -203,7 +203,7 @@ impl Link {
     fn start(
         &self,
         setup: Setup,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedSettings>,
         open: &args::Open,
         sender: &UiSender,
         kinds: Kinds,
@@ -212,7 +212,7 @@ impl Link {
             Ok(store) => store,
             Err(error) => self.without(&error, &setup, sender)?,
         };
-        let _waiting = Waiting::of(&store, sender);
+        let _waiting = SlowStartMonitor::of(&store, sender);
         let which = setup.which_session(&store, open.cont, open.session.as_deref())?;
         let demo = setup.common.model.as_deref() == Some("demo/demo");
         let start = Start {
@@ -284,7 +284,7 @@ impl Link {
     }
 }
 
-/// Reads the kinds of agents and tells the screen; the folder's only when it is trusted. Blocks.
+/// Reads the kinds of agents for the screen; the folder's only when it is trusted. Blocks.
 type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
 
 fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
@@ -293,7 +293,9 @@ fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     Arc::new(move |trusted| {
         let (all, wrong) = definitions::read(&config, &brings, trusted);
         // What is wrong at the start is reported with everything else that is.
-        if let Some(notice) = definitions::told(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel)) {
+        if let Some(notice) =
+            definitions::problem_notice(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel))
+        {
             tell(&sender, EventBody::State(StateEvent::Notice { notice }));
         }
         let kind = |d: &Arc<Definition>| AgentKind { name: d.name.clone(), about: d.description.clone() };
@@ -322,7 +324,7 @@ fn ours(body: EventBody) -> Event {
 }
 
 pub(crate) fn tell(sender: &UiSender, body: EventBody) {
-    // A screen that is gone hears nothing.
+    // Fails only when the screen is gone.
     let _ = sender.event(ours(body));
 }
 
@@ -342,9 +344,9 @@ mod tests {
 
     #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
     /// Asks on a thread of its own; gives what `answer` leads to, and the commands that came before it.
-    fn asked(answer: impl FnOnce(&Link, AskId)) -> (bool, usize) {
+    fn asked(answer: impl FnOnce(&SessionLink, AskId)) -> (bool, usize) {
         let (_ui, sender) = Ui::new(UiOptions::new(Arc::new(|_| None)));
-        let link = Arc::new(Link::default());
+        let link = Arc::new(SessionLink::default());
         assert!(!link.send(query(1)), "nobody is there yet");
         let id = AskId(uuid::Uuid::from_u128(7));
         let asking = Arc::clone(&link);
@@ -360,7 +362,7 @@ mod tests {
         (yes, early)
     }
 
-    fn answer(link: &Link, id: AskId, reply: AskReply) -> bool {
+    fn answer(link: &SessionLink, id: AskId, reply: AskReply) -> bool {
         let body = CommandBody::Ask(AskCommand::Answer { id, reply });
         link.send(Command::new(CommandId(9), body))
     }

@@ -72,7 +72,7 @@ fn an_export_can_be_read_as_markdown_and_as_a_page() {
 fn transcripts_of_other_programs_come_in_and_go_on() {
     let server = ScriptServer::start([says("Then water it.")]);
     let place = Place::anthropic(&server);
-    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/import/fixtures");
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/src/commands/transcript/import/fixtures");
     place.file("old/.claude/claude.jsonl", &std::fs::read_to_string(format!("{from}/claude.jsonl")).unwrap());
     place.file(
         "old/.codex/2026/codex.jsonl",
@@ -115,7 +115,7 @@ fn transcripts_of_other_programs_come_in_and_go_on() {
 #[test]
 fn a_transcript_that_grew_is_imported_further() {
     let place = Place::new();
-    let whole = include_str!("../../../src/commands/import/fixtures/pi.jsonl");
+    let whole = include_str!("../../../src/commands/transcript/import/fixtures/pi.jsonl");
     let short: String = whole.lines().take(6).map(|l| format!("{l}\n")).collect();
     place.file("talk.jsonl", &short);
     let first = &place.lines(&["sessions", "import", "talk.jsonl", "--json"])[0];

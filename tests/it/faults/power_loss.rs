@@ -57,12 +57,12 @@ fn losses(turns: usize, states: usize) {
         let told: Vec<(EntryId, String)> = events
             .filter_map(|e| Some((e["entry"].as_str()?.parse().ok()?, e["type"].to_string())))
             .collect();
-        let sessions = store.sessions(&Filter { exec: true, ..Filter::default() }).unwrap();
+        let sessions = store.sessions().list(&Filter { exec: true, ..Filter::default() }).unwrap();
         let mut stored = HashSet::new();
         let mut snapshots = HashSet::new();
         for s in &sessions {
-            stored.extend(store.all_entries(s.id).unwrap().iter().map(|e| e.id));
-            for step in store.steps(s.id, 0).unwrap() {
+            stored.extend(store.paths().all(s.id).unwrap().iter().map(|e| e.id));
+            for step in store.steps().list(s.id, 0).unwrap() {
                 snapshots.extend(step.before);
                 snapshots.insert(step.after);
             }

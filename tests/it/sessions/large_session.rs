@@ -33,7 +33,7 @@ fn make(place: &Place) {
         spawned_by: None,
         made_by: tiller::store::MadeBy::Person,
     };
-    store.create_session(new).wait().unwrap();
+    store.sessions().create(new).wait().unwrap();
     let mut parent = None;
     for from in (0..MESSAGES).step_by(AT_ONCE) {
         let mut entries = Vec::new();
@@ -66,7 +66,7 @@ fn make(place: &Place) {
             });
             parent = Some(id);
         }
-        store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+        store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
     }
 }
 

@@ -64,7 +64,7 @@ fn result(call_id: &str, text: &str) -> EntryBody {
 }
 
 /// A session of these entries, each below the one that it names, with its head at the last.
-fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, Book) {
+fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, SessionContent) {
     let options = Options {
         clock: Arc::new(ManualClock::new(NOW)),
         ids: Arc::new(SeqIds::default()),
@@ -82,7 +82,7 @@ fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, Book) {
         spawned_by: None,
         made_by: tiller_store::MadeBy::Person,
     };
-    store.create_session(new).wait().unwrap();
+    store.sessions().create(new).wait().unwrap();
     let entries = (1..).zip(entries).map(|(n, (parent, body))| Entry {
         id: id(n),
         parent: parent.map(id),
@@ -92,13 +92,13 @@ fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, Book) {
         body,
         snapshot: None,
     });
-    store.append(Append::new(session, "main").entries(entries.collect())).wait().unwrap();
-    let book = Book::read(&store, session).unwrap();
+    store.entries().append(Append::new(session, "main").entries(entries.collect())).wait().unwrap();
+    let book = SessionContent::read(&store, session).unwrap();
     (store, book)
 }
 
 /// Two ways after the first answer, the second the current one; the first has a name.
-fn forked() -> (Store, Book) {
+fn forked() -> (Store, SessionContent) {
     let (store, _) = book(
         "Nuts",
         vec![
@@ -113,12 +113,12 @@ fn forked() -> (Store, Book) {
         ],
     );
     let session = session_id();
-    store.set_head(session, "branch-2", Some(id(6)), None).wait().unwrap();
-    store.set_label(session, "branch-2", "hammer", None).wait().unwrap();
-    store.set_branch_archived(session, "branch-2", true, None).wait().unwrap();
-    store.set_head(session, "main", Some(id(8)), None).wait().unwrap();
-    store.set_tag(session, "found", Some(id(4)), None).wait().unwrap();
-    let book = Book::read(&store, session).unwrap();
+    store.heads().set(session, "branch-2", Some(id(6)), None).wait().unwrap();
+    store.branches().set_label(session, "branch-2", "hammer", None).wait().unwrap();
+    store.branches().set_archived(session, "branch-2", true, None).wait().unwrap();
+    store.heads().set(session, "main", Some(id(8)), None).wait().unwrap();
+    store.tags().set(session, "found", Some(id(4)), None).wait().unwrap();
+    let book = SessionContent::read(&store, session).unwrap();
     (store, book)
 }
 
@@ -186,7 +186,7 @@ fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) ->
         spawned_by: by,
         made_by: tiller_store::MadeBy::Person,
     };
-    store.create_session(new).wait().unwrap();
+    store.sessions().create(new).wait().unwrap();
     let entry = |n: u128, parent: Option<u128>, body| Entry {
         id: id(n),
         parent: parent.map(id),
@@ -198,7 +198,7 @@ fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) ->
     };
     let answer = reply(vec![Block::Text { text: format!("Done: {words}") }]);
     let entries = vec![entry(n * 100, None, said(words)), entry(n * 100 + 1, Some(n * 100), answer)];
-    store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    store.entries().append(Append::new(session, "main").entries(entries)).wait().unwrap();
     let row = tiller_store::AgentRow {
         root: session_id(),
         id: AgentId(name.into()),
@@ -209,7 +209,7 @@ fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) ->
         announced: true,
         created: NOW,
     };
-    store.put_agent(row).wait().unwrap();
+    store.agents().put(row).wait().unwrap();
     session
 }
 
@@ -221,7 +221,7 @@ fn agents_are_folded_where_they_were_started() {
     // On the other branch, and from nowhere.
     hang(&store, 4, "main/a3", Some(id(6)), "find a hammer");
     hang(&store, 5, "main/a4", None, "look around");
-    let book = Book::read(&store, session_id()).unwrap();
+    let book = SessionContent::read(&store, session_id()).unwrap();
     let page = html::write(&book);
     assert_tame(&page);
     let whole = dom_query::Document::from(page.as_str());
@@ -245,7 +245,7 @@ fn agents_are_folded_where_they_were_started() {
     let current = markdown::write(&book, false);
     assert!(!current.contains("find a hammer") && current.contains("look around"), "{current}");
 
-    let mut one = Book::read(&store, session_id()).unwrap();
+    let mut one = SessionContent::read(&store, session_id()).unwrap();
     assert!(one.only("hammer"));
     let one = html::write(&one);
     assert!(one.contains("find a hammer") && one.contains("count them") && !one.contains("look around"));
@@ -257,7 +257,7 @@ fn agents_in_a_circle_are_told_once() {
     let (store, _) = forked();
     hang(&store, 2, "main/a1", Some(id(300)), "egg");
     hang(&store, 3, "main/a2", Some(id(200)), "hen");
-    let page = html::write(&Book::read(&store, session_id()).unwrap());
+    let page = html::write(&SessionContent::read(&store, session_id()).unwrap());
     assert_tame(&page);
     assert_eq!((page.matches("Done: egg").count(), page.matches("Done: hen").count()), (1, 1));
 }
@@ -339,7 +339,7 @@ fn assert_tame_markdown(text: &str, entries: usize) {
 }
 
 /// Everything that can hold foreign words holds these. Five of the entries have a heading.
-fn hostile(nasty: &str) -> (Store, Book) {
+fn hostile(nasty: &str) -> (Store, SessionContent) {
     let mut first = said(nasty);
     if let EntryBody::User { message, .. } = &mut first {
         message.attachments = vec![
@@ -404,11 +404,11 @@ fn hostile(nasty: &str) -> (Store, Book) {
         ],
     );
     let session = session_id();
-    store.set_label(session, "main", nasty, None).wait().unwrap();
-    store.set_tag(session, nasty, Some(id(1)), None).wait().unwrap();
-    store.set_head(session, nasty, Some(id(2)), None).wait().unwrap();
-    store.set_head(session, "main", Some(id(6)), None).wait().unwrap();
-    let book = Book::read(&store, session).unwrap();
+    store.branches().set_label(session, "main", nasty, None).wait().unwrap();
+    store.tags().set(session, nasty, Some(id(1)), None).wait().unwrap();
+    store.heads().set(session, nasty, Some(id(2)), None).wait().unwrap();
+    store.heads().set(session, "main", Some(id(6)), None).wait().unwrap();
+    let book = SessionContent::read(&store, session).unwrap();
     (store, book)
 }
 
@@ -455,9 +455,9 @@ fn deep_and_wide_trees_are_told_once_and_in_order() {
     }
     let (_store, book) = book("comb", entries);
     let steps = order::Order::new(&book).all();
-    let told: std::collections::HashSet<_> =
+    let rendered: std::collections::HashSet<_> =
         steps.iter().filter(|s| matches!(s, order::Step::Entry(_))).map(|s| format!("{s:?}")).collect();
-    assert_eq!(told.len(), 3_000);
+    assert_eq!(rendered.len(), 3_000);
     let (mut depth, mut seen) = (0_i32, std::collections::HashSet::new());
     for step in &steps {
         match step {

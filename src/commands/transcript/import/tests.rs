@@ -28,13 +28,16 @@ fn import(store: &Store, text: &str) -> (Imported, Report) {
     let format = format_of(text.as_bytes()).unwrap();
     let (lines, report) = translate(format, text.as_bytes(), "/here", &Arc::default());
     let lines = lines.unwrap();
-    let came =
-        store.import(&mut lines.as_bytes(), Keep::Ids).wait().unwrap_or_else(|e| panic!("{e}\n{lines}"));
+    let came = store
+        .transfer()
+        .import(&mut lines.as_bytes(), Keep::Ids)
+        .wait()
+        .unwrap_or_else(|e| panic!("{e}\n{lines}"));
     (came, report)
 }
 
 fn path(store: &Store, session: SessionId, head: &str) -> Vec<Entry> {
-    store.path_tail(session, head, 999).unwrap().entries
+    store.paths().tail(session, head, 999).unwrap().entries
 }
 
 /// One line for each entry of a path.
@@ -102,7 +105,7 @@ fn claude_code_s_tree_comes_whole() {
     let store = store();
     let (came, report) = import(&store, CLAUDE);
     let s = came.session;
-    let row = store.session(s).unwrap();
+    let row = store.sessions().get(s).unwrap();
     assert_eq!((row.summary.title.as_str(), row.summary.project.as_str()), ("Counting nuts", "/work/nuts"));
     assert_eq!(row.summary.model.0, "anthropic/claude-test-1");
     let main = path(&store, s, "main");
@@ -129,7 +132,7 @@ fn claude_code_s_tree_comes_whole() {
     assert!(matches!(&blocks[0], Block::Thinking { signature: Some(s), .. } if s == "c2ln"));
     assert_eq!(main[1].time, Time::parse("2026-11-20T09:00:01Z").unwrap());
     assert!(matches!(&main[8].body, EntryBody::Compaction { tokens_before: 1234, .. }));
-    let branches = store.branches(s).unwrap();
+    let branches = store.branches().list(s).unwrap();
     let all: Vec<_> = branches.iter().map(|b| (b.name.as_str(), b.label.as_str(), b.archived)).collect();
     assert_eq!(
         all,
@@ -181,7 +184,7 @@ fn codex_s_way_comes_whole() {
     assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (100, 800, 40, 10));
     assert_eq!(model.0, "openai-responses/gpt-test");
     assert!(matches!(&blocks[3], Block::ToolCall(c) if c.malformed.as_deref() == Some("not json")));
-    let row = store.session(came.session).unwrap();
+    let row = store.sessions().get(came.session).unwrap();
     assert_eq!(
         (row.summary.title.as_str(), row.summary.project.as_str()),
         ("shell the almonds [image]", "/work/nuts")
@@ -227,9 +230,9 @@ fn pi_s_tree_comes_whole() {
     assert_valid(&side);
     let EntryBody::Assistant { usage, cost, .. } = &main[1].body else { panic!() };
     assert_eq!((usage.context(), usage.output, *cost), (55, 9, Some(Cost(2_000))));
-    let tags = store.tags(s).unwrap();
+    let tags = store.tags().list(s).unwrap();
     assert_eq!((tags.len(), tags[0].name.as_str(), tags[0].entry), (1, "clay", main[3].id));
-    let row = store.session(s).unwrap();
+    let row = store.sessions().get(s).unwrap();
     assert_eq!(
         (row.summary.title.as_str(), row.summary.model.0.as_str()),
         ("Chestnut", "anthropic/claude-test-1")
@@ -246,16 +249,16 @@ fn a_second_import_changes_nothing_and_a_search_finds_it() {
         let store = store();
         let (came, _) = import(&store, text);
         let mut before = Vec::new();
-        store.export(came.session, &mut before).unwrap();
+        store.transfer().export(came.session, &mut before).unwrap();
         let (lines, _) =
             translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/elsewhere", &Arc::default());
         let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
         assert_eq!((there.id, there.missing, there.here), (came.session, 0, came.entries));
         let mut after = Vec::new();
-        store.export(came.session, &mut after).unwrap();
+        store.transfer().export(came.session, &mut after).unwrap();
         assert_eq!(before, after);
         let query = SearchQuery { text: word.into(), limit: 10, ..SearchQuery::default() };
-        let hits = store.search(&query, u64::MAX).unwrap().hits;
+        let hits = store.search().find(&query, u64::MAX).unwrap().hits;
         assert!(!hits.is_empty() && hits.iter().all(|h| h.session == came.session), "{word}");
         assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
     }
@@ -267,7 +270,7 @@ fn lines_of(text: &str) -> String {
 
 /// What a session holds, however it came in: entries by their ids, with parents and bodies.
 fn holds(store: &Store, session: SessionId) -> Vec<Entry> {
-    let mut all = store.all_entries(session).unwrap();
+    let mut all = store.paths().all(session).unwrap();
     all.sort_by_key(|e| e.id);
     all
 }
@@ -292,12 +295,12 @@ fn a_transcript_that_grew_is_gone_on_with() {
                 // The time of its first line is part of its name; that line was not there yet.
                 continue;
             }
-            let more = match store.import_more(&mut lines_of(text).as_bytes()).wait() {
+            let more = match store.transfer().import_more(&mut lines_of(text).as_bytes()).wait() {
                 Ok(more) => more,
                 // Cut within a reply: what is here is not rewritten.
                 Err(StoreError::Conflict(_)) => {
                     refused += 1;
-                    assert_eq!(store.all_entries(first.session).unwrap().len() as u64, first.entries);
+                    assert_eq!(store.paths().all(first.session).unwrap().len() as u64, first.entries);
                     continue;
                 }
                 Err(e) => panic!("{cut}: {e}"),
@@ -312,13 +315,13 @@ fn a_transcript_that_grew_is_gone_on_with() {
             );
             assert!(all.iter().all(|a| then.contains(a)), "{cut}: all of the file is there");
             assert_eq!(first.entries + more.entries, then.len() as u64);
-            let row = store.session(first.session).unwrap().summary;
+            let row = store.sessions().get(first.session).unwrap().summary;
             assert_eq!(row.entries, then.len() as u64);
             let main = |s: &Store| outline(&path(s, first.session, "main"));
             assert_eq!(main(&store), main(&whole), "{cut}");
             assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{cut}");
             // And once more: there is nothing new.
-            let again = store.import_more(&mut lines_of(text).as_bytes()).wait().unwrap();
+            let again = store.transfer().import_more(&mut lines_of(text).as_bytes()).wait().unwrap();
             assert_eq!(again.entries, 0, "{cut}");
         }
         assert!(joined > 2, "{joined} joined, {refused} refused");
@@ -340,14 +343,14 @@ fn a_transcript_that_went_on_in_both_places_has_both() {
         body: EntryBody::Note { text: "gone on with here".into() },
         ..tip.clone()
     };
-    store.append(tiller_store::Append::new(s, "main").entries(vec![mine.clone()])).wait().unwrap();
-    let more = store.import_more(&mut lines_of(PI).as_bytes()).wait().unwrap();
+    store.entries().append(tiller_store::Append::new(s, "main").entries(vec![mine.clone()])).wait().unwrap();
+    let more = store.transfer().import_more(&mut lines_of(PI).as_bytes()).wait().unwrap();
     assert!(more.entries > 0);
     assert_eq!(path(&store, s, "main").last(), Some(&mine), "the branch that is here did not move");
     let whole = self::store();
     let (all, _) = import(&whole, PI);
     let end = path(&whole, all.session, "main");
-    let heads = store.branches(s).unwrap();
+    let heads = store.branches().list(s).unwrap();
     let other = heads.iter().find(|h| h.entry == end.last().map(|e| e.id)).expect("its end has a branch");
     assert_eq!(outline(&path(&store, s, &other.name)), outline(&end));
 }
@@ -431,7 +434,7 @@ fn files_without_links_are_one_way() {
     let store = store();
     let (came, _) = import(&store, text);
     assert_eq!(outline(&path(&store, came.session, "main")), ["Prompt: one", "Prompt: two"]);
-    assert_eq!(store.session(came.session).unwrap().summary.project, "/here");
+    assert_eq!(store.sessions().get(came.session).unwrap().summary.project, "/here");
 }
 
 /// Lines as hostile as they come: doubled ids, circles, parents that never come, results before calls.
@@ -468,14 +471,14 @@ proptest! {
         let (file, report) = translate(&FORMATS[0], text.as_bytes(), "/here", &Arc::default());
         let Some(file) = file else { return Ok(()) };
         let store = store();
-        let came = store.import(&mut file.as_bytes(), Keep::Ids).wait();
+        let came = store.transfer().import(&mut file.as_bytes(), Keep::Ids).wait();
         prop_assert!(came.is_ok(), "{:?}\n{}", came, file);
         let session = came.unwrap().session;
-        for branch in store.branches(session).unwrap() {
+        for branch in store.branches().list(session).unwrap() {
             assert_valid(&path(&store, session, &branch.name));
         }
         // Each line became an entry or a record.
-        let theirs = store.all_entries(session).unwrap().iter().filter(|e| {
+        let theirs = store.paths().all(session).unwrap().iter().filter(|e| {
             !matches!(&e.body, EntryBody::ToolResult { outcome: ToolOutcome::Interrupted, .. })
         }).count();
         prop_assert_eq!(theirs, lines.len() + 1);
@@ -487,7 +490,7 @@ proptest! {
         for format in FORMATS {
             let (file, _) = translate(format, lines.join("\n").as_bytes(), "/here", &Arc::default());
             if let Some(file) = file {
-                prop_assert!(store().import(&mut file.as_bytes(), Keep::Ids).wait().is_ok(), "{}", file);
+                prop_assert!(store().transfer().import(&mut file.as_bytes(), Keep::Ids).wait().is_ok(), "{}", file);
             }
         }
     }

@@ -7,7 +7,7 @@ use tiller_protocol::{
 };
 
 use super::Reader;
-use super::talk::{Talk, moment, number, said, text};
+use super::talk::{Conversation, moment, number, said, text};
 
 /// What the seeing of one line needs to know of those before.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) fn recognises(line: &Value) -> bool {
 }
 
 impl Reader for Claude {
-    fn line(&mut self, talk: &mut Talk, number: usize, line: &Value) {
+    fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
         talk.at(moment(line, "timestamp"));
         if talk.id.is_empty() {
             // Files of subagents carry the session of their parent.
@@ -76,7 +76,7 @@ impl Reader for Claude {
 impl Claude {
     fn user(
         &mut self,
-        talk: &mut Talk,
+        talk: &mut Conversation,
         line: &Value,
         message: &Value,
         uuid: &str,
@@ -137,7 +137,7 @@ impl Claude {
 
     fn assistant(
         &mut self,
-        talk: &mut Talk,
+        talk: &mut Conversation,
         line: &Value,
         message: &Value,
         uuid: &str,
@@ -192,7 +192,7 @@ impl Claude {
 }
 
 /// Says which agent it was of.
-fn mark(talk: &mut Talk, line: &Value) {
+fn mark(talk: &mut Conversation, line: &Value) {
     let side = line.get("isSidechain").and_then(Value::as_bool).unwrap_or(false);
     let own = talk.id.contains('/');
     if let Some(item) = talk.last().filter(|_| side && !own) {

@@ -1,6 +1,6 @@
-//! What is left of a host that broke: what it said on standard error, the signal in words, a report.
+//! The report about a host that crashed: its last output on standard error, and the signal in words.
 //!
-//! Nothing of ours runs in a process that has touched memory that is not its own: the other process tells.
+//! The client writes it: no code of ours runs in a process that accessed invalid memory.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use tiller_text::clean;
 
-/// How much of what was said is kept, from its end.
+/// Bytes of the output that are kept: the last.
 const KEPT: usize = 16 << 10;
 
-/// Signals that a program earns by an error of its own, and what each stands for.
+/// Signals that a faulty program gets, and what each means.
 const BROKEN: [(Signal, &str, &str); 7] = [
     (Signal::SEGV, "SIGSEGV", "invalid memory access"),
     (Signal::BUS, "SIGBUS", "memory or a mapped file is no longer available"),
@@ -24,32 +24,32 @@ const BROKEN: [(Signal, &str, &str); 7] = [
     (Signal::SYS, "SIGSYS", "forbidden system call"),
 ];
 
-/// A place for the host's standard error, which would else be drawn over its screen and go with it, and one
-/// for reports.
+/// The file that receives the host's standard error, which would otherwise be drawn over its screen, and the folder for
+/// reports.
 #[derive(Default)]
-pub(super) struct Last {
-    said: Option<File>,
+pub(super) struct CrashReport {
+    stderr: Option<File>,
     reports: Option<PathBuf>,
 }
 
-impl Last {
+impl CrashReport {
     /// To be made before there are two processes. A standard error that goes elsewhere is left alone.
     pub(super) fn new(reports: PathBuf) -> Self {
-        let said = io::stderr().is_terminal().then(|| tempfile::tempfile().ok()).flatten();
-        Self { said, reports: Some(reports) }
+        let stderr = io::stderr().is_terminal().then(|| tempfile::tempfile().ok()).flatten();
+        Self { stderr, reports: Some(reports) }
     }
 
-    /// In the host: what it says from now on is kept for the client.
+    /// In the host: from here on its standard error is kept for the client.
     pub(super) fn keep(self) {
-        if let Some(said) = self.said
-            && let Err(e) = rustix::stdio::dup2_stderr(said)
+        if let Some(stderr) = self.stderr
+            && let Err(e) = rustix::stdio::dup2_stderr(stderr)
         {
             tracing::debug!(error = %e, "standard error stays on the terminal");
         }
     }
 
-    /// What the host has said, in the client, as text.
-    fn said(&self) -> String {
+    /// In the client: the last output of the host, without control characters.
+    fn output(&self) -> String {
         let read = |file: &File| -> io::Result<Vec<u8>> {
             let len = file.metadata()?.len();
             let from = len.saturating_sub(KEPT as u64);
@@ -57,13 +57,13 @@ impl Last {
             file.read_exact_at(&mut bytes, from)?;
             Ok(bytes)
         };
-        let bytes = self.said.as_ref().and_then(|file| read(file).ok()).unwrap_or_default();
+        let bytes = self.stderr.as_ref().and_then(|file| read(file).ok()).unwrap_or_default();
         clean::plain_lines(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Says it where the person can read it. The terminal is the shell's again.
+    /// Writes the output to standard error. The terminal is the shell's again.
     pub(super) fn tell(&self) {
-        let said = self.said();
+        let said = self.output();
         if !said.is_empty() {
             // It may be gone; then there is nobody to tell.
             let _ = writeln!(io::stderr().lock(), "{said}");
@@ -83,7 +83,7 @@ impl Last {
             env!("CARGO_PKG_VERSION"),
             std::env::consts::OS,
             std::env::consts::ARCH,
-            match self.said() {
+            match self.output() {
                 said if said.is_empty() => "(nothing)\n".to_owned(),
                 said => said + "\n",
             },
@@ -104,7 +104,7 @@ mod tests {
         let mut said = tempfile::tempfile().unwrap();
         said.write_all(&b"x".repeat(3 * KEPT)).unwrap();
         said.write_all(b"\nthread 'main' has \x1b[31moverflowed its stack").unwrap();
-        let last = Last { said: Some(said), reports: Some(dir.path().join("state")) };
+        let last = CrashReport { stderr: Some(said), reports: Some(dir.path().join("state")) };
         let words = last.words(7, Signal::ABORT.as_raw());
         let report = words.rsplit_once("the report is in ").unwrap().1;
         let text = std::fs::read_to_string(report).unwrap();

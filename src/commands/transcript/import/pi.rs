@@ -6,7 +6,7 @@ use tiller_protocol::{
 };
 
 use super::Reader;
-use super::talk::{Talk, moment, number, said, text};
+use super::talk::{Conversation, moment, number, said, text};
 
 #[derive(Default)]
 pub(super) struct Pi {
@@ -19,7 +19,7 @@ pub(super) fn recognises(line: &Value) -> bool {
 }
 
 impl Reader for Pi {
-    fn line(&mut self, talk: &mut Talk, number: usize, line: &Value) {
+    fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
         talk.at(moment(line, "timestamp"));
         let kind = text(line, "type");
         if kind == "session" {
@@ -43,9 +43,10 @@ impl Reader for Pi {
                 tokens_before: super::talk::number(line, "tokensBefore"),
                 tokens_after: 0,
             }),
-            "branch_summary" => {
-                Some(told(&format!("Summary of the branch that was left:\n{}", text(line, "summary"))))
-            }
+            "branch_summary" => Some(summary_entry(&format!(
+                "Summary of the branch that was left:\n{}",
+                text(line, "summary")
+            ))),
             "custom_message" => Some(said(Origin::Engine, parts(line.get("content")))),
             _ => None,
         };
@@ -73,12 +74,12 @@ impl Reader for Pi {
     }
 }
 
-fn told(words: &str) -> EntryBody {
+fn summary_entry(words: &str) -> EntryBody {
     said(Origin::Engine, vec![Part::Text { text: words.into() }])
 }
 
 /// `None`: it is kept as a record.
-fn message(talk: &mut Talk, message: &Value) -> Option<EntryBody> {
+fn message(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
     let flag = |name: &str| message.get(name).and_then(Value::as_bool).unwrap_or(false);
     Some(match text(message, "role") {
         "user" => said(Origin::Prompt, parts(message.get("content"))),
@@ -104,13 +105,13 @@ fn message(talk: &mut Talk, message: &Value) -> Option<EntryBody> {
                 content,
             }
         }
-        "branchSummary" | "compactionSummary" => told(text(message, "summary")),
+        "branchSummary" | "compactionSummary" => summary_entry(text(message, "summary")),
         "custom" | "hookMessage" => said(Origin::Engine, parts(message.get("content"))),
         _ => return None,
     })
 }
 
-fn reply(talk: &mut Talk, message: &Value) -> Option<EntryBody> {
+fn reply(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
     let blocks: Vec<Block> = message.get("content")?.as_array()?.iter().map(block).collect();
     let model = format!("{}/{}", text(message, "provider"), text(message, "model"));
     talk.model.clone_from(&model);

@@ -7,7 +7,7 @@ use tiller_protocol::{Block, Cost, Entry, EntryBody, EntryId, SessionId, ToolCal
 use tiller_store::{BranchRow, Result, SessionRow, Store, TagRow};
 
 /// Everything that is exported.
-pub(super) struct Book {
+pub(super) struct SessionContent {
     pub(super) row: SessionRow,
     pub(super) branches: Vec<BranchRow>,
     pub(super) tags: Vec<TagRow>,
@@ -40,7 +40,7 @@ fn end_of(branches: &[BranchRow], head: &str) -> Option<EntryId> {
 }
 
 impl Helper {
-    /// It in a line: who, what for, how it stood.
+    /// The agent in a line: name, task, state.
     pub(super) fn line(&self) -> String {
         let s = &self.row.summary;
         let title = if s.title.is_empty() { &s.preview } else { &s.title };
@@ -64,29 +64,29 @@ pub(super) fn called(branch: &BranchRow) -> &str {
 /// Entries between a call's reply and its result, at most.
 const NEAR: usize = 256;
 
-impl Book {
+impl SessionContent {
     pub(super) fn read(store: &Store, id: SessionId) -> Result<Self> {
-        let row = store.session(id)?;
-        let branches = store.branches(id)?;
+        let row = store.sessions().get(id)?;
+        let branches = store.branches().list(id)?;
         let end = end_of(&branches, &row.head);
-        let mut entries = store.all_entries(id)?;
-        let rows = store.agents(id)?;
+        let mut entries = store.paths().all(id)?;
+        let rows = store.agents().list(id)?;
         let mut agents = Vec::new();
-        for child in store.family(id)? {
-            let row = store.session(child)?;
+        for child in store.agents().sessions_below(id)? {
+            let row = store.sessions().get(child)?;
             let known = rows.iter().find(|a| a.session == child);
             agents.push(Helper {
                 name: known.map(|a| a.id.name().to_owned()).unwrap_or_default(),
                 state: known.map_or("", |a| a.state.word()),
-                end: end_of(&store.branches(child)?, &row.head),
+                end: end_of(&store.branches().list(child)?, &row.head),
                 row,
             });
-            entries.extend(store.all_entries(child)?);
+            entries.extend(store.paths().all(child)?);
         }
         let mut book = Self {
             row,
             branches,
-            tags: store.tags(id)?,
+            tags: store.tags().list(id)?,
             entries,
             agents,
             calls: HashMap::new(),

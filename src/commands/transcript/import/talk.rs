@@ -10,7 +10,7 @@ use tiller_protocol::{AgentId, Block, EntryBody, Message, Origin, Part, Time};
 
 /// One conversation of theirs.
 #[derive(Default)]
-pub(super) struct Talk {
+pub(super) struct Conversation {
     /// Their name for it.
     pub(super) id: String,
     /// The folder it was held in.
@@ -53,7 +53,7 @@ pub(super) struct Record {
     pub(super) body: Result<Value, (String, String)>,
 }
 
-impl Talk {
+impl Conversation {
     /// Notes the time of a line; what has none happened with the line before.
     pub(super) fn at(&mut self, time: Option<Time>) -> Time {
         if let Some(time) = time {

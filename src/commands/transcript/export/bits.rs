@@ -1,4 +1,4 @@
-//! An entry in the pieces that every format draws: who, when, and prose, code, folds.
+//! An entry in the fragments that every format draws: author, time, and prose, code, folds.
 
 use serde_json::Value;
 use tiller_protocol::tool::Display;
@@ -7,24 +7,24 @@ use tiller_protocol::{
 };
 use tiller_text::clean::{self, Mode, Piece};
 
-use super::book::Book;
+use super::book::SessionContent;
 
 /// Characters of a call's arguments in its one line.
 const LINE: usize = 100;
 
 /// How an entry is introduced.
-pub(super) struct Told {
+pub(super) struct RenderedEntry {
     /// `You`, a model, ... Empty: it has no heading of its own (results of tools).
     pub(super) who: String,
     /// Tokens, money, why it ended: whatever is known.
     pub(super) facts: Vec<String>,
-    pub(super) bits: Vec<Bit>,
+    pub(super) bits: Vec<Fragment>,
     /// The name of its look.
     pub(super) class: &'static str,
 }
 
 /// A piece. All text in it is still foreign: each format cleans and escapes it.
-pub(super) enum Bit {
+pub(super) enum Fragment {
     /// Markdown, as models write it.
     Prose(String),
     /// Words as they are.
@@ -67,20 +67,21 @@ pub(super) fn one_line(text: &str) -> String {
 }
 
 /// `None`: nothing of it is for people.
-pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
-    let plain = |who: &str, class, bits| Some(Told { who: who.into(), facts: Vec::new(), bits, class });
+pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedEntry> {
+    let plain =
+        |who: &str, class, bits| Some(RenderedEntry { who: who.into(), facts: Vec::new(), bits, class });
     match &entry.body {
         EntryBody::Prefix { system, tools, .. } => {
             let names: Vec<&str> = tools.iter().map(|t| t.name.as_str()).collect();
             let bits = vec![
-                Bit::Code { lang: "text", text: system.clone() },
-                Bit::Plain(format!("Tools: {}", names.join(", "))),
+                Fragment::Code { lang: "text", text: system.clone() },
+                Fragment::Plain(format!("Tools: {}", names.join(", "))),
             ];
             let line = format!("System prompt and {} tools", tools.len());
-            plain("", "prefix", vec![Bit::Fold { line, bits }])
+            plain("", "prefix", vec![Fragment::Fold { line, bits }])
         }
         EntryBody::User { message, origin, .. } => {
-            let mut bits = vec![Bit::Plain(message.text.clone())];
+            let mut bits = vec![Fragment::Plain(message.text.clone())];
             for attachment in &message.attachments {
                 bits.push(attached(attachment));
             }
@@ -104,7 +105,7 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
             let model = if model.0.trim().is_empty() { "A model" } else { &model.0 };
             let who =
                 if entry.agent.0 == "main" { model.into() } else { format!("{} ({model})", entry.agent.0) };
-            Some(Told { who, facts, bits, class: "model" })
+            Some(RenderedEntry { who, facts, bits, class: "model" })
         }
         EntryBody::ToolResult { name, outcome, content, display, seconds, .. } => {
             let mut bits = Vec::new();
@@ -116,7 +117,7 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
                 Some(Display::Diff { files }) => {
                     for f in files {
                         let text = format!("{} +{} -{}\n{}", f.path, f.added, f.removed, f.diff);
-                        bits.push(Bit::Code { lang: "diff", text });
+                        bits.push(Fragment::Code { lang: "diff", text });
                     }
                 }
                 Some(Display::Measure { .. } | Display::Output { .. }) | None => {}
@@ -130,18 +131,23 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
                 ToolOutcome::TimedOut => "timed out",
             };
             let line = format!("{name} {} · {how}, {seconds:.1} s", call.map(in_short).unwrap_or_default());
-            plain("", if outcome.ok() { "tool" } else { "tool bad" }, vec![Bit::Fold { line, bits }])
+            plain("", if outcome.ok() { "tool" } else { "tool bad" }, vec![Fragment::Fold { line, bits }])
         }
         EntryBody::Compaction { summary, tokens_before, tokens_after, .. } => {
             let facts = vec![format!("{tokens_before} to {tokens_after} tokens")];
-            let bits = vec![Bit::Prose(summary.clone())];
-            Some(Told { who: "Summary of the earlier conversation".into(), facts, bits, class: "note" })
+            let bits = vec![Fragment::Prose(summary.clone())];
+            Some(RenderedEntry {
+                who: "Summary of the earlier conversation".into(),
+                facts,
+                bits,
+                class: "note",
+            })
         }
         EntryBody::BranchSummary { summary, .. } => {
-            plain("Summary of another branch", "note", vec![Bit::Prose(summary.clone())])
+            plain("Summary of another branch", "note", vec![Fragment::Prose(summary.clone())])
         }
-        EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Bit::Plain(name.clone())]),
-        EntryBody::Note { text } => plain("Note", "note", vec![Bit::Plain(text.clone())]),
+        EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Fragment::Plain(name.clone())]),
+        EntryBody::Note { text } => plain("Note", "note", vec![Fragment::Plain(text.clone())]),
     }
 }
 
@@ -155,44 +161,47 @@ fn ended(stop: &StopReason) -> Option<String> {
     }
 }
 
-fn block(book: &Book, of: EntryId, block: &Block) -> Option<Bit> {
+fn block(book: &SessionContent, of: EntryId, block: &Block) -> Option<Fragment> {
     match block {
-        Block::Text { text } => (!text.trim().is_empty()).then(|| Bit::Prose(text.clone())),
+        Block::Text { text } => (!text.trim().is_empty()).then(|| Fragment::Prose(text.clone())),
         Block::Thinking { text, .. } => (!text.trim().is_empty())
-            .then(|| Bit::Fold { line: "Thinking".into(), bits: vec![Bit::Prose(text.clone())] }),
-        Block::Redacted { .. } => Some(Bit::Plain("(Thinking not disclosed by the provider.)".into())),
+            .then(|| Fragment::Fold { line: "Thinking".into(), bits: vec![Fragment::Prose(text.clone())] }),
+        Block::Redacted { .. } => Some(Fragment::Plain("(Thinking not disclosed by the provider.)".into())),
         // With its result.
         Block::ToolCall(call) if book.answered(of, &call.id) => None,
         Block::ToolCall(call) => {
             let line = format!("{} {} · no result", call.name, in_short(call));
-            Some(Bit::Fold { line, bits: arguments(call).into_iter().collect() })
+            Some(Fragment::Fold { line, bits: arguments(call).into_iter().collect() })
         }
-        Block::Unknown { provider, raw } => Some(Bit::Fold {
+        Block::Unknown { provider, raw } => Some(Fragment::Fold {
             line: format!("A {provider} block"),
-            bits: vec![Bit::Code { lang: "json", text: pretty(raw) }],
+            bits: vec![Fragment::Code { lang: "json", text: pretty(raw) }],
         }),
     }
 }
 
-fn attached(attachment: &Attachment) -> Bit {
+fn attached(attachment: &Attachment) -> Fragment {
     match attachment {
-        Attachment::Paste { label, text } => {
-            Bit::Fold { line: label.clone(), bits: vec![Bit::Code { lang: "text", text: text.to_string() }] }
-        }
+        Attachment::Paste { label, text } => Fragment::Fold {
+            line: label.clone(),
+            bits: vec![Fragment::Code { lang: "text", text: text.to_string() }],
+        },
         Attachment::Image { media_type, data, .. } => {
-            Bit::Image { media_type: media_type.clone(), data: data.to_string() }
+            Fragment::Image { media_type: media_type.clone(), data: data.to_string() }
         }
-        Attachment::File { path, lines, .. } => Bit::Plain(match lines {
+        Attachment::File { path, lines, .. } => Fragment::Plain(match lines {
             Some((from, to)) => format!("Attached: {path}, lines {from} to {to}"),
             None => format!("Attached: {path}"),
         }),
     }
 }
 
-fn part(part: &Part) -> Bit {
+fn part(part: &Part) -> Fragment {
     match part {
-        Part::Text { text } => Bit::Code { lang: "text", text: text.clone() },
-        Part::Image { media_type, data } => Bit::Image { media_type: media_type.clone(), data: data.clone() },
+        Part::Text { text } => Fragment::Code { lang: "text", text: text.clone() },
+        Part::Image { media_type, data } => {
+            Fragment::Image { media_type: media_type.clone(), data: data.clone() }
+        }
     }
 }
 
@@ -201,13 +210,13 @@ fn pretty(value: &Value) -> String {
 }
 
 /// Whole arguments, unless the line says them all.
-fn arguments(call: &ToolCall) -> Option<Bit> {
+fn arguments(call: &ToolCall) -> Option<Fragment> {
     if let Some(text) = &call.malformed {
-        return Some(Bit::Code { lang: "text", text: text.clone() });
+        return Some(Fragment::Code { lang: "text", text: text.clone() });
     }
     let whole = call.arguments.to_string();
     (whole.chars().count() > LINE || whole.contains("\\n"))
-        .then(|| Bit::Code { lang: "json", text: pretty(&call.arguments) })
+        .then(|| Fragment::Code { lang: "json", text: pretty(&call.arguments) })
 }
 
 /// The arguments in a line: a single one by its value alone.

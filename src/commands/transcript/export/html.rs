@@ -9,8 +9,8 @@ use tiller_protocol::{Entry, EntryBody, Origin};
 use tiller_store::BranchRow;
 use tiller_text::clean::Mode;
 
-use super::bits::{Bit, cleaned, one_line, told};
-use super::book::{Book, called};
+use super::bits::{Fragment, cleaned, one_line, rendered};
+use super::book::{SessionContent, called};
 use super::order::{Order, Step};
 use super::prose::{self, text};
 
@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("page.css");
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The whole tree.
-pub(super) fn write(book: &Book) -> String {
+pub(super) fn write(book: &SessionContent) -> String {
     let style = STANDARD.encode(ring::digest::digest(&ring::digest::SHA256, STYLE.as_bytes()));
     let title = words(&book.row.summary.title);
     let title = if title.is_empty() { "Session".into() } else { title };
@@ -59,7 +59,7 @@ fn minute(time: tiller_protocol::Time) -> String {
 }
 
 struct Page<'a> {
-    book: &'a Book,
+    book: &'a SessionContent,
     out: String,
     /// For each open branch, whether a turn of it is open.
     turns: Vec<bool>,
@@ -143,7 +143,7 @@ impl Page<'_> {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let Some(told) = told(self.book, entry) else { return };
+        let Some(rendered) = rendered(self.book, entry) else { return };
         if let EntryBody::User { message, origin: Origin::Prompt | Origin::Shell, .. } = &entry.body {
             self.end_turn();
             let first = words(message.text.lines().next().unwrap_or(""));
@@ -157,7 +157,7 @@ impl Page<'_> {
                 *open = true;
             }
         }
-        let _ = writeln!(self.out, "<article class=\"{}\" id=\"e-{}\">", told.class, entry.id);
+        let _ = writeln!(self.out, "<article class=\"{}\" id=\"e-{}\">", rendered.class, entry.id);
         let mut chips = String::new();
         for branch in self.book.heads_at(entry.id) {
             let _ = write!(chips, " <span class=\"chip\">end of {}</span>", words(called(branch)));
@@ -165,31 +165,32 @@ impl Page<'_> {
         for tag in self.book.tags_at(entry.id) {
             let _ = write!(chips, " <span class=\"chip\">{}</span>", words(&tag.name));
         }
-        if !told.who.is_empty() {
+        if !rendered.who.is_empty() {
             let mut facts = vec![entry.time.to_rfc3339()[11..19].to_owned()];
-            facts.extend(told.facts.iter().map(|f| words(f)));
-            let _ = writeln!(self.out, "<h3><b>{}</b> {}{chips}</h3>", words(&told.who), facts.join(" · "));
+            facts.extend(rendered.facts.iter().map(|f| words(f)));
+            let _ =
+                writeln!(self.out, "<h3><b>{}</b> {}{chips}</h3>", words(&rendered.who), facts.join(" · "));
         } else if !chips.is_empty() {
             let _ = writeln!(self.out, "<h3>{chips}</h3>");
         }
-        for bit in &told.bits {
+        for bit in &rendered.bits {
             self.bit(bit);
         }
         self.out.push_str("</article>\n");
     }
 
-    fn bit(&mut self, bit: &Bit) {
+    fn bit(&mut self, bit: &Fragment) {
         match bit {
-            Bit::Prose(markdown) => self.out.push_str(&prose::html(markdown)),
-            Bit::Plain(foreign) => {
+            Fragment::Prose(markdown) => self.out.push_str(&prose::html(markdown)),
+            Fragment::Plain(foreign) => {
                 let _ =
                     writeln!(self.out, "<div class=\"plain\">{}</div>", text(&cleaned(foreign, Mode::Prose)));
             }
-            Bit::Code { text: foreign, .. } => {
+            Fragment::Code { text: foreign, .. } => {
                 // A line feed right behind the tag would be swallowed.
                 let _ = writeln!(self.out, "<pre>\n{}</pre>", text(&cleaned(foreign, Mode::Strict)));
             }
-            Bit::Image { media_type, data } => {
+            Fragment::Image { media_type, data } => {
                 let sound =
                     data.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'='));
                 let _ = match PICTURES.iter().find(|kind| *kind == media_type) {
@@ -199,7 +200,7 @@ impl Page<'_> {
                     _ => writeln!(self.out, "<p>(picture, {})</p>", words(media_type)),
                 };
             }
-            Bit::Fold { line, bits } => {
+            Fragment::Fold { line, bits } => {
                 let _ = writeln!(self.out, "<details class=\"fold\"><summary>{}</summary>", words(line));
                 for bit in bits {
                     self.bit(bit);

@@ -17,14 +17,14 @@ use tiller_permit::Redactor;
 use tiller_protocol::{Notice, NoticeKind, Profile, SessionId};
 use tiller_store::{Keep, Store, StoreError};
 
-use self::talk::Talk;
+use self::talk::Conversation;
 use crate::app::Setup;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Reads a format, line by line. Whatever it does not understand it keeps ([`Talk::keep`]).
+/// Reads a format, line by line. Whatever it does not understand it keeps ([`Conversation::keep`]).
 trait Reader {
-    fn line(&mut self, talk: &mut Talk, number: usize, line: &Value);
+    fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value);
 }
 
 /// A format: the program's name, whether a line is of it, a reader.
@@ -61,7 +61,7 @@ pub struct Import {
 }
 
 /// What a file became.
-struct Came {
+struct ImportedFile {
     session: SessionId,
     entries: u64,
     /// Sessions of its agents that came along.
@@ -81,12 +81,12 @@ struct Report {
 }
 
 /// Reads a file or a folder.
-pub(super) fn run(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exit, Notice> {
+pub(crate) fn run(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exit, Notice> {
     if what.file.is_dir() {
         return folder(setup, store, what, json);
     }
     let came = one(setup, store, &what.file, what.copy)?;
-    say(&told(&what.file, &came, json))
+    say(&report_text(&what.file, &came, json))
 }
 
 fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exit, Notice> {
@@ -114,7 +114,7 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
                 } else {
                     new += 1;
                 }
-                say(&told(file, &came, json))?;
+                say(&report_text(file, &came, json))?;
             }
             // The store's own trouble ends it; a bad file does not keep the others out.
             Err(notice) if notice.kind == NoticeKind::Store => return Err(notice),
@@ -157,7 +157,7 @@ fn unreadable(file: &Path, error: &std::io::Error) -> Notice {
     )
 }
 
-fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, Notice> {
+fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<ImportedFile, Notice> {
     let mut bytes = Vec::new();
     let read = if file.as_os_str() == "-" {
         std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
@@ -182,38 +182,38 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
             .hint("It must come from 'tiller sessions export' (JSON lines), or be a transcript of Claude Code, Codex or Pi."));
     }
     if !copy && let Some(there) = there(store, &bytes)? {
-        let There { id, here, missing, .. } = there;
+        let StoredSession { id, here, missing, .. } = there;
         if missing == 0 {
-            return Ok(Came { session: id, entries: 0, others: 0, here: Some(here), report });
+            return Ok(ImportedFile { session: id, entries: 0, others: 0, here: Some(here), report });
         }
         // Our own files also hold what cannot be joined: what waits, the log, states of files.
         if report.is_none() {
             return Err(there.notice(file));
         }
-        let more = store.import_more(&mut &bytes[..]).wait();
+        let more = store.transfer().import_more(&mut &bytes[..]).wait();
         let more = more.map_err(|e| match e {
             StoreError::Conflict(_) => there.notice(file),
             e => e.notice(),
         })?;
-        return Ok(Came { session: id, entries: more.entries, others: 0, here: Some(here), report });
+        return Ok(ImportedFile { session: id, entries: more.entries, others: 0, here: Some(here), report });
     }
     let keep = if copy { Keep::Nothing } else { Keep::Ids };
-    let done = store.import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
+    let done = store.transfer().import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
     quiet(store, done.session).map_err(|e| e.notice())?;
-    Ok(Came { session: done.session, entries: done.entries, others: done.others, here: None, report })
+    Ok(ImportedFile { session: done.session, entries: done.entries, others: done.others, here: None, report })
 }
 
 /// What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile, and agents that
 /// work where this session does.
 fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
-    let mut all = store.family(session)?;
+    let mut all = store.agents().sessions_below(session)?;
     all.push(session);
     for id in all {
-        store.clear_rules(id).wait()?;
-        store.clear_asks(id).wait()?;
-        store.set_profile(id, Profile::Ask).wait()?;
-        for agent in store.agents(id)? {
-            store.put_agent(tiller_engine::crew::from_elsewhere(agent)).wait()?;
+        store.rules().clear(id).wait()?;
+        store.unfinished().clear_asks(id).wait()?;
+        store.sessions().set_profile(id, Profile::Ask).wait()?;
+        for agent in store.agents().list(id)? {
+            store.agents().put(tiller_engine::crew::from_elsewhere(agent)).wait()?;
         }
     }
     Ok(())
@@ -225,7 +225,7 @@ fn ours(bytes: &[u8]) -> bool {
     serde_json::from_slice::<Value>(first).is_ok_and(|v| v.get("tiller").is_some())
 }
 
-/// `None`: a file of ours, or of nobody that we know.
+/// `None`: a file of Tiller's, or of an unknown program.
 fn format_of(bytes: &[u8]) -> Option<&'static Format> {
     let lines = bytes.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty()).take(LOOK);
     let lines: Vec<Value> = lines.filter_map(|l| serde_json::from_slice(l).ok()).collect();
@@ -242,7 +242,7 @@ fn translate(
     here: &str,
     redactor: &Arc<Redactor>,
 ) -> (Option<String>, Report) {
-    let (mut talk, mut reader) = (Talk::default(), (format.reader)());
+    let (mut talk, mut reader) = (Conversation::default(), (format.reader)());
     for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;
@@ -267,8 +267,8 @@ fn translate(
     (build::lines(format.name, talk), report)
 }
 
-fn told(file: &Path, came: &Came, json: bool) -> String {
-    let Came { session, entries, others, here, report } = came;
+fn report_text(file: &Path, came: &ImportedFile, json: bool) -> String {
+    let ImportedFile { session, entries, others, here, report } = came;
     if json {
         let mut row = json!({"session": session, "entries": entries, "file": file.display().to_string()});
         if let Some(here) = here {
@@ -320,7 +320,7 @@ fn told(file: &Path, came: &Came, json: bool) -> String {
 }
 
 /// A session that is here already, compared with a file of it.
-struct There {
+struct StoredSession {
     id: SessionId,
     /// Entries that are here, that the file has, and that only the file has.
     here: u64,
@@ -328,7 +328,7 @@ struct There {
     missing: usize,
 }
 
-impl There {
+impl StoredSession {
     fn notice(&self, file: &Path) -> Notice {
         let Self { id, here, file: whole, missing } = self;
         let message = format!(
@@ -343,17 +343,22 @@ impl There {
 }
 
 /// `None`: the session of the file is not here, or it is no file of ours (which importing it says better).
-fn there(store: &Store, bytes: &[u8]) -> Result<Option<There>, Notice> {
+fn there(store: &Store, bytes: &[u8]) -> Result<Option<StoredSession>, Notice> {
     let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
-    match store.session(id) {
+    match store.sessions().get(id) {
         Ok(_) => {}
         Err(StoreError::NoSession(_)) => return Ok(None),
         Err(e) => return Err(e.notice()),
     }
     let mut own = Vec::new();
-    store.export(id, &mut own).map_err(|e| e.notice())?;
+    store.transfer().export(id, &mut own).map_err(|e| e.notice())?;
     let own = tiller_store::exported(&own).map(|(_, entries)| entries).unwrap_or_default();
-    Ok(Some(There { id, here: own.len() as u64, file: file.len(), missing: file.difference(&own).count() }))
+    Ok(Some(StoredSession {
+        id,
+        here: own.len() as u64,
+        file: file.len(),
+        missing: file.difference(&own).count(),
+    }))
 }
 
 #[cfg(test)]

@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use tiller_protocol::EntryBody;
 use tiller_text::clean::Mode;
 
-use super::bits::{Bit, cleaned, one_line, told};
-use super::book::{Book, called};
+use super::bits::{Fragment, cleaned, one_line, rendered};
+use super::book::{SessionContent, called};
 use super::order::{Order, Step};
 use super::prose::{OPTIONS, harmless};
 
 /// The current branch; with `all` every branch, each from where it parts.
-pub(super) fn write(book: &Book, all: bool) -> String {
+pub(super) fn write(book: &SessionContent, all: bool) -> String {
     let mut out = String::new();
     head(book, &mut out);
     let (mut said, mut order) = (HashSet::new(), Order::new(book));
@@ -53,7 +53,7 @@ pub(super) fn write(book: &Book, all: bool) -> String {
 }
 
 /// What agents did, each behind a line of its own.
-fn folded(book: &Book, steps: Vec<Step>, out: &mut String) {
+fn folded(book: &SessionContent, steps: Vec<Step>, out: &mut String) {
     let fold = |line: &str, out: &mut String| {
         let _ = write!(out, "\n<details><summary>{}</summary>\n", super::prose::text(&one_line(line)));
     };
@@ -67,11 +67,11 @@ fn folded(book: &Book, steps: Vec<Step>, out: &mut String) {
     }
 }
 
-fn is_message(book: &Book, at: usize) -> bool {
+fn is_message(book: &SessionContent, at: usize) -> bool {
     matches!(book.entries[at].body, EntryBody::User { .. } | EntryBody::Checkpoint { .. })
 }
 
-fn head(book: &Book, out: &mut String) {
+fn head(book: &SessionContent, out: &mut String) {
     let s = &book.row.summary;
     let (usage, cost) = book.totals(false);
     let title = if s.title.is_empty() { "Session".into() } else { escape(&one_line(&s.title)) };
@@ -107,38 +107,38 @@ fn minute(time: tiller_protocol::Time) -> String {
     time.to_rfc3339()[..16].replace('T', " ")
 }
 
-fn entry(book: &Book, at: usize, out: &mut String) {
+fn entry(book: &SessionContent, at: usize, out: &mut String) {
     let entry = &book.entries[at];
-    let Some(told) = told(book, entry) else { return };
-    if !told.who.is_empty() {
+    let Some(rendered) = rendered(book, entry) else { return };
+    if !rendered.who.is_empty() {
         let mut facts = vec![entry.time.to_rfc3339()[..19].replace('T', " ")];
-        facts.extend(told.facts.iter().map(|f| escape(&one_line(f))));
+        facts.extend(rendered.facts.iter().map(|f| escape(&one_line(f))));
         facts.extend(book.tags_at(entry.id).map(|t| format!("tag {}", code(&one_line(&t.name)))));
-        let _ = write!(out, "\n### {} · {}\n", escape(&one_line(&told.who)), facts.join(" · "));
+        let _ = write!(out, "\n### {} · {}\n", escape(&one_line(&rendered.who)), facts.join(" · "));
     }
-    for bit in &told.bits {
+    for bit in &rendered.bits {
         put(bit, out);
     }
 }
 
-fn put(bit: &Bit, out: &mut String) {
+fn put(bit: &Fragment, out: &mut String) {
     match bit {
-        Bit::Prose(text) => quote(&tamed(&untabbed(&cleaned(text, Mode::Prose))), out),
-        Bit::Plain(text) => {
+        Fragment::Prose(text) => quote(&tamed(&untabbed(&cleaned(text, Mode::Prose))), out),
+        Fragment::Plain(text) => {
             // Two blanks at the end keep the lines apart.
             let lines: Vec<String> = cleaned(text, Mode::Prose).lines().map(escape).collect();
             quote(&lines.join("  \n"), out);
         }
-        Bit::Code { lang, text } => {
+        Fragment::Code { lang, text } => {
             let text = cleaned(text, Mode::Strict);
             let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
             let _ = write!(out, "\n{fence}{lang}\n{text}\n{fence}\n");
         }
-        Bit::Image { media_type, data } => {
+        Fragment::Image { media_type, data } => {
             let kind = one_line(media_type);
             let _ = write!(out, "\n> (image, {}, {} KiB)\n", escape(&kind), data.len() * 3 / 4 / 1024 + 1);
         }
-        Bit::Fold { line, bits } => {
+        Fragment::Fold { line, bits } => {
             let _ = write!(out, "\n<details><summary>{}</summary>\n", super::prose::text(&one_line(line)));
             for bit in bits {
                 put(bit, out);

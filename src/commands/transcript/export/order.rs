@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::SessionId;
 
-use super::book::Book;
+use super::book::SessionContent;
 
 /// One step of the telling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 /// What something stands below.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Above {
+enum Parent {
     /// It begins the session, or that of an agent.
     Start(Option<usize>),
     Entry(usize),
@@ -34,25 +34,25 @@ enum Task {
     Agent(usize),
 }
 
-/// A telling that knows what it told.
+/// The order of the entries in an export, and the agents that were written already.
 pub(super) struct Order {
-    below: HashMap<Above, Vec<usize>>,
+    below: HashMap<Parent, Vec<usize>>,
     /// Agents by the entry that started them.
     agents: HashMap<usize, Vec<usize>>,
     /// Entries on the way to an end.
     main: HashSet<usize>,
-    told: Vec<bool>,
+    rendered: Vec<bool>,
 }
 
 impl Order {
-    pub(super) fn new(book: &Book) -> Self {
+    pub(super) fn new(book: &SessionContent) -> Self {
         let whose: HashMap<SessionId, usize> =
             book.agents.iter().enumerate().map(|(n, a)| (a.row.summary.id, n)).collect();
-        let mut below: HashMap<Above, Vec<usize>> = HashMap::new();
+        let mut below: HashMap<Parent, Vec<usize>> = HashMap::new();
         for (n, entry) in book.entries.iter().enumerate() {
             let above = match entry.parent.and_then(|p| book.at.get(&p)) {
-                Some(parent) => Above::Entry(*parent),
-                None => Above::Start(whose.get(&entry.session).copied()),
+                Some(parent) => Parent::Entry(*parent),
+                None => Parent::Start(whose.get(&entry.session).copied()),
             };
             below.entry(above).or_default().push(n);
         }
@@ -64,7 +64,7 @@ impl Order {
                 agents.entry(*at).or_default().push(n);
             }
         }
-        Self { below, agents, main, told: vec![false; book.agents.len()] }
+        Self { below, agents, main, rendered: vec![false; book.agents.len()] }
     }
 
     /// The whole tree.
@@ -84,7 +84,7 @@ impl Order {
     /// Wanted agents that no written entry leads to.
     pub(super) fn loose(&mut self, wanted: impl Fn(usize) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
-        for n in (0..self.told.len()).filter(|n| wanted(*n)) {
+        for n in (0..self.rendered.len()).filter(|n| wanted(*n)) {
             steps.extend(self.steps(vec![Task::Agent(n)]));
         }
         steps
@@ -96,14 +96,14 @@ impl Order {
         while let Some(task) = tasks.pop() {
             match task {
                 Task::Say(step) => steps.push(step),
-                Task::Start(of) => self.fork(Above::Start(of), &mut tasks),
+                Task::Start(of) => self.fork(Parent::Start(of), &mut tasks),
                 Task::Run(at) => {
                     steps.push(Step::Entry(at));
-                    self.fork(Above::Entry(at), &mut tasks);
+                    self.fork(Parent::Entry(at), &mut tasks);
                     tasks.extend(self.agents.get(&at).into_iter().flatten().rev().map(|n| Task::Agent(*n)));
                 }
                 Task::Agent(n) => {
-                    if self.told.get_mut(n).is_some_and(|told| !std::mem::replace(told, true)) {
+                    if self.rendered.get_mut(n).is_some_and(|rendered| !std::mem::replace(rendered, true)) {
                         steps.push(Step::Agent(n));
                         tasks.extend([Task::Say(Step::Close), Task::Start(Some(n))]);
                     }
@@ -113,7 +113,7 @@ impl Order {
         steps
     }
 
-    fn fork(&self, of: Above, tasks: &mut Vec<Task>) {
+    fn fork(&self, of: Parent, tasks: &mut Vec<Task>) {
         let children = self.below.get(&of).map_or(&[][..], Vec::as_slice);
         let on = children.iter().find(|c| self.main.contains(c)).or(children.first());
         let Some(on) = on else { return };

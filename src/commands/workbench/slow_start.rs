@@ -1,4 +1,4 @@
-//! A start that waits for the disk: what is wrong is shown meanwhile, for the engine cannot tell it yet.
+//! A start that waits for the disk: shows why, because the engine does not run yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,16 +10,16 @@ use tiller_protocol::event::StateEvent;
 use tiller_store::Store;
 use tiller_tui::UiSender;
 
-/// A start is over long before that where the disk takes what it is given.
+/// A start takes less where the disk accepts writes.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// Looks at the store until it is dropped.
-pub(crate) struct Waiting {
+/// Reports a store that does not accept writes, until it is dropped.
+pub(crate) struct SlowStartMonitor {
     over: Arc<AtomicBool>,
-    looker: Option<Thread>,
+    thread: Option<Thread>,
 }
 
-impl Waiting {
+impl SlowStartMonitor {
     pub(crate) fn of(store: &Store, sender: &UiSender) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (health, sender, ended) = (store.health(), sender.clone(), Arc::clone(&over));
@@ -39,16 +39,16 @@ impl Waiting {
             }
         };
         // Without it the start only says less.
-        let looker = thread::Builder::new().name("start".into()).spawn(look).ok();
-        Self { over, looker: looker.map(|l| l.thread().clone()) }
+        let thread = thread::Builder::new().name("start".into()).spawn(look).ok();
+        Self { over, thread: thread.map(|l| l.thread().clone()) }
     }
 }
 
-impl Drop for Waiting {
+impl Drop for SlowStartMonitor {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
-        if let Some(looker) = &self.looker {
-            looker.unpark();
+        if let Some(thread) = &self.thread {
+            thread.unpark();
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use tiller_protocol::{Notice, NoticeKind, SessionId};
 use tiller_store::Store;
 
-use self::book::Book;
+use self::book::SessionContent;
 use crate::app::Setup;
 use crate::commands::{Exit, json_line, say};
 
@@ -61,7 +61,7 @@ pub struct Export {
 }
 
 /// Writes a session.
-pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Result<Exit, Notice> {
+pub(crate) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Result<Exit, Notice> {
     let id = setup.find_session(store, &what.id)?;
     let format = what.format.unwrap_or_else(|| what.output.as_deref().map_or(Format::Jsonl, Format::of));
     let bytes = match format {
@@ -71,7 +71,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
                     .hint("Omit --branch, or use --format markdown or html."));
             }
             let mut bytes = Vec::new();
-            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            store.transfer().export(id, &mut bytes).map_err(|e| e.notice())?;
             bytes
         }
         Format::Markdown => {
@@ -103,7 +103,7 @@ pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Noti
     let bytes = match Format::of(path) {
         Format::Jsonl => {
             let mut bytes = Vec::new();
-            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            store.transfer().export(id, &mut bytes).map_err(|e| e.notice())?;
             bytes
         }
         Format::Markdown => markdown::write(&open(store, id, None)?, true).into_bytes(),
@@ -113,8 +113,8 @@ pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Noti
     Ok(format!("The session is in {}", path.display()))
 }
 
-fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<Book, Notice> {
-    let mut book = Book::read(store, id).map_err(|e| e.notice())?;
+fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<SessionContent, Notice> {
+    let mut book = SessionContent::read(store, id).map_err(|e| e.notice())?;
     let Some(name) = branch else { return Ok(book) };
     if book.only(name) {
         return Ok(book);

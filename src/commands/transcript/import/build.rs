@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 use uuid::Uuid;
 
-use super::talk::{Item, Record, Talk};
+use super::talk::{Conversation, Item, Record};
 
 /// Characters of a title made from the first words.
 const TITLE: usize = 80;
@@ -24,7 +24,7 @@ struct Group {
 
 struct Build<'a> {
     program: &'static str,
-    talk: &'a Talk,
+    talk: &'a Conversation,
     /// What becomes an entry: theirs, and results that were missing.
     items: Vec<Item>,
     /// How many of them are theirs.
@@ -36,7 +36,7 @@ struct Build<'a> {
 }
 
 /// The session as JSON lines. `None`: nothing was said in it.
-pub(super) fn lines(program: &'static str, mut talk: Talk) -> Option<String> {
+pub(super) fn lines(program: &'static str, mut talk: Conversation) -> Option<String> {
     if talk.items.is_empty() {
         return None;
     }

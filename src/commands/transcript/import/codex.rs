@@ -1,11 +1,11 @@
 //! Codex's rollouts: one way without forks. The conversation stands in `response_item` lines, as the Responses API
-//! has them; the rest tells the same for its screen, or counts tokens.
+//! has them; the rest repeats them for its screen, or counts tokens.
 
 use serde_json::Value;
 use tiller_protocol::{Block, EntryBody, ModelRef, Origin, Part, StopReason, ToolCall, ToolOutcome, Usage};
 
 use super::Reader;
-use super::talk::{Talk, moment, number, said, text};
+use super::talk::{Conversation, moment, number, said, text};
 
 /// How words begin that the program gives to the model in the person's name.
 const OURS: [&str; 5] = [
@@ -38,7 +38,7 @@ pub(super) fn recognises(line: &Value) -> bool {
 }
 
 impl Reader for Codex {
-    fn line(&mut self, talk: &mut Talk, number: usize, line: &Value) {
+    fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
         talk.at(moment(line, "timestamp"));
         let (kind, body) = match line.get("payload") {
             Some(payload) => (text(line, "type"), payload),
@@ -94,7 +94,7 @@ impl Reader for Codex {
 }
 
 impl Codex {
-    fn head(&mut self, talk: &mut Talk, body: &Value) {
+    fn head(&mut self, talk: &mut Conversation, body: &Value) {
         // A resumed or forked file repeats heads; the first is its own.
         if talk.id.is_empty() {
             talk.id = text(body, "id").to_owned();
@@ -103,7 +103,7 @@ impl Codex {
         }
     }
 
-    fn model(&mut self, talk: &mut Talk, model: &str) {
+    fn model(&mut self, talk: &mut Conversation, model: &str) {
         if model.is_empty() {
             return;
         }
@@ -115,13 +115,13 @@ impl Codex {
         talk.model.clone_from(&self.model);
     }
 
-    fn put(&mut self, talk: &mut Talk, key: &str, body: EntryBody) {
+    fn put(&mut self, talk: &mut Conversation, key: &str, body: EntryBody) {
         talk.add(key, self.above.as_deref(), body);
         self.above = Some(key.to_owned());
     }
 
     /// Adds to the reply that grows, or begins one.
-    fn grow(&mut self, talk: &mut Talk, key: &str, block: Block) {
+    fn grow(&mut self, talk: &mut Conversation, key: &str, block: Block) {
         let call = matches!(block, Block::ToolCall(_));
         if let Some(item) = self.reply.as_deref().and_then(|key| talk.get(key))
             && let EntryBody::Assistant { blocks, stop, .. } = &mut item.body
@@ -144,7 +144,7 @@ impl Codex {
         self.counted = Some(key.to_owned());
     }
 
-    fn count(&self, talk: &mut Talk, used: Option<&Value>) {
+    fn count(&self, talk: &mut Conversation, used: Option<&Value>) {
         let Some(used) = used else { return };
         if let Some(item) = self.counted.as_deref().and_then(|key| talk.get(key))
             && let EntryBody::Assistant { usage, .. } = &mut item.body
@@ -163,7 +163,7 @@ impl Codex {
     }
 
     /// False: it is kept as a record (too).
-    fn item(&mut self, talk: &mut Talk, key: &str, body: &Value) -> bool {
+    fn item(&mut self, talk: &mut Conversation, key: &str, body: &Value) -> bool {
         match text(body, "type") {
             "message" => match text(body, "role") {
                 "assistant" => {
@@ -180,7 +180,7 @@ impl Codex {
                     self.put(talk, key, said(Origin::Prompt, parts(body.get("content"))));
                     true
                 }
-                // What one program tells a model of itself is wrong in the next.
+                // Instructions of one program about itself are wrong in another.
                 _ => false,
             },
             "reasoning" => {
