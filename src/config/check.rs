@@ -238,7 +238,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text that must mean something. `key` is the pattern's, `path` the one that is reported.
+    /// Checks a text against the rule of `key`; `path` is reported.
     fn text(&mut self, key: &str, path: &str, node: &Node) {
         let Body::Leaf(Value::String(text)) = &node.body else { return };
         let rule = TEXTS.iter().find(|(pattern, ..)| matches(pattern, key));

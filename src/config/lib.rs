@@ -11,9 +11,12 @@
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
 //! | [`agents`] | agent definitions: Markdown files with front matter |
-//! | [`skills`] | what agents are taught: folders with a SKILL.md |
+//! | [`skills`] | instructions for agents: folders with a SKILL.md |
 //! | [`workflows`] | files of workflows: TOML or YAML |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
+//!
+//! It may use `protocol`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), and reactions to a
+//! change (`app/settings`).
 
 pub mod agents;
 mod check;
@@ -32,7 +35,7 @@ mod write;
 pub use check::schema as json_schema;
 pub use edit::{set_entry, set_value};
 pub use keyfile::{KeyFile, Secret};
-pub use load::{FILE, Fingerprint, Flags, Layer, Live, Loaded, Origin, Sources, load, problems_of};
+pub use load::{FILE, Fingerprint, Flags, Layer, Live, Loaded, SettingOrigin, Sources, load, problems_of};
 pub use places::Places;
 pub use problem::{ConfigError, Problem};
 pub use schema::Config;

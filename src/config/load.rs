@@ -42,13 +42,13 @@ impl Layer {
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct SettingOrigin {
     pub layer: Layer,
     /// The file, and the line in it from 1.
     pub file: Option<(PathBuf, usize)>,
 }
 
-impl std::fmt::Display for Origin {
+impl std::fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.file {
             Some((path, line)) => write!(f, "{} ({}:{line})", self.layer.name(), path.display()),
@@ -130,7 +130,7 @@ pub struct Loaded {
     /// Of the layers without mistakes.
     pub config: Config,
     /// Where each value comes from, by key (`ui.theme`, `providers.x.base_url`).
-    pub origin: BTreeMap<String, Origin>,
+    pub origin: BTreeMap<String, SettingOrigin>,
     /// Every mistake in every layer; empty: all is well.
     pub problems: Vec<Problem>,
     /// A project's file that is there but not trusted.
@@ -140,7 +140,7 @@ pub struct Loaded {
 impl Loaded {
     /// Value and origin of each key, in order, for `tiller config --origin`. Header values are left out:
     /// they may be keys.
-    pub fn lines(&self) -> Vec<(String, String, Origin)> {
+    pub fn lines(&self) -> Vec<(String, String, SettingOrigin)> {
         let all = serde_json::to_value(&self.config).unwrap_or_default();
         let mut leaves = BTreeMap::new();
         flatten("", &all, &mut leaves);
@@ -157,7 +157,7 @@ impl Loaded {
     }
 }
 
-const BUILT_IN: Origin = Origin { layer: Layer::BuiltIn, file: None };
+const BUILT_IN: SettingOrigin = SettingOrigin { layer: Layer::BuiltIn, file: None };
 
 /// The last configuration without mistakes, for a running program.
 #[derive(Clone, Debug)]
@@ -243,7 +243,7 @@ fn read_layer(source: &Source<'_>, layer: Layer) -> Result<Node, Vec<Problem>> {
 
 struct Stack {
     values: Value,
-    origin: BTreeMap<String, Origin>,
+    origin: BTreeMap<String, SettingOrigin>,
     problems: Vec<Problem>,
 }
 
@@ -302,7 +302,7 @@ impl Stack {
         flatten("", values, &mut leaves);
         for key in leaves.into_keys() {
             let file = line(&key);
-            self.origin.insert(key, Origin { layer, file });
+            self.origin.insert(key, SettingOrigin { layer, file });
         }
     }
 }

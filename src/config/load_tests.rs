@@ -113,7 +113,7 @@ fn layers_lie_over_each_other_and_know_where_values_come_from() {
     assert_eq!(loaded.config.budget.session_hard, Some(1.5));
 
     let origin = |key: &str| loaded.lines().into_iter().find(|(k, _, _)| k == key).unwrap().2;
-    assert_eq!(origin("model"), Origin { layer: Layer::Environment, file: None });
+    assert_eq!(origin("model"), SettingOrigin { layer: Layer::Environment, file: None });
     assert_eq!(origin("profile").file, Some((sources.user.clone().unwrap(), 2)));
     assert_eq!(origin("limits.turns").file, Some((sources.project.clone().unwrap(), 4)));
     assert_eq!(origin("ui.plain").layer, Layer::Flags);

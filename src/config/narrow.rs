@@ -68,7 +68,7 @@ fn children(node: &Node) -> &[(String, Node)] {
     }
 }
 
-/// What is left of a project's values over those that hold already: only what is stricter.
+/// A project's values that are stricter than those that hold already.
 pub(crate) fn narrowed(project: &Value, holds: &Value) -> Value {
     let mut out = Map::new();
     let Some(pairs) = project.as_object() else { return Value::Object(out) };

@@ -1,5 +1,5 @@
-//! Files of workflows: TOML or YAML, taken apart into steps with the line of each. What a step may say is judged by
-//! who runs it.
+//! Files of workflows: TOML or YAML, taken apart into steps with the line of each. The engine checks what a step may
+//! contain.
 //!
 //! ```text
 //! description = "Build and review"

@@ -13,6 +13,8 @@
 //! | `anthropic`, `openai`, `gemini` | the formats of the vendors |
 //! | [`demo`] | the built-in demo model |
 //! | [`replay`] | recordings, and playing them back |
+//!
+//! It may use `protocol` and `config`.
 
 mod anthropic;
 pub mod codec;

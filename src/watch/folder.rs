@@ -37,7 +37,7 @@ impl Folder {
         let (tx, rx) = sync_channel::<()>(1);
         let hear = move |event: notify::Result<notify::Event>| {
             let changed = match &event {
-                // Our own reading must not be heard.
+                // Events of our own reading are not asked for.
                 Ok(e) => !matches!(e.kind, EventKind::Access(_)) && e.paths.iter().any(|p| matters(p)),
                 Err(_) => true,
             };

@@ -54,7 +54,7 @@ impl Definitions {
     pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
-        let built_in = BUILT_IN.iter().map(|(stem, text)| File {
+        let built_in = BUILT_IN.iter().map(|(stem, text)| DefinitionFile {
             path: PathBuf::from(format!("{stem}.md")),
             content: Ok(text.as_bytes().to_vec()),
         });
@@ -62,7 +62,7 @@ impl Definitions {
         let (user, more) = folder(&config.join(FOLDER));
         problems.extend(more);
         layer(Origin::User, user, known, &mut all, &mut problems);
-        let project = given.iter().filter(|f| is_definition(f.path)).map(|f| File {
+        let project = given.iter().filter(|f| is_definition(f.path)).map(|f| DefinitionFile {
             path: PathBuf::from(f.path),
             content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
         });
@@ -109,14 +109,14 @@ fn is_definition(path: &str) -> bool {
     path.strip_prefix(PROJECT).is_some_and(|name| !name.contains('/') && name.ends_with(".md"))
 }
 
-struct File {
+struct DefinitionFile {
     path: PathBuf,
     /// The error is a part of a sentence.
     content: Result<Vec<u8>, String>,
 }
 
 /// The Markdown files of the person's folder, by name. No folder is no mistake.
-fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
+fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return (Vec::new(), Vec::new()),
@@ -130,7 +130,7 @@ fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
         problems.push(Problem::file(path, format!("more than {MOST} files; the rest is ignored")));
         paths.truncate(MOST);
     }
-    let files = paths.into_iter().map(|path| File { content: read(&path), path }).collect();
+    let files = paths.into_iter().map(|path| DefinitionFile { content: read(&path), path }).collect();
     (files, problems)
 }
 
@@ -148,16 +148,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Puts the definitions of one layer over those that are there.
+/// Puts the definitions of one layer over those of the layers below.
 fn layer(
     from: Origin,
-    files: Vec<File>,
+    files: Vec<DefinitionFile>,
     known: &Known<'_>,
     all: &mut BTreeMap<String, Arc<Definition>>,
     problems: &mut Vec<Problem>,
 ) {
     let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();
-    for File { path, content } in files {
+    for DefinitionFile { path, content } in files {
         let bytes = match content {
             Ok(bytes) => bytes,
             Err(why) => {

@@ -18,7 +18,7 @@
 //!
 //! Built-in < the person's `agents/` < the project's `.tiller/agents/` (as it was trusted, byte for byte). A later
 //! one takes the place of an earlier one of its name. A file with a mistake is left out as a whole, with every
-//! mistake told; what stood in its place before stays in use.
+//! mistake reported; the earlier definition stays in use.
 //!
 //! | file | holds |
 //! | --- | --- |

@@ -52,7 +52,7 @@ pub fn no_such_tool(name: &str, more: &[&str]) -> Option<String> {
 pub(super) const LAYERS: &[&str] =
     &["project", "skills", "user", "learnings", "memory", "session", "runtime"];
 
-/// Names of the outside world that a definition may use, given by who knows it.
+/// Names of other rooms that a definition may use, given by the caller.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// Names of tools that are there, besides those of [`SETS`].

@@ -100,10 +100,10 @@ fn is_skill(path: &str) -> bool {
     inside.is_some_and(|(_, file)| file == FILE)
 }
 
-type File = (Origin, PathBuf, Result<Vec<u8>, String>);
+type SkillFile = (Origin, PathBuf, Result<Vec<u8>, String>);
 
 /// The skills of the person's folder, by name. No folder is no mistake, nor is a folder in it without the file.
-fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
+fn folder(path: &Path) -> (Vec<SkillFile>, Vec<Problem>) {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return (Vec::new(), Vec::new()),

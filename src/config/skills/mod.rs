@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The person's `skills/` < the project's `.tiller/skills/` (as it was trusted, byte for byte). Keys that the form
-//! has besides these are let be. A file with a mistake is left out as a whole, with its mistake told.
+//! has besides these are let be. A file with a mistake is left out as a whole, and its mistake is reported.
 //!
 //! | file | holds |
 //! | --- | --- |

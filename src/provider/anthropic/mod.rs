@@ -15,7 +15,7 @@ use serde_json::Value;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
-use crate::anthropic::reply::Reply;
+use crate::anthropic::reply::AnthropicReply;
 use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
@@ -45,7 +45,7 @@ const RULES: Rules = Rules {
 };
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct AnthropicRequest<'a> {
     model: &'a str,
     max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,10 +54,10 @@ struct Body<'a> {
     output_config: Option<OutputConfig>,
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<AnthropicTool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    system: Vec<Content<'a>>,
-    messages: Vec<Message<'a>>,
+    system: Vec<RequestBlock<'a>>,
+    messages: Vec<RequestMessage<'a>>,
 }
 
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct OutputConfig {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct AnthropicTool<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     input_schema: &'a Value,
@@ -83,9 +83,9 @@ struct Tool<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct RequestMessage<'a> {
     role: &'static str,
-    content: Vec<Content<'a>>,
+    content: Vec<RequestBlock<'a>>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -100,7 +100,7 @@ const MARK: Mark = Some(Ephemeral { kind: "ephemeral" });
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Content<'a> {
+enum RequestBlock<'a> {
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ struct Source<'a> {
     data: &'a str,
 }
 
-impl Content<'_> {
+impl RequestBlock<'_> {
     fn mark(&mut self) {
         match self {
             Self::Text { cache_control, .. }
@@ -163,7 +163,7 @@ impl Wire for Anthropic {
     fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
         out.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
         if self.official {
-            // Thinking between tool calls, for the models that need to be told.
+            // Thinking between tool calls, for models that need this header.
             out.insert(
                 HeaderName::from_static("anthropic-beta"),
                 HeaderValue::from_static("interleaved-thinking-2025-05-14"),
@@ -189,10 +189,10 @@ impl Wire for Anthropic {
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
         let max_tokens = request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1);
-        let mut tools: Vec<Tool<'_>> = request
+        let mut tools: Vec<AnthropicTool<'_>> = request
             .tools
             .iter()
-            .map(|t| Tool {
+            .map(|t| AnthropicTool {
                 name: wire_name(&t.name),
                 description: &t.description,
                 input_schema: &t.schema,
@@ -205,7 +205,7 @@ impl Wire for Anthropic {
         let system = if request.system.trim().is_empty() {
             Vec::new()
         } else {
-            vec![Content::Text { text: &request.system, cache_control: MARK }]
+            vec![RequestBlock::Text { text: &request.system, cache_control: MARK }]
         };
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
@@ -213,7 +213,7 @@ impl Wire for Anthropic {
             EffortSupport::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
             EffortSupport::Nothing | EffortSupport::Least => (None, None),
         };
-        let body = Body {
+        let body = AnthropicRequest {
             model: &request.model,
             max_tokens,
             thinking,
@@ -231,7 +231,7 @@ impl Wire for Anthropic {
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
-        Box::new(Reply::new(provider))
+        Box::new(AnthropicReply::new(provider))
     }
 
     fn models_path(&self, base: &str) -> String {
@@ -277,7 +277,7 @@ fn thinking(
     };
     let adaptive = Some(Thinking::Adaptive { display: "summarized" });
     match effort::used(request.effort, info) {
-        // From generation 5 on they think unless told, but hide it unless asked.
+        // From generation 5 on they think unless it is turned off, but hide it unless it is asked for.
         Effort::Off if generation >= (5, 0) => (Some(Thinking::Disabled), None),
         Effort::Off => (None, None),
         _ => (adaptive, effort::word(request.effort, info)),
@@ -286,13 +286,13 @@ fn thinking(
 
 /// Whether a budget for thoughts can be given: the format refuses it in the middle of a turn whose first reply
 /// began without a thought.
-fn may_begin(messages: &[Message<'_>]) -> bool {
-    let words = |m: &Message<'_>| {
-        m.role == "user" && !m.content.iter().any(|c| matches!(c, Content::ToolResult { .. }))
+fn may_begin(messages: &[RequestMessage<'_>]) -> bool {
+    let words = |m: &RequestMessage<'_>| {
+        m.role == "user" && !m.content.iter().any(|c| matches!(c, RequestBlock::ToolResult { .. }))
     };
     let turn = messages.iter().rposition(words).map_or(0, |at| at + 1);
     let first = messages[turn..].iter().find(|m| m.role == "assistant").and_then(|m| m.content.first());
-    first.is_none_or(|c| matches!(c, Content::Thinking { .. } | Content::RedactedThinking { .. }))
+    first.is_none_or(|c| matches!(c, RequestBlock::Thinking { .. } | RequestBlock::RedactedThinking { .. }))
 }
 
 /// Major and minor number in ids such as `claude-opus-4-6` or `claude-sonnet-5`; older orders
@@ -311,8 +311,8 @@ fn messages<'a>(
     asked: &str,
     fitted: &'a [Cow<'a, ChatMessage>],
     thoughts: bool,
-) -> Vec<Message<'a>> {
-    let mut out: Vec<Message<'a>> = Vec::new();
+) -> Vec<RequestMessage<'a>> {
+    let mut out: Vec<RequestMessage<'a>> = Vec::new();
     let mut results = false;
     for message in fitted.iter().map(AsRef::as_ref) {
         let was_results = std::mem::take(&mut results);
@@ -320,18 +320,18 @@ fn messages<'a>(
             ChatMessage::User { content } => {
                 let content = parts(content);
                 if !content.is_empty() {
-                    out.push(Message { role: "user", content });
+                    out.push(RequestMessage { role: "user", content });
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
                 let same = thoughts && model.provider() == provider;
                 let content = reply(blocks, same && model.model() == asked, same, provider);
                 if !content.is_empty() {
-                    out.push(Message { role: "assistant", content });
+                    out.push(RequestMessage { role: "assistant", content });
                 }
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
-                let result = Content::ToolResult {
+                let result = RequestBlock::ToolResult {
                     tool_use_id: call_id,
                     is_error: !ok,
                     content: if *ok { parts(content) } else { texts(content) },
@@ -340,7 +340,7 @@ fn messages<'a>(
                 results = true;
                 match out.last_mut() {
                     Some(last) if was_results => last.content.push(result),
-                    _ => out.push(Message { role: "user", content: vec![result] }),
+                    _ => out.push(RequestMessage { role: "user", content: vec![result] }),
                 }
             }
         }
@@ -353,14 +353,14 @@ fn messages<'a>(
     out
 }
 
-fn parts(content: &[Part]) -> Vec<Content<'_>> {
+fn parts(content: &[Part]) -> Vec<RequestBlock<'_>> {
     content
         .iter()
         .filter_map(|part| match part {
             // The format refuses empty texts.
             Part::Text { text } if text.trim().is_empty() => None,
-            Part::Text { text } => Some(Content::Text { text, cache_control: None }),
-            Part::Image { media_type, data } => Some(Content::Image {
+            Part::Text { text } => Some(RequestBlock::Text { text, cache_control: None }),
+            Part::Image { media_type, data } => Some(RequestBlock::Image {
                 source: Source { kind: "base64", media_type, data },
                 cache_control: None,
             }),
@@ -369,39 +369,39 @@ fn parts(content: &[Part]) -> Vec<Content<'_>> {
 }
 
 /// As [`parts`], for a failed call: the format takes nothing but text there.
-fn texts(content: &[Part]) -> Vec<Content<'_>> {
+fn texts(content: &[Part]) -> Vec<RequestBlock<'_>> {
     let mut out = parts(content);
     for piece in &mut out {
-        if matches!(piece, Content::Image { .. }) {
-            *piece = Content::Text { text: "[image left out: the call failed]", cache_control: None };
+        if matches!(piece, RequestBlock::Image { .. }) {
+            *piece = RequestBlock::Text { text: "[image left out: the call failed]", cache_control: None };
         }
     }
     out
 }
 
 /// `own`: the very model that is asked now wrote it; thoughts go back only to that one. `same`: its vendor did.
-fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<Content<'a>> {
+fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<RequestBlock<'a>> {
     let mut out = Vec::new();
     for block in blocks {
         match block {
             Block::Text { text } if text.trim().is_empty() => {}
-            Block::Text { text } => out.push(Content::Text { text, cache_control: None }),
+            Block::Text { text } => out.push(RequestBlock::Text { text, cache_control: None }),
             Block::Thinking { text, signature: Some(signature) } if own => {
-                out.push(Content::Thinking { thinking: text, signature });
+                out.push(RequestBlock::Thinking { thinking: text, signature });
             }
-            Block::Redacted { data } if own => out.push(Content::RedactedThinking { data }),
+            Block::Redacted { data } if own => out.push(RequestBlock::RedactedThinking { data }),
             Block::Thinking { .. } | Block::Redacted { .. } => {}
             Block::ToolCall(call) => {
-                out.push(Content::ToolUse { id: &call.id, name: &call.name, input: &call.arguments })
+                out.push(RequestBlock::ToolUse { id: &call.id, name: &call.name, input: &call.arguments })
             }
             Block::Unknown { provider: of, raw } if same && of == provider && raw.is_object() => {
-                out.push(Content::Raw(raw))
+                out.push(RequestBlock::Raw(raw))
             }
             Block::Unknown { .. } => {}
         }
     }
     // A message may not end in a thought, or have nothing else.
-    while matches!(out.last(), Some(Content::Thinking { .. } | Content::RedactedThinking { .. })) {
+    while matches!(out.last(), Some(RequestBlock::Thinking { .. } | RequestBlock::RedactedThinking { .. })) {
         out.pop();
     }
     out

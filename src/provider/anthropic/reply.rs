@@ -15,13 +15,13 @@ use crate::transport::fault;
 
 /// One event. Flat, because a tagged enum would copy every event before reading it.
 #[derive(Deserialize)]
-struct Event<'a> {
+struct AnthropicEvent<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(default)]
     index: Count,
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<AnthropicDelta<'a>>,
     #[serde(borrow, default)]
     content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -33,7 +33,7 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct AnthropicDelta<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(borrow, default)]
@@ -71,7 +71,7 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
-struct Counts {
+struct AnthropicUsage {
     #[serde(default)]
     input_tokens: Count,
     #[serde(default)]
@@ -84,7 +84,7 @@ struct Counts {
 
 /// A whole reply, from a server that does not stream.
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ReplyMessage<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(borrow, default)]
@@ -104,7 +104,7 @@ struct Start<'a> {
 }
 
 #[derive(Deserialize)]
-struct Failure<'a> {
+struct AnthropicFailure<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(borrow, default)]
@@ -112,7 +112,7 @@ struct Failure<'a> {
 }
 
 #[derive(Deserialize)]
-struct Details<'a> {
+struct AnthropicDetails<'a> {
     #[serde(borrow, default)]
     explanation: Str<'a>,
 }
@@ -130,7 +130,7 @@ struct Open {
 }
 
 /// The reader of one reply.
-pub(crate) struct Reply {
+pub(crate) struct AnthropicReply {
     provider: String,
     open: HashMap<u64, Open>,
     next: usize,
@@ -141,7 +141,7 @@ pub(crate) struct Reply {
     over: bool,
 }
 
-impl Reply {
+impl AnthropicReply {
     pub(crate) fn new(provider: &str) -> Self {
         Self {
             provider: provider.into(),
@@ -189,7 +189,7 @@ impl Reply {
         self.open.insert(at, open);
     }
 
-    fn delta(&mut self, at: u64, delta: Delta<'_>, out: &mut VecDeque<Chunk>) {
+    fn delta(&mut self, at: u64, delta: AnthropicDelta<'_>, out: &mut VecDeque<Chunk>) {
         if !self.open.contains_key(&at) {
             // Some proxies leave the head out.
             let index = self.next;
@@ -235,7 +235,7 @@ impl Reply {
     }
 
     fn count(&mut self, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
-        let Some(counts) = lax::read::<Counts>(raw) else { return };
+        let Some(counts) = lax::read::<AnthropicUsage>(raw) else { return };
         let set = |to: &mut u64, from: Count| *to = from.0.unwrap_or(*to);
         set(&mut self.usage.input, counts.input_tokens);
         set(&mut self.usage.output, counts.output_tokens);
@@ -245,9 +245,11 @@ impl Reply {
     }
 }
 
-impl Decoder for Reply {
+impl Decoder for AnthropicReply {
     fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
-        let Some(event) = lax::event::<Event<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
+        let Some(event) = lax::event::<AnthropicEvent<'_>>(&self.provider, data)? else {
+            return Ok(Flow::More);
+        };
         let at = event.index.0.unwrap_or(0);
         match event.kind.as_str() {
             "content_block_delta" => {
@@ -276,7 +278,7 @@ impl Decoder for Reply {
                 return Ok(Flow::Over);
             }
             "error" => {
-                let failure: Option<Failure<'_>> = lax::read(event.error);
+                let failure: Option<AnthropicFailure<'_>> = lax::read(event.error);
                 let (kind, text) =
                     failure.map(|f| (f.kind.into_string(), f.message.into_string())).unwrap_or_default();
                 return Err(fault::event(&self.provider, &kind, &text));
@@ -289,7 +291,7 @@ impl Decoder for Reply {
     }
 
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        let Some(message) = lax::event::<Message<'_>>(&self.provider, data)? else { return Ok(()) };
+        let Some(message) = lax::event::<ReplyMessage<'_>>(&self.provider, data)? else { return Ok(()) };
         if message.kind.as_str() != "message" {
             return self.event("", data, out).map(drop);
         }
@@ -339,7 +341,9 @@ fn stopped(reason: &str, details: Option<&RawValue>) -> StopReason {
         "tool_use" => StopReason::ToolUse,
         "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "refusal" => StopReason::Refusal(
-            lax::read::<Details<'_>>(details).map(|d| d.explanation.into_string()).unwrap_or_default(),
+            lax::read::<AnthropicDetails<'_>>(details)
+                .map(|d| d.explanation.into_string())
+                .unwrap_or_default(),
         ),
         _ => StopReason::EndTurn,
     }

@@ -17,7 +17,7 @@ pub enum Chunk {
         index: usize,
         text: String,
     },
-    /// The text at this index was a thought: the server told so only at its end.
+    /// The text at this index was a thought: the server reported that only at its end.
     TextWasThought {
         index: usize,
     },

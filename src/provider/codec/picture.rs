@@ -31,7 +31,7 @@ pub(crate) fn side(data: &str) -> Option<u32> {
     }
 }
 
-/// Walks over the segments to the one that begins the frame.
+/// Walks over the segments to the start of the frame.
 fn jpeg(data: &str) -> Option<u32> {
     let mut at = 2;
     for _ in 0..SEGMENTS {

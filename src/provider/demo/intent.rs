@@ -42,7 +42,7 @@ pub(crate) enum Intent {
 
 /// Reads a prompt.
 pub(crate) fn read(prompt: &str) -> Intent {
-    // What an agent is told besides its task is about other tasks, or about how an earlier one went.
+    // The text besides an agent's task is about other tasks, or about how an earlier one went.
     let told = ["\n\nResult of task ", "\n\nAn agent tried this before", "\n\nThe user says: "];
     let end = told.iter().filter_map(|mark| prompt.find(mark)).min().unwrap_or(prompt.len());
     let prompt = prompt[..end].trim();

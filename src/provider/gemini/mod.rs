@@ -18,7 +18,7 @@ use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
-use crate::gemini::reply::Reply;
+use crate::gemini::reply::GeminiReply;
 use crate::gemini::schema::subset;
 use crate::models::effort;
 use crate::openai::chat::text_of;
@@ -46,14 +46,14 @@ const RULES: Rules = Rules {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct GeminiRequest<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_config: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Content<'a>>,
+    system_instruction: Option<RequestContent<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tools<'a>>,
-    contents: Vec<Content<'a>>,
+    contents: Vec<RequestContent<'a>>,
 }
 
 #[derive(Serialize)]
@@ -71,15 +71,15 @@ struct Declaration<'a> {
 }
 
 #[derive(Serialize)]
-struct Content<'a> {
+struct RequestContent<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     role: &'static str,
-    parts: Vec<Piece<'a>>,
+    parts: Vec<RequestPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Piece<'a> {
+struct RequestPart<'a> {
     #[serde(flatten)]
     what: What<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ enum What<'a> {
     Raw(&'a Value),
 }
 
-impl<'a> From<What<'a>> for Piece<'a> {
+impl<'a> From<What<'a>> for RequestPart<'a> {
     fn from(what: What<'a>) -> Self {
         Self { what, thought_signature: None }
     }
@@ -153,10 +153,10 @@ impl Wire for Gemini {
             })
             .collect();
         let system = (!request.system.trim().is_empty())
-            .then(|| Content { role: "", parts: vec![What::Text(&request.system).into()] });
+            .then(|| RequestContent { role: "", parts: vec![What::Text(&request.system).into()] });
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
-        let body = Body {
+        let body = GeminiRequest {
             generation_config: generation(request, info, self.amended.told(&request.model)),
             system_instruction: system,
             tools: if declarations.is_empty() {
@@ -174,7 +174,7 @@ impl Wire for Gemini {
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
-        Box::new(Reply::new(provider))
+        Box::new(GeminiReply::new(provider))
     }
 
     fn models_path(&self, base: &str) -> String {
@@ -203,13 +203,13 @@ fn generation(request: &Request, info: &ModelInfo, told: EffortSupport) -> Optio
         let mut thinking = json!({"includeThoughts": true});
         if third(&request.model) {
             if let Some(level) = effort::word(request.effort, info) {
-                // None of them can be told to stop.
+                // Thinking cannot be turned off for any of them.
                 thinking["thinkingLevel"] = if level == "none" { "low" } else { level }.into();
             }
         } else {
             let budget = match effort::used(request.effort, info) {
                 Effort::Default => None,
-                // The larger models cannot be told to stop.
+                // Thinking cannot be turned off for the larger models.
                 Effort::Off if request.model.contains("pro") => Some(128),
                 Effort::Off => Some(0),
                 Effort::Low => Some(1_024),
@@ -232,8 +232,8 @@ fn contents<'a>(
     fitted: &'a [Cow<'a, ChatMessage>],
     sees: bool,
     thoughts: bool,
-) -> Vec<Content<'a>> {
-    let mut out: Vec<Content<'a>> = Vec::new();
+) -> Vec<RequestContent<'a>> {
+    let mut out: Vec<RequestContent<'a>> = Vec::new();
     // Calls whose identifier is the vendor's own: only those are named in results.
     let mut named: HashSet<&str> = HashSet::new();
     let mut results = false;
@@ -243,21 +243,21 @@ fn contents<'a>(
             ChatMessage::User { content } => {
                 let parts: Vec<_> = content.iter().filter_map(|p| part(p, sees)).collect();
                 if !parts.is_empty() {
-                    out.push(Content { role: "user", parts });
+                    out.push(RequestContent { role: "user", parts });
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
                 let own = thoughts && model.provider() == provider && model.model() == request.model;
                 let parts = reply(blocks, own, provider, third(&request.model), &mut named);
                 if !parts.is_empty() {
-                    out.push(Content { role: "model", parts });
+                    out.push(RequestContent { role: "model", parts });
                 }
             }
             ChatMessage::ToolResult { call_id, name, ok, content } => {
                 let text = text_of(content, sees);
                 let key = if *ok { "output" } else { "error" };
                 let id = named.contains(call_id.as_str()).then_some(call_id.as_str());
-                let mut parts: Vec<Piece<'a>> =
+                let mut parts: Vec<RequestPart<'a>> =
                     vec![What::FunctionResponse { id, name, response: json!({key: text}) }.into()];
                 if sees {
                     parts.extend(
@@ -270,7 +270,7 @@ fn contents<'a>(
                 results = true;
                 match out.last_mut() {
                     Some(last) if was_results => last.parts.append(&mut parts),
-                    _ => out.push(Content { role: "user", parts }),
+                    _ => out.push(RequestContent { role: "user", parts }),
                 }
             }
         }
@@ -278,7 +278,7 @@ fn contents<'a>(
     out
 }
 
-fn part(part: &Part, sees: bool) -> Option<Piece<'_>> {
+fn part(part: &Part, sees: bool) -> Option<RequestPart<'_>> {
     Some(match part {
         Part::Text { text } if text.trim().is_empty() => return None,
         Part::Text { text } => What::Text(text).into(),
@@ -293,8 +293,8 @@ fn reply<'a>(
     provider: &str,
     third: bool,
     named: &mut HashSet<&'a str>,
-) -> Vec<Piece<'a>> {
-    let mut out: Vec<Piece<'a>> = Vec::new();
+) -> Vec<RequestPart<'a>> {
+    let mut out: Vec<RequestPart<'a>> = Vec::new();
     let mut calls = 0;
     for block in blocks {
         match block {
@@ -302,10 +302,10 @@ fn reply<'a>(
             Block::Text { text } => out.push(What::Text(text).into()),
             // Thoughts themselves do not go back; a signature belongs to the text before it.
             Block::Thinking { signature: Some(signature), .. } if own => match out.last_mut() {
-                Some(Piece { what: What::Text(_), thought_signature: slot @ None }) => {
+                Some(RequestPart { what: What::Text(_), thought_signature: slot @ None }) => {
                     *slot = Some(signature)
                 }
-                _ => out.push(Piece { what: What::Text(""), thought_signature: Some(signature) }),
+                _ => out.push(RequestPart { what: What::Text(""), thought_signature: Some(signature) }),
             },
             Block::Thinking { .. } | Block::Redacted { .. } => {}
             Block::ToolCall(call) => {
@@ -317,7 +317,7 @@ fn reply<'a>(
                 let signature = vendor.and_then(|v| v.get("thoughtSignature")).and_then(Value::as_str);
                 let foreign = (!own && third && calls == 0).then_some(FOREIGN);
                 calls += 1;
-                out.push(Piece {
+                out.push(RequestPart {
                     what: What::FunctionCall {
                         id: id.map(|_| call.id.as_str()),
                         name: &call.name,

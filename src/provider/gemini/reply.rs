@@ -17,7 +17,7 @@ use crate::transport::fault;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Event<'a> {
+struct GeminiEvent<'a> {
     #[serde(borrow, default)]
     candidates: Option<Vec<Candidate<'a>>>,
     #[serde(borrow, default)]
@@ -32,7 +32,7 @@ struct Event<'a> {
 #[serde(rename_all = "camelCase")]
 struct Candidate<'a> {
     #[serde(borrow, default)]
-    content: Option<Content<'a>>,
+    content: Option<ReplyContent<'a>>,
     #[serde(borrow, default)]
     finish_reason: Str<'a>,
     #[serde(borrow, default)]
@@ -40,14 +40,14 @@ struct Candidate<'a> {
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct ReplyContent<'a> {
     #[serde(borrow, default)]
     parts: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part<'a> {
+struct ReplyPart<'a> {
     #[serde(borrow, default)]
     text: Option<Str<'a>>,
     #[serde(default)]
@@ -55,11 +55,11 @@ struct Part<'a> {
     #[serde(borrow, default)]
     thought_signature: Str<'a>,
     #[serde(borrow, default)]
-    function_call: Option<Call<'a>>,
+    function_call: Option<FunctionCall<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Call<'a> {
+struct FunctionCall<'a> {
     #[serde(borrow, default)]
     id: Str<'a>,
     #[serde(borrow, default)]
@@ -70,7 +70,7 @@ struct Call<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Counts {
+struct GeminiUsage {
     prompt_token_count: Count,
     candidates_token_count: Count,
     thoughts_token_count: Count,
@@ -86,7 +86,7 @@ struct Feedback<'a> {
 }
 
 #[derive(Deserialize)]
-struct Failure<'a> {
+struct GeminiFailure<'a> {
     #[serde(borrow, default)]
     code: Str<'a>,
     #[serde(borrow, default)]
@@ -96,16 +96,16 @@ struct Failure<'a> {
 }
 
 /// The reader of one reply.
-pub(crate) struct Reply {
+pub(crate) struct GeminiReply {
     provider: String,
     blocks: Blocks,
-    /// A signature of the text that runs; told when the text ends, so that it does not split it.
+    /// The signature of the running text; emitted when the text ends, so that it does not split it.
     held: Option<String>,
     calls: bool,
     stop: Option<StopReason>,
 }
 
-impl Reply {
+impl GeminiReply {
     pub(crate) fn new(provider: &str) -> Self {
         Self { provider: provider.into(), blocks: Blocks::default(), held: None, calls: false, stop: None }
     }
@@ -121,7 +121,7 @@ impl Reply {
     }
 
     fn part(&mut self, raw: &RawValue, out: &mut VecDeque<Chunk>) {
-        let Some(part) = lax::read::<Part<'_>>(Some(raw)) else { return };
+        let Some(part) = lax::read::<ReplyPart<'_>>(Some(raw)) else { return };
         let mut signature = Some(part.thought_signature).filter(|s| !s.is_empty());
         if let Some(call) = part.function_call {
             self.end_last(out);
@@ -173,7 +173,7 @@ impl Reply {
     }
 
     fn count(raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) -> bool {
-        let Some(c) = lax::read::<Counts>(raw) else { return false };
+        let Some(c) = lax::read::<GeminiUsage>(raw) else { return false };
         let Some(prompt) = c.prompt_token_count.0 else { return false };
         // Here reasoning is counted beside the output.
         let reasoning = c.thoughts_token_count.0.unwrap_or(0);
@@ -217,10 +217,10 @@ impl Reply {
     }
 }
 
-impl Decoder for Reply {
+impl Decoder for GeminiReply {
     fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
-        let Some(event) = lax::event::<Event<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
-        if let Some(failure) = lax::read::<Failure<'_>>(event.error) {
+        let Some(event) = lax::event::<GeminiEvent<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
+        if let Some(failure) = lax::read::<GeminiFailure<'_>>(event.error) {
             let status = failure.status.as_str().to_lowercase();
             let code = if failure.code.is_empty() { status } else { failure.code.into_string() };
             return Err(fault::event(&self.provider, &code, failure.message.as_str()));

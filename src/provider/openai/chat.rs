@@ -19,7 +19,7 @@ use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::models::effort;
-use crate::openai::chat_reply::Reply;
+use crate::openai::chat_reply::ChatReply;
 use crate::registry::key::Secret;
 
 /// The vendor's own address.
@@ -57,7 +57,7 @@ impl OpenAiChat {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ChatRequest<'a> {
     model: &'a str,
     stream: bool,
     stream_options: StreamOptions,
@@ -72,8 +72,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt_cache_key: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
-    messages: Vec<Message<'a>>,
+    tools: Vec<ChatTool<'a>>,
+    messages: Vec<RequestMessage<'a>>,
 }
 
 #[derive(Serialize)]
@@ -90,7 +90,7 @@ struct Reasoning {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     function: ToolFunction<'a>,
@@ -105,12 +105,12 @@ struct ToolFunction<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-enum Message<'a> {
+enum RequestMessage<'a> {
     System {
         content: &'a str,
     },
     User {
-        content: Content<'a>,
+        content: RequestContent<'a>,
     },
     Assistant {
         content: Option<String>,
@@ -121,7 +121,7 @@ enum Message<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_details: Option<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a>>,
+        tool_calls: Vec<RequestCall<'a>>,
     },
     Tool {
         tool_call_id: &'a str,
@@ -131,14 +131,14 @@ enum Message<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Content<'a> {
+enum RequestContent<'a> {
     Text(String),
-    Parts(Vec<Piece<'a>>),
+    Parts(Vec<RequestPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum RequestPart<'a> {
     Text { text: &'a str },
     ImageUrl { image_url: Url },
 }
@@ -149,17 +149,17 @@ struct Url {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct RequestCall<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
+    function: RequestFunction<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct RequestFunction<'a> {
     name: &'a str,
     arguments: String,
 }
@@ -179,7 +179,7 @@ impl Wire for OpenAiChat {
         let router = self.dialect == Dialect::OpenRouter;
         let fitted = fit(&request.messages, &self.rules(), self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
-        let body = Body {
+        let body = ChatRequest {
             model: &request.model,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
@@ -194,7 +194,7 @@ impl Wire for OpenAiChat {
             tools: request
                 .tools
                 .iter()
-                .map(|t| Tool {
+                .map(|t| ChatTool {
                     kind: "function",
                     function: ToolFunction {
                         name: wire_name(&t.name),
@@ -213,7 +213,7 @@ impl Wire for OpenAiChat {
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
-        Box::new(Reply::new(provider))
+        Box::new(ChatReply::new(provider))
     }
 
     fn models_path(&self, base: &str) -> String {
@@ -277,13 +277,13 @@ fn messages<'a>(
     fitted: &'a [Cow<'a, ChatMessage>],
     sees: bool,
     thoughts: bool,
-) -> Vec<Message<'a>> {
+) -> Vec<RequestMessage<'a>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.trim().is_empty() {
-        out.push(Message::System { content: &request.system });
+        out.push(RequestMessage::System { content: &request.system });
     }
     // Images of tool results travel in a user message after all results of the reply.
-    let mut images: Vec<Piece<'a>> = Vec::new();
+    let mut images: Vec<RequestPart<'a>> = Vec::new();
     for message in fitted.iter().map(AsRef::as_ref) {
         if !matches!(message, ChatMessage::ToolResult { .. }) {
             flush(&mut images, &mut out);
@@ -291,7 +291,7 @@ fn messages<'a>(
         match message {
             ChatMessage::User { content } => {
                 if let Some(content) = user(content, sees) {
-                    out.push(Message::User { content });
+                    out.push(RequestMessage::User { content });
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
@@ -303,7 +303,7 @@ fn messages<'a>(
                 if !ok && !text.starts_with("error") {
                     text.insert_str(0, "error: ");
                 }
-                out.push(Message::Tool { tool_call_id: call_id, content: text });
+                out.push(RequestMessage::Tool { tool_call_id: call_id, content: text });
                 if sees {
                     images.extend(content.iter().filter_map(image));
                 }
@@ -314,18 +314,18 @@ fn messages<'a>(
     out
 }
 
-fn flush<'a>(images: &mut Vec<Piece<'a>>, out: &mut Vec<Message<'a>>) {
+fn flush<'a>(images: &mut Vec<RequestPart<'a>>, out: &mut Vec<RequestMessage<'a>>) {
     if !images.is_empty() {
-        let mut parts = vec![Piece::Text { text: "Images of the tool results above:" }];
+        let mut parts = vec![RequestPart::Text { text: "Images of the tool results above:" }];
         parts.append(images);
-        out.push(Message::User { content: Content::Parts(parts) });
+        out.push(RequestMessage::User { content: RequestContent::Parts(parts) });
     }
 }
 
-fn image(part: &Part) -> Option<Piece<'_>> {
+fn image(part: &Part) -> Option<RequestPart<'_>> {
     match part {
         Part::Image { media_type, data } => {
-            Some(Piece::ImageUrl { image_url: Url { url: format!("data:{media_type};base64,{data}") } })
+            Some(RequestPart::ImageUrl { image_url: Url { url: format!("data:{media_type};base64,{data}") } })
         }
         Part::Text { .. } => None,
     }
@@ -347,24 +347,24 @@ pub(crate) fn text_of(content: &[Part], sees: bool) -> String {
     out
 }
 
-fn user(content: &[Part], sees: bool) -> Option<Content<'_>> {
+fn user(content: &[Part], sees: bool) -> Option<RequestContent<'_>> {
     let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
     if !with_images {
         let text = text_of(content, false);
-        return (!text.trim().is_empty()).then_some(Content::Text(text));
+        return (!text.trim().is_empty()).then_some(RequestContent::Text(text));
     }
     let pieces = content
         .iter()
         .filter_map(|part| match part {
             Part::Text { text } if text.trim().is_empty() => None,
-            Part::Text { text } => Some(Piece::Text { text }),
+            Part::Text { text } => Some(RequestPart::Text { text }),
             Part::Image { .. } => image(part),
         })
         .collect();
-    Some(Content::Parts(pieces))
+    Some(RequestContent::Parts(pieces))
 }
 
-fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Message<'a>> {
+fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<RequestMessage<'a>> {
     let mut text = String::new();
     let (mut thought, mut field) = (String::new(), "");
     let mut details = None;
@@ -376,10 +376,10 @@ fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Messa
                 thought.push_str(more);
                 field = signature.as_deref().unwrap_or(field);
             }
-            Block::ToolCall(call) => tool_calls.push(Call {
+            Block::ToolCall(call) => tool_calls.push(RequestCall {
                 id: &call.id,
                 kind: "function",
-                function: Function { name: &call.name, arguments: arguments(call) },
+                function: RequestFunction { name: &call.name, arguments: arguments(call) },
                 extra_content: call.vendor.as_ref().filter(|_| own).and_then(|v| v.get("extra_content")),
             }),
             Block::Unknown { provider: of, raw } if own && of == provider => {
@@ -397,7 +397,7 @@ fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Messa
         "reasoning" if back => (None, Some(thought)),
         _ => (None, None),
     };
-    Some(Message::Assistant {
+    Some(RequestMessage::Assistant {
         content: (!text.trim().is_empty()).then_some(text),
         reasoning_content: as_content,
         reasoning: as_reasoning,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::codec::lax::{self, Count, Str};
 
 #[derive(Deserialize)]
-pub(crate) struct Event<'a> {
+pub(crate) struct ChatEvent<'a> {
     #[serde(borrow, default)]
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default)]
@@ -25,13 +25,13 @@ pub(crate) struct Event<'a> {
 pub(crate) struct Choice<'a> {
     /// `message`: the whole reply, from a server that does not stream.
     #[serde(borrow, default, alias = "message")]
-    pub(crate) delta: Option<Delta<'a>>,
+    pub(crate) delta: Option<ChatDelta<'a>>,
     #[serde(borrow, default)]
     pub(crate) finish_reason: Str<'a>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Delta<'a> {
+pub(crate) struct ChatDelta<'a> {
     #[serde(borrow, default)]
     pub(crate) content: Content<'a>,
     #[serde(borrow, default)]
@@ -122,18 +122,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Counts {
+pub(crate) struct ChatUsage {
     pub(crate) prompt_tokens: Count,
     pub(crate) completion_tokens: Count,
-    pub(crate) prompt_tokens_details: Option<Details>,
-    pub(crate) completion_tokens_details: Option<Details>,
+    pub(crate) prompt_tokens_details: Option<ChatDetails>,
+    pub(crate) completion_tokens_details: Option<ChatDetails>,
     /// DeepSeek.
     pub(crate) prompt_cache_hit_tokens: Count,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Details {
+pub(crate) struct ChatDetails {
     pub(crate) cached_tokens: Count,
     pub(crate) cache_write_tokens: Count,
     pub(crate) reasoning_tokens: Count,
@@ -155,7 +155,7 @@ pub(crate) fn argument_text(raw: &RawValue) -> String {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct ChatFailure<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(crate) kind: Str<'a>,
     #[serde(borrow, default)]

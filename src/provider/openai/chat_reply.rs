@@ -11,7 +11,7 @@ use crate::codec::lax::{self, Str};
 use crate::codec::reply::{Blocks, Kind, usage};
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
-use crate::openai::chat_event::{Call, Counts, Event, Failure, Groq, argument_text};
+use crate::openai::chat_event::{Call, ChatEvent, ChatFailure, ChatUsage, Groq, argument_text};
 use crate::openai::think_tags::{Piece, ThinkTags};
 use crate::transport::fault;
 
@@ -23,7 +23,7 @@ struct Open {
 }
 
 /// The reader of one reply.
-pub(crate) struct Reply {
+pub(crate) struct ChatReply {
     provider: String,
     blocks: Blocks,
     calls: Vec<Open>,
@@ -40,7 +40,7 @@ pub(crate) struct Reply {
     whole: bool,
 }
 
-impl Reply {
+impl ChatReply {
     pub(crate) fn new(provider: &str) -> Self {
         Self {
             provider: provider.into(),
@@ -144,7 +144,7 @@ impl Reply {
     }
 
     fn count(&mut self, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
-        let Some(c) = lax::read::<Counts>(raw) else { return };
+        let Some(c) = lax::read::<ChatUsage>(raw) else { return };
         let (prompt, output) = (c.prompt_tokens.0, c.completion_tokens.0);
         if prompt.is_none() && output.is_none() {
             return;
@@ -188,15 +188,15 @@ impl Reply {
     }
 }
 
-impl Decoder for Reply {
+impl Decoder for ChatReply {
     fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
         if data.trim() == "[DONE]" {
             self.done = true;
             return Ok(Flow::Over);
         }
-        let Some(event) = lax::event::<Event<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
+        let Some(event) = lax::event::<ChatEvent<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
         if let Some(raw) = event.error.filter(|raw| raw.get() != "null") {
-            let failure = lax::read::<Failure<'_>>(Some(raw));
+            let failure = lax::read::<ChatFailure<'_>>(Some(raw));
             let text = failure.as_ref().map_or_else(
                 || lax::read::<Str<'_>>(Some(raw)).unwrap_or_default().into_string(),
                 |f| f.message.as_str().to_owned(),

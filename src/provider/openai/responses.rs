@@ -19,7 +19,7 @@ use crate::codec::fit::{self, Rules, fit, wire_name};
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::openai::chat::{arguments, bearer, effort, text_of, versioned};
-use crate::openai::responses_reply::{HEAD, Reply};
+use crate::openai::responses_reply::{HEAD, ResponsesReply};
 use crate::registry::key::Secret;
 
 /// The format.
@@ -41,7 +41,7 @@ const RULES: Rules = Rules {
 };
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct ResponsesRequest<'a> {
     model: &'a str,
     stream: bool,
     store: bool,
@@ -56,8 +56,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
-    input: Vec<Item<'a>>,
+    tools: Vec<ResponsesTool<'a>>,
+    input: Vec<RequestItem<'a>>,
 }
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ struct Reasoning {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: Cow<'a, str>,
@@ -80,12 +80,12 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Item<'a> {
+enum RequestItem<'a> {
     Message {
         role: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         phase: Option<&'a Value>,
-        content: Vec<Piece<'a>>,
+        content: Vec<RequestPart<'a>>,
     },
     FunctionCall {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,12 +109,12 @@ enum Item<'a> {
 #[serde(untagged)]
 enum Output<'a> {
     Text(String),
-    Pieces(Vec<Piece<'a>>),
+    Pieces(Vec<RequestPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Piece<'a> {
+enum RequestPart<'a> {
     InputText { text: &'a str },
     OutputText { text: &'a str },
     InputImage { image_url: String },
@@ -134,7 +134,7 @@ impl Wire for OpenAiResponses {
         let reasons = info.thinking != Some(false);
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
-        let body = Body {
+        let body = ResponsesRequest {
             model: &request.model,
             stream: true,
             store: false,
@@ -151,7 +151,7 @@ impl Wire for OpenAiResponses {
             tools: request
                 .tools
                 .iter()
-                .map(|t| Tool {
+                .map(|t| ResponsesTool {
                     kind: "function",
                     name: wire_name(&t.name),
                     description: &t.description,
@@ -175,7 +175,7 @@ impl Wire for OpenAiResponses {
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
-        Box::new(Reply::new(provider))
+        Box::new(ResponsesReply::new(provider))
     }
 
     fn models_path(&self, base: &str) -> String {
@@ -187,17 +187,17 @@ impl Wire for OpenAiResponses {
     }
 }
 
-fn pieces(content: &[Part], sees: bool) -> Vec<Piece<'_>> {
+fn pieces(content: &[Part], sees: bool) -> Vec<RequestPart<'_>> {
     content
         .iter()
         .filter_map(|part| match part {
             Part::Text { text } if text.trim().is_empty() => None,
-            Part::Text { text } => Some(Piece::InputText { text }),
+            Part::Text { text } => Some(RequestPart::InputText { text }),
             Part::Image { media_type, data } if sees => {
-                Some(Piece::InputImage { image_url: format!("data:{media_type};base64,{data}") })
+                Some(RequestPart::InputImage { image_url: format!("data:{media_type};base64,{data}") })
             }
             Part::Image { .. } => {
-                Some(Piece::InputText { text: "[image left out: this model cannot see images]" })
+                Some(RequestPart::InputText { text: "[image left out: this model cannot see images]" })
             }
         })
         .collect()
@@ -210,14 +210,14 @@ fn items<'a>(
     fitted: &'a [Cow<'a, ChatMessage>],
     sees: bool,
     thoughts: bool,
-) -> Vec<Item<'a>> {
+) -> Vec<RequestItem<'a>> {
     let mut out = Vec::with_capacity(request.messages.len());
     for message in fitted.iter().map(AsRef::as_ref) {
         match message {
             ChatMessage::User { content } => {
                 let content = pieces(content, sees);
                 if !content.is_empty() {
-                    out.push(Item::Message { role: "user", phase: None, content });
+                    out.push(RequestItem::Message { role: "user", phase: None, content });
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
@@ -236,7 +236,7 @@ fn items<'a>(
                     }
                     Output::Text(text)
                 };
-                out.push(Item::FunctionCallOutput { call_id, output });
+                out.push(RequestItem::FunctionCallOutput { call_id, output });
             }
         }
     }
@@ -245,7 +245,7 @@ fn items<'a>(
 
 /// `own`: the very model that is asked now wrote it; `same`: its vendor did. Neither when the server has refused what
 /// went back.
-fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
+fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<RequestItem<'a>>) {
     let from = out.len();
     // The vendor knows a call by its own identifier only together with the thought that led to it.
     let mut thought_sent = true;
@@ -254,10 +254,10 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
             Block::Text { text } if text.trim().is_empty() => {}
             Block::Text { text } => {
                 let phase = blocks.get(at + 1).filter(|_| own).and_then(phase);
-                out.push(Item::Message {
+                out.push(RequestItem::Message {
                     role: "assistant",
                     phase,
-                    content: vec![Piece::OutputText { text }],
+                    content: vec![RequestPart::OutputText { text }],
                 });
             }
             Block::Thinking { signature: Some(item), .. } if own => {
@@ -265,15 +265,15 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
                     && raw.get().starts_with('{')
                 {
                     // Nothing came of the thought before: its call was dropped.
-                    if matches!(out[from..].last(), Some(Item::Raw(_))) {
+                    if matches!(out[from..].last(), Some(RequestItem::Raw(_))) {
                         out.pop();
                     }
-                    out.push(Item::Raw(raw));
+                    out.push(RequestItem::Raw(raw));
                     thought_sent = true;
                 }
             }
             Block::Thinking { .. } | Block::Redacted { .. } => thought_sent = false,
-            Block::ToolCall(call) => out.push(Item::FunctionCall {
+            Block::ToolCall(call) => out.push(RequestItem::FunctionCall {
                 id: call.vendor.as_ref().filter(|_| own && thought_sent).and_then(item_id),
                 call_id: &call.id,
                 name: &call.name,
@@ -282,18 +282,18 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
             Block::Unknown { provider: of, raw }
                 if same && of == provider && phase(block).is_none() && raw.is_object() =>
             {
-                out.push(Item::Kept(raw));
+                out.push(RequestItem::Kept(raw));
             }
             Block::Unknown { .. } => {}
         }
     }
     // A thought must be followed by what it led to.
-    while out.len() > from && matches!(out.last(), Some(Item::Raw(_))) {
+    while out.len() > from && matches!(out.last(), Some(RequestItem::Raw(_))) {
         out.pop();
     }
 }
 
-/// The vendor's identifier of a call's item, if it is one that it takes back.
+/// The vendor's identifier of a call's item, if the vendor accepts it in a request.
 fn item_id(vendor: &Value) -> Option<&Value> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let fits = |id: &str| id.starts_with("fc") && id.len() <= 64 && id.chars().all(fine);

@@ -18,7 +18,7 @@ use crate::transport::fault;
 pub(crate) const HEAD: &str = "tiller_message_head";
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ResponsesEvent<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct ReplyItem<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Str<'a>,
     #[serde(borrow, default)]
@@ -110,16 +110,16 @@ struct Why<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counts {
+struct ResponsesUsage {
     input_tokens: Count,
     output_tokens: Count,
-    input_tokens_details: Option<Details>,
-    output_tokens_details: Option<Details>,
+    input_tokens_details: Option<ResponsesDetails>,
+    output_tokens_details: Option<ResponsesDetails>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct ResponsesDetails {
     cached_tokens: Count,
     cache_write_tokens: Count,
     reasoning_tokens: Count,
@@ -143,7 +143,7 @@ struct Open {
 }
 
 /// The reader of one reply.
-pub(crate) struct Reply {
+pub(crate) struct ResponsesReply {
     provider: String,
     open: HashMap<u64, Open>,
     next: usize,
@@ -152,7 +152,7 @@ pub(crate) struct Reply {
     stop: Option<StopReason>,
 }
 
-impl Reply {
+impl ResponsesReply {
     pub(crate) fn new(provider: &str) -> Self {
         Self {
             provider: provider.into(),
@@ -174,7 +174,7 @@ impl Reply {
     }
 
     fn added(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
-        let Some(item) = lax::read::<Item<'_>>(raw) else { return };
+        let Some(item) = lax::read::<ReplyItem<'_>>(raw) else { return };
         let kind = match item.kind.as_str() {
             "message" => Kind::Text,
             "reasoning" => Kind::Thought,
@@ -201,7 +201,7 @@ impl Reply {
         }
         let Some(open) = self.open.remove(&at) else { return };
         let index = open.index;
-        let item = lax::read::<Item<'_>>(raw);
+        let item = lax::read::<ReplyItem<'_>>(raw);
         match (open.kind, item) {
             (Kind::Text, Some(item)) => {
                 if !open.fed {
@@ -248,7 +248,7 @@ impl Reply {
     }
 
     fn count(raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
-        let Some(c) = lax::read::<Counts>(raw) else { return };
+        let Some(c) = lax::read::<ResponsesUsage>(raw) else { return };
         if c.input_tokens.0.is_none() && c.output_tokens.0.is_none() {
             return;
         }
@@ -288,9 +288,11 @@ impl Reply {
     }
 }
 
-impl Decoder for Reply {
+impl Decoder for ResponsesReply {
     fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
-        let Some(event) = lax::event::<Event<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
+        let Some(event) = lax::event::<ResponsesEvent<'_>>(&self.provider, data)? else {
+            return Ok(Flow::More);
+        };
         let at = event.output_index.0.unwrap_or(0);
         match event.kind.as_str() {
             "response.output_text.delta" => {

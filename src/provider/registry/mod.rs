@@ -71,7 +71,7 @@ pub(crate) const BUILTIN: &[Builtin] = &[
     builtin("ollama", ProviderKind::OpenaiChat, "", "OLLAMA_HOST", "http://127.0.0.1:11434/v1"),
 ];
 
-/// Variables that hold keys: of the providers that come with the program, and of those that are offered.
+/// Variables that hold keys: of the built-in providers, and of those that are offered.
 pub fn key_variables() -> impl Iterator<Item = &'static str> {
     let builtin = BUILTIN.iter().map(|b| b.key).filter(|k| !k.is_empty());
     builtin.chain(OFFERED.iter().map(|o| o.variable))

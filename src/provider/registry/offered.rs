@@ -1,4 +1,4 @@
-//! Keys that are there already, under names that are usual elsewhere, and what would become of one that is
+//! Keys that the environment holds under the usual names of other programs, and what happens to a key that is
 //! entered.
 
 use tiller_config::Config;
@@ -41,7 +41,7 @@ pub const OFFERED: [Offered; 5] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entered {
     Used,
-    /// It is used, instead of the one that stands in this variable.
+    /// It is used, instead of the key in this variable.
     Over(String),
     /// It would not be used; why, and what to do.
     Unused(String),

@@ -159,7 +159,7 @@ impl Provider for Recorder {
                 Err(error)
             }
             Ok(stream) => {
-                let reply = Reply {
+                let reply = RecordedReply {
                     n,
                     tape: Arc::clone(&self.tape),
                     redact: self.redact.clone(),
@@ -189,7 +189,7 @@ impl Provider for Recorder {
 
 /// A reply on its way to the tape. A secret may be cut anywhere by deltas, so those of a block are written when the
 /// block is whole; at the latest when the stream is dropped.
-struct Reply {
+struct RecordedReply {
     n: usize,
     tape: Arc<Mutex<Tape>>,
     redact: Redact,
@@ -197,11 +197,11 @@ struct Reply {
     deltas: Vec<(u64, Chunk)>,
 }
 
-fn held(reply: &Mutex<Reply>) -> std::sync::MutexGuard<'_, Reply> {
+fn held(reply: &Mutex<RecordedReply>) -> std::sync::MutexGuard<'_, RecordedReply> {
     reply.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Reply {
+impl RecordedReply {
     fn take(&mut self, ms: u64, item: &Result<Chunk, ProviderError>) {
         let n = self.n;
         let line = match item {
@@ -249,7 +249,7 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for RecordedReply {
     fn drop(&mut self) {
         self.flush();
     }
@@ -266,7 +266,7 @@ fn delta(chunk: &mut Chunk) -> Option<((u8, usize), &mut String)> {
 }
 
 #[derive(Debug, Default)]
-struct Answer {
+struct RecordedAnswer {
     asked: Plain,
     items: Vec<(u64, Result<Chunk, ProviderError>)>,
 }
@@ -275,7 +275,7 @@ struct Answer {
 pub struct Replay {
     name: String,
     path: PathBuf,
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<RecordedAnswer>>,
     /// Keeps the recorded times between chunks.
     timed: bool,
     /// As when it was recorded: requests are compared masked.
@@ -297,7 +297,7 @@ impl Replay {
         }
         let text = std::fs::read_to_string(path)
             .map_err(|e| format!("the recording {shown} cannot be read ({e})"))?;
-        let mut answers: Vec<Answer> = Vec::new();
+        let mut answers: Vec<RecordedAnswer> = Vec::new();
         for (at, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
             let bad = |why: &str| format!("line {} of the recording {shown} {why}", at + 1);
             let line: Line = serde_json::from_str(line).map_err(|e| bad(&format!("cannot be read: {e}")))?;
@@ -310,7 +310,7 @@ impl Replay {
                         .to_vec();
                     messages.extend(asked.messages);
                     let asked = Plain { model: asked.model, head: asked.head, messages };
-                    answers.push(Answer { asked, items: Vec::new() });
+                    answers.push(RecordedAnswer { asked, items: Vec::new() });
                     continue;
                 }
                 Line::Chunk { n, ms, chunk } => (n, Some((ms, Ok(chunk)))),

@@ -17,7 +17,7 @@ const HEAD_LIMIT: usize = 2 * 1024;
 const QUOTE: usize = 200;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Kind {
+enum BodyKind {
     /// Only blanks so far.
     #[default]
     Unknown,
@@ -29,7 +29,7 @@ enum Kind {
 /// The state between two reads.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    kind: Kind,
+    kind: BodyKind,
     body: Vec<u8>,
     events: bool,
 }
@@ -47,23 +47,23 @@ pub(crate) enum Document {
 impl Answer {
     /// Takes the next bytes. True: they are no stream, and are kept here.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
-        if self.kind == Kind::Unknown {
+        if self.kind == BodyKind::Unknown {
             let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
             self.kind = match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
-                None => Kind::Unknown,
-                Some(b'{' | b'[') => Kind::Json,
-                Some(b'<') => Kind::Page,
-                Some(_) => Kind::Stream,
+                None => BodyKind::Unknown,
+                Some(b'{' | b'[') => BodyKind::Json,
+                Some(b'<') => BodyKind::Page,
+                Some(_) => BodyKind::Stream,
             };
         }
         match self.kind {
-            Kind::Json | Kind::Page => self.body.extend_from_slice(bytes),
-            Kind::Stream if !self.events && self.body.len() < HEAD_LIMIT => {
+            BodyKind::Json | BodyKind::Page => self.body.extend_from_slice(bytes),
+            BodyKind::Stream if !self.events && self.body.len() < HEAD_LIMIT => {
                 self.body.extend_from_slice(&bytes[..bytes.len().min(HEAD_LIMIT)]);
             }
-            Kind::Stream | Kind::Unknown => {}
+            BodyKind::Stream | BodyKind::Unknown => {}
         }
-        matches!(self.kind, Kind::Json | Kind::Page)
+        matches!(self.kind, BodyKind::Json | BodyKind::Page)
     }
 
     /// An event of a stream was read.
@@ -73,26 +73,26 @@ impl Answer {
 
     /// Whether what came says all that will be said of it.
     pub(crate) fn enough(&self) -> bool {
-        self.kind == Kind::Page && self.body.len() >= PAGE_LIMIT
+        self.kind == BodyKind::Page && self.body.len() >= PAGE_LIMIT
     }
 
     /// The body ended: what it was.
     pub(crate) fn document(&mut self, provider: &str) -> Document {
         let body = match self.kind {
-            Kind::Json | Kind::Page => std::mem::take(&mut self.body),
-            Kind::Stream | Kind::Unknown => return Document::None,
+            BodyKind::Json | BodyKind::Page => std::mem::take(&mut self.body),
+            BodyKind::Stream | BodyKind::Unknown => return Document::None,
         };
         // What may have to be quoted.
         self.body.extend_from_slice(&body[..body.len().min(HEAD_LIMIT)]);
         let text = String::from_utf8_lossy(&body);
         let text = text.trim_start_matches('\u{feff}');
-        if self.kind == Kind::Page {
+        if self.kind == BodyKind::Page {
             return Document::Wrong(page(provider, text, None));
         }
         let mut parts = Vec::new();
         for part in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
             match part {
-                // Gemini streams a list of pieces to those who do not ask for events.
+                // Gemini streams a list of pieces unless events are asked for.
                 Ok(raw) if raw.get().starts_with('[') => {
                     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
                     parts.extend(list.into_iter().map(|r| r.get().to_owned()));
@@ -115,8 +115,8 @@ impl Answer {
     pub(crate) fn unread(&self, provider: &str) -> Option<ProviderError> {
         let text = String::from_utf8_lossy(&self.body);
         match self.kind {
-            Kind::Json => Some(no_reply(provider, &text)),
-            Kind::Stream if !self.events && !field(&self.body) => Some(no_reply(provider, &text)),
+            BodyKind::Json => Some(no_reply(provider, &text)),
+            BodyKind::Stream if !self.events && !field(&self.body) => Some(no_reply(provider, &text)),
             _ => None,
         }
     }

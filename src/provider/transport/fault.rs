@@ -281,7 +281,7 @@ struct Said {
     code: String,
     text: String,
     delay: Option<Duration>,
-    /// A quota of a minute is used up, though the words are those of one that does not come back.
+    /// A quota per minute is used up, though the words are those of a quota that does not renew.
     passes: bool,
 }
 

@@ -11,10 +11,10 @@ use crate::transport::http::NetEnv;
 
 fn decoder(format: Format) -> Box<dyn Decoder> {
     match format {
-        Format::Anthropic => Box::new(crate::anthropic::reply::Reply::new("p")),
-        Format::OpenaiChat => Box::new(crate::openai::chat_reply::Reply::new("p")),
-        Format::OpenaiResponses => Box::new(crate::openai::responses_reply::Reply::new("p")),
-        Format::Gemini => Box::new(crate::gemini::reply::Reply::new("p")),
+        Format::Anthropic => Box::new(crate::anthropic::reply::AnthropicReply::new("p")),
+        Format::OpenaiChat => Box::new(crate::openai::chat_reply::ChatReply::new("p")),
+        Format::OpenaiResponses => Box::new(crate::openai::responses_reply::ResponsesReply::new("p")),
+        Format::Gemini => Box::new(crate::gemini::reply::GeminiReply::new("p")),
     }
 }
 

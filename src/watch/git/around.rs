@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tiller_permit::{GitConfiguration, ShellState, Surroundings};
 use tiller_tool::ChildEnv;
 
-use crate::git::command::{Call, Whose, found};
+use crate::git::command::{Call, ConfigScope, found};
 use crate::git::{GitError, Repository, leads, overridden};
 
 /// For all calls that one command needs.
@@ -94,7 +94,7 @@ impl Look<'_> {
     fn call(&self, folder: &Path, settings: &[(String, String)], args: &[&str]) -> Result<Vec<u8>, String> {
         let call = Call {
             program: Some(self.program),
-            whose: Whose::Persons(self.env),
+            scope: ConfigScope::Person(self.env),
             settings,
             ..Call::new(folder)
         };

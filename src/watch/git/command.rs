@@ -15,13 +15,13 @@ const MAX: u64 = 32 << 20;
 /// Between two looks at whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Whose configuration holds beside the repository's.
+/// The git configuration that holds beside the repository's.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum ConfigScope<'a> {
     /// Neither the person's nor the system's.
-    Nobodys,
+    None,
     /// The person's, found by these variables.
-    Persons(&'a [(String, String)]),
+    Person(&'a [(String, String)]),
 }
 
 /// A call of git.
@@ -31,8 +31,8 @@ pub(crate) struct Call<'a> {
     pub(crate) folder: &'a Path,
     /// Named explicitly, so that none is looked for.
     pub(crate) repository: Option<&'a Repository>,
-    pub(crate) whose: Whose<'a>,
-    /// In addition to those that every call has.
+    pub(crate) scope: ConfigScope<'a>,
+    /// In addition to the arguments of every call.
     pub(crate) settings: &'a [(String, String)],
     /// `None`: the first git on `PATH` that is not below `folder`.
     pub(crate) program: Option<&'a Path>,
@@ -40,7 +40,7 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(crate) fn new(folder: &'a Path) -> Self {
-        Self { folder, repository: None, whose: Whose::Nobodys, settings: &[], program: None }
+        Self { folder, repository: None, scope: ConfigScope::None, settings: &[], program: None }
     }
 
     /// Gives its standard output. Blocks, at most until `until`.
@@ -89,8 +89,8 @@ impl<'a> Call<'a> {
             command.arg("--git-dir").arg(&repository.dir).arg("--work-tree").arg(&repository.work);
         }
         command.args(args).current_dir(self.folder).env_clear();
-        match self.whose {
-            Whose::Nobodys => {
+        match self.scope {
+            ConfigScope::None => {
                 if let Some(path) = std::env::var_os("PATH") {
                     command.env("PATH", path);
                 }
@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
                     ("GIT_CONFIG_SYSTEM", "/dev/null"),
                 ]);
             }
-            Whose::Persons(variables) => {
+            ConfigScope::Person(variables) => {
                 command.envs(variables.iter().map(|(k, v)| (k, v)));
             }
         }

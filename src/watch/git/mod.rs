@@ -10,7 +10,7 @@ pub mod worktree;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::git::command::{Call, Whose};
+use crate::git::command::{Call, ConfigScope};
 
 /// Why git gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ impl Repository {
         let author = [("user.name", "demo"), ("user.email", "demo@localhost"), ("commit.gpgSign", "false")];
         let settings: Vec<_> = author.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
         for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", message]] {
-            Call { folder, whose: Whose::Nobodys, settings: &settings, ..Call::new(folder) }
+            Call { folder, scope: ConfigScope::None, settings: &settings, ..Call::new(folder) }
                 .run(args, until)?;
         }
         Self::at(folder).ok_or(GitError::NoRepository)
@@ -107,7 +107,7 @@ impl Repository {
     }
 
     fn call<'a>(&'a self, settings: &'a [(String, String)]) -> Call<'a> {
-        Call { repository: Some(self), whose: Whose::Nobodys, settings, ..Call::new(&self.work) }
+        Call { repository: Some(self), scope: ConfigScope::None, settings, ..Call::new(&self.work) }
     }
 
     /// Filters and diff drivers run programs that the repository names, even for `status`. Each is overridden by name.

@@ -1,9 +1,9 @@
-//! What a repository's own git configuration makes each git run that is started in it, also one that only looks.
+//! What a repository's own git configuration makes each git process run that is started in it, also for reading.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::git::command::{Call, Whose};
+use crate::git::command::{Call, ConfigScope};
 use crate::git::{GitError, Repository, around};
 
 /// For reading the configuration.
@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// In words, when git cannot tell.
 pub fn steering(folder: &Path, env: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
     let Some(repository) = Repository::find(folder) else { return Ok(Vec::new()) };
-    let call = Call { whose: Whose::Persons(env), ..Call::new(folder) };
+    let call = Call { scope: ConfigScope::Person(env), ..Call::new(folder) };
     let list = ["config", "--list", "-z", "--show-scope", "--includes"];
     let out = match call.run(&list, Instant::now() + LIMIT) {
         Ok(out) => out,

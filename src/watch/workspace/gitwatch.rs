@@ -59,7 +59,7 @@ impl Git {
         self.due.get_or_insert(now + GIT_QUIET * 2);
     }
 
-    /// Where nothing is heard, a cheap sign that something happened.
+    /// Where the system reports no changes: a cheap sign that something changed.
     pub(super) fn polled(&mut self, now: Instant) {
         let signs = ["index", "HEAD", "logs/HEAD"].map(|name| Meta::of(&self.repo.dir.join(name)));
         if std::mem::replace(&mut self.signs, signs) != signs {
@@ -151,7 +151,7 @@ impl Worker {
         git.due = None;
         let (repo, before, result) = (git.repo.clone(), git.facts.clone(), git.result.clone());
         let waker = self.waker.clone();
-        // Ends by itself within git's time limit; nobody waits for it.
+        // Ends by itself within git's time limit; not waited for.
         let thread = std::thread::Builder::new().name("tiller-git".into()).stack_size(256 << 10);
         git.looking = thread
             .spawn(move || {

@@ -14,7 +14,7 @@ use super::outside;
 use super::tree::{Diff, Meta};
 use crate::git::Repository;
 
-/// More changes than this at once become one line for each who.
+/// More changes than this at once become one line for each author.
 pub(crate) const SINGLE: usize = 50;
 /// Bytes of all known texts.
 const TEXTS: usize = 8 << 20;
@@ -29,7 +29,7 @@ pub(crate) struct Change {
     pub during: Option<Arc<str>>,
 }
 
-/// Words the changes of one moment. Few become a line each, many one line for each who.
+/// Words the changes of one moment. Few become a line each, many one line for each author.
 pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileChange> {
     let (changes, kinds) = renames(changes);
     if changes.len() <= SINGLE {
@@ -47,7 +47,7 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
             })
             .collect();
     }
-    /// Who, the common folder, how many, and what ran.
+    /// The author, the common folder, the number of files, and the command that ran.
     type Group = (Who, PathBuf, u64, Option<Arc<str>>);
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for c in &changes {
@@ -73,7 +73,7 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
         .collect()
 }
 
-/// Pairs a file that went with one that came and is the same: renamed.
+/// Pairs a removed file with an added one of the same content: renamed.
 fn renames(mut changes: Vec<Change>) -> (Vec<Change>, Vec<ChangeKind>) {
     let same = |m: Meta| (m.inode, m.size, m.modified);
     let mut gone: HashMap<(u64, u64, i64), usize> = HashMap::new();

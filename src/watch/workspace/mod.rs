@@ -1,4 +1,4 @@
-//! The file watcher: what changes in the workspace, and who did it.
+//! The file watcher: what changes in the workspace, and the author of each change.
 //!
 //! | file | its job |
 //! | --- | --- |
@@ -6,14 +6,14 @@
 //! | `source` | change events of the system; `rules` says what is not watched |
 //! | `tree` | what was there, to tell added from changed and to find what was missed |
 //! | `pending` | waits until a change has come to rest; turns too many into a storm |
-//! | `who` | the evidence for who made a change |
+//! | `who` | the evidence for the author of a change |
 //! | `lines` | changes as lines of the feed |
-//! | `outside` | what an agent is to be told |
+//! | `outside` | notices for agents about files that they have read |
 //! | `gitwatch`, `gitstate` | when to look at git; branch, commits, conflicts |
 //! | `place` | network and foreign file systems |
 //!
 //! Starting returns at once; folders are walked and watched on the watcher's own thread. At rest nothing
-//! wakes up. Only changes are listened to, so our own reading is never heard.
+//! wakes up. Only changes are asked for, so our own reading causes no events.
 
 mod gitstate;
 mod gitwatch;
@@ -74,13 +74,13 @@ impl Config {
     }
 }
 
-/// What the watcher tells. Called on its thread; must not block for long.
+/// Receives the reports. Called on the watcher's thread; must not block for long.
 pub type Sink = Arc<dyn Fn(Report) + Send + Sync>;
 
 /// One piece of news.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
-    /// The first walk is done; from here on changes are heard.
+    /// The first walk is done; from here on changes are reported.
     Ready {
         folders: usize,
         polling: bool,
@@ -198,7 +198,7 @@ impl Watcher {
         self.ask(Ask::Expect(paths.to_vec(), who.clone()), false);
     }
 
-    /// It has written them. Looks at each, so that a later change by someone else can be told apart.
+    /// It has written them. Looks at each, so that a later change by others is recognised.
     pub fn wrote(&self, paths: &[PathBuf], who: &Who) {
         let metas = paths.iter().map(|p| (p.clone(), Meta::of(p))).collect();
         self.ask(Ask::Wrote(metas, who.clone()), false);
@@ -214,7 +214,7 @@ impl Watcher {
         lock(&self.shared.texts).put(path, text.clone());
     }
 
-    /// No lines for the feed while paused. Agents are still told what they must know.
+    /// No lines for the feed while paused. Agents still get their notices.
     pub fn pause(&self, paused: bool) {
         self.shared.paused.store(paused, std::sync::atomic::Ordering::Release);
     }
@@ -264,7 +264,7 @@ impl Drop for Watcher {
         self.ask(Ask::Stop, true);
         if let Some((thread, ended)) = self.thread.take() {
             // It is at most in the middle of a walk, which looks for this ask at each folder, or in a sink that
-            // does not come back. Nobody waits for that: then it ends whenever it returns.
+            // does not come back. This is not waited for: the thread ends when the call returns.
             if lock(&ended).recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
                 tracing::warn!("the watcher's thread does not end; it is left behind");
             } else {

@@ -1,4 +1,4 @@
-//! What an agent is to be told: files that it has read and that are not any more what it read.
+//! Notices for agents: files that an agent has read and that have changed since.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub struct Outside {
     /// Absolute.
     pub path: PathBuf,
     pub who: Who,
-    /// The command of an agent's that ran at that time. It may have been that, or somebody beside it.
+    /// The agent's command that ran at that time. The change may be its, or another program's.
     pub during: Option<Arc<str>>,
     pub deleted: bool,
     /// Lines added and removed against what the agent knows, when that text is known.
@@ -39,17 +39,17 @@ pub struct Outsiders {
     pub more: usize,
 }
 
-/// The number of a path's last change, who made it, and during which command.
-type Change = (u64, Who, Option<Arc<str>>);
+/// The number of a path's last change, its author, and the command that ran.
+type LoggedChange = (u64, Who, Option<Arc<str>>);
 
-/// A path that changed, who did it, and during which command.
+/// A path that changed, the author of the change, and the command that ran.
 pub(crate) type New = (PathBuf, Who, Option<Arc<str>>);
 
 /// Changed paths.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     last: u64,
-    changed: HashMap<PathBuf, Change>,
+    changed: HashMap<PathBuf, LoggedChange>,
     /// Up to this number changes may have been forgotten.
     lost: u64,
     asked: HashMap<AgentId, u64>,

@@ -30,7 +30,7 @@ struct Storm {
     folders: HashSet<PathBuf>,
     /// Too many folders.
     all: bool,
-    /// Who was at work, by number of events.
+    /// The agents and commands that were at work, by number of events.
     traces: Vec<(Trace, usize)>,
 }
 

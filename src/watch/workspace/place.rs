@@ -8,7 +8,7 @@ pub(crate) fn inode(path: &Path) -> Option<u64> {
     path.metadata().ok().filter(std::fs::Metadata::is_dir).map(|m| m.ino())
 }
 
-/// Whether changes by others may not be told there: network and foreign file systems.
+/// Whether the system may not report changes by others there: network and foreign file systems.
 pub(crate) fn remote(path: &Path) -> bool {
     /// From `statfs(2)`: NFS, SMB, CIFS, SMB2, FUSE, 9P (the Windows disks of WSL), AFS, Ceph, VirtualBox,
     /// Lustre, Coda.

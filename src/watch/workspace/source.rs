@@ -158,7 +158,7 @@ mod linux {
                 let Some(folder) = self.by_id.get(&event.wd()) else { continue };
                 let dir = what.contains(ReadFlags::ISDIR);
                 let Some(name) = event.file_name() else {
-                    // Of the folder itself. Its parent tells too, unless it is the root.
+                    // Of the folder itself. Its parent reports it, too, unless it is the root.
                     out.push(Raw::Gone { path: folder.clone(), dir: true });
                     continue;
                 };

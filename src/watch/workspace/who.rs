@@ -1,4 +1,4 @@
-//! Who made a change. Nobody tells us; it is put together from what is known around its time:
+//! The author of a change. The system does not report it; it is inferred from what is known around its time:
 //! an edit tool announced the path and the file is as it left it; a command of an agent was running; git
 //! held the lock of its index. What is left is the person.
 
@@ -39,7 +39,7 @@ pub(crate) struct Trace {
 }
 
 /// Whether a command says that it runs git, or what stands upon it. A script that does so without a word of it
-/// is taken for somebody else: git itself is named then, which is true in any case.
+/// is not taken for an agent's: git itself is named then, which is true in any case.
 pub(crate) fn runs_git(command: &str) -> bool {
     let word = |w: &str| matches!(w, "git" | "gh" | "hub" | "jj" | "tig" | "lazygit" | "stg" | "gitk");
     command.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).any(word)
@@ -107,7 +107,7 @@ impl Evidence {
         Trace { git: self.git_locked || tail, shell }
     }
 
-    /// Who made the file what it is now.
+    /// The author of the file's present content.
     pub(crate) fn judge(&self, path: &Path, now: Option<Meta>, trace: &Trace) -> Who {
         if let Some(e) = self.expected.get(path)
             && e.left.is_none_or(|left| left == now)
@@ -115,7 +115,7 @@ impl Evidence {
             return e.who.clone();
         }
         match trace {
-            // Git that an agent runs is the agent's command; beside another command it is somebody else's.
+            // Git that an agent runs is the agent's command; beside another command it is another program's.
             Trace { shell: Some((_, what)), git: true } if !runs_git(what) => Who::Git,
             Trace { shell: Some((agent, _)), .. } => Who::Shell { agent: agent.clone() },
             Trace { git: true, .. } => Who::Git,

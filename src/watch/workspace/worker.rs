@@ -25,9 +25,10 @@ const POLL: Duration = Duration::from_secs(2);
 const POLL_COST: u32 = 20;
 /// After events, so that many arrive in one go.
 const GATHER: Duration = Duration::from_millis(15);
+
+/// The state of the watcher's thread.
 pub(crate) struct Worker {
-    pub(super) root: PathBuf,
-    root_inode: Option<u64>,
+    root: Root,
     pub(super) config: Config,
     pub(super) sink: Sink,
     shared: Arc<Shared>,
@@ -38,15 +39,30 @@ pub(crate) struct Worker {
     pending: Pending,
     pub(super) evidence: Evidence,
     pub(super) git: Option<Git>,
-    /// Why and when to look at everything next.
-    rescan: Option<Instant>,
-    last_rescan: Option<Instant>,
-    polling: Option<Instant>,
-    /// A walk could not watch all that it found.
+    schedule: Schedule,
+    /// A walk could not watch all folders that it found.
     pub(super) full: bool,
-    /// The root is away.
-    gone: bool,
+    /// The watcher was asked to end.
     stop: bool,
+}
+
+/// The watched folder.
+struct Root {
+    path: PathBuf,
+    inode: Option<u64>,
+    /// It was removed or replaced, and has not come back.
+    gone: bool,
+}
+
+/// When the whole folder is walked again.
+#[derive(Default)]
+struct Schedule {
+    /// The next walk because events were lost or rules changed.
+    rescan: Option<Instant>,
+    /// The last such walk.
+    last_rescan: Option<Instant>,
+    /// The next walk of polling; `None`: changes are reported by the system.
+    poll: Option<Instant>,
 }
 
 impl Worker {
@@ -62,18 +78,14 @@ impl Worker {
         let work = repo.as_ref().map(|r| (r.work.as_path(), r.common.as_path()));
         let now = Instant::now();
         Self {
-            root: root.to_owned(),
-            root_inode: None,
+            root: Root { path: root.to_owned(), inode: None, gone: false },
             rules: Rules::new(root, &config.ignore, &config.own, work),
             tree: Tree::default(),
             pending: Pending::new(config.debounce),
             evidence: Evidence::default(),
             git: repo.map(|repo| Git::new(repo, now)),
-            rescan: None,
-            last_rescan: None,
-            polling: None,
+            schedule: Schedule::default(),
             full: false,
-            gone: false,
             stop: false,
             config,
             sink,
@@ -84,26 +96,26 @@ impl Worker {
     }
 
     pub(crate) fn run(mut self) {
-        self.root_inode = inode(&self.root);
+        self.root.inode = inode(&self.root.path);
         let begun = Instant::now();
-        let remote = remote(&self.root);
+        let remote = remote(&self.root.path);
         if self.config.poll || remote {
             let why = if remote {
                 "This folder is on a network or foreign file system"
             } else {
                 "Polling is turned on"
             };
-            self.walk(&self.root.clone(), false);
+            self.walk(&self.root.path.clone(), false);
             self.start_polling(why, begun.elapsed());
         } else {
-            self.walk(&self.root.clone(), true);
+            self.walk(&self.root.path.clone(), true);
             if !self.full {
                 self.watch_git();
             }
             self.answer_full(begun.elapsed());
         }
         self.note_stats(0, 0);
-        (self.sink)(Report::Ready { folders: self.tree.folders(), polling: self.polling.is_some() });
+        (self.sink)(Report::Ready { folders: self.tree.folders(), polling: self.schedule.poll.is_some() });
         let mut raws = Vec::new();
         while !self.stop {
             let limit = self.next_due().map(|due| due.saturating_duration_since(Instant::now()));
@@ -131,12 +143,12 @@ impl Worker {
         stats.events += events;
         stats.rescans += rescans;
         stats.watches = self.source.watches();
-        stats.polling = self.polling.is_some();
+        stats.polling = self.schedule.poll.is_some();
     }
 
     fn next_due(&self) -> Option<Instant> {
         let git = self.git.as_ref().and_then(Git::next_look);
-        [self.pending.due(), self.rescan, self.polling, git].into_iter().flatten().min()
+        [self.pending.due(), self.schedule.rescan, self.schedule.poll, git].into_iter().flatten().min()
     }
 
     fn take_asks(&mut self) {
@@ -175,7 +187,7 @@ impl Worker {
 
     /// Wherever a walk met the limit: what it could not watch is polled instead, and a notice says so.
     fn answer_full(&mut self, cost: Duration) {
-        if std::mem::take(&mut self.full) && self.polling.is_none() {
+        if std::mem::take(&mut self.full) && self.schedule.poll.is_none() {
             self.start_polling("The system's limit of watched folders was reached", cost);
         }
     }
@@ -183,7 +195,7 @@ impl Worker {
     fn start_polling(&mut self, why: &str, cost: Duration) {
         self.source.unwatch(Path::new("/"));
         let every = POLL.max(cost * POLL_COST);
-        self.polling = Some(Instant::now() + every);
+        self.schedule.poll = Some(Instant::now() + every);
         (self.sink)(Report::Notice(lines::polling(why, every)));
     }
 
@@ -191,19 +203,19 @@ impl Worker {
         let now = Instant::now();
         let (path, dir, made) = match raw {
             Raw::Overflow => {
-                let soonest = self.last_rescan.map_or(now, |at| at + RESCAN);
-                self.rescan.get_or_insert(soonest.max(now + self.config.debounce));
+                let soonest = self.schedule.last_rescan.map_or(now, |at| at + RESCAN);
+                self.schedule.rescan.get_or_insert(soonest.max(now + self.config.debounce));
                 return;
             }
             Raw::Made { path, dir } => (path, dir, true),
             Raw::Changed { path } => (path, false, false),
             Raw::Gone { path, dir } => (path, dir, false),
         };
-        if path == self.root {
+        if path == self.root.path {
             self.check_root();
             return;
         }
-        if self.git_event(&path, made, now) || !path.starts_with(&self.root) {
+        if self.git_event(&path, made, now) || !path.starts_with(&self.root.path) {
             return;
         }
         if self.rules.ignored(&path, dir) {
@@ -220,9 +232,9 @@ impl Worker {
             if path.file_name().is_some_and(Rules::is_rules)
                 && let Some(folder) = path.parent()
             {
-                // What it ignores from now on is quiet from now on; what it frees is heard after a look.
+                // Newly ignored files give no more events; files that are no longer ignored do after a walk.
                 self.rules.load(folder);
-                self.rescan.get_or_insert(now + self.config.debounce);
+                self.schedule.rescan.get_or_insert(now + self.config.debounce);
             }
             self.pending.mark(&path, &trace, now);
         }
@@ -230,7 +242,7 @@ impl Worker {
 
     /// A folder came: watch it, and what is in it already is new.
     fn new_folder(&mut self, folder: &Path, trace: &Trace, now: Instant) {
-        if self.polling.is_some() {
+        if self.schedule.poll.is_some() {
             return;
         }
         let known = self.tree.has_folder(folder);
@@ -249,17 +261,17 @@ impl Worker {
     }
 
     fn check_root(&mut self) {
-        let there = inode(&self.root);
-        if there.is_some() && there == self.root_inode {
+        let there = inode(&self.root.path);
+        if there.is_some() && there == self.root.inode {
             return;
         }
-        if !self.gone {
-            self.gone = true;
-            (self.sink)(Report::Notice(lines::root_gone(&self.root)));
-            self.source.unwatch(&self.root.clone());
+        if !self.root.gone {
+            self.root.gone = true;
+            (self.sink)(Report::Notice(lines::root_gone(&self.root.path)));
+            self.source.unwatch(&self.root.path.clone());
         }
         // Looks for its return at intervals, until then.
-        self.polling = Some(Instant::now() + POLL);
+        self.schedule.poll = Some(Instant::now() + POLL);
     }
 
     /// Reports what has come to rest.
@@ -282,24 +294,24 @@ impl Worker {
         if let Some(storm) = rested.storm {
             changes.extend(self.after_storm(storm.folders).into_iter().map(|d| (d, storm.trace.clone())));
         }
-        if self.rescan.is_some_and(|at| now >= at) && self.pending.is_empty() {
-            self.rescan = None;
-            self.last_rescan = Some(now);
+        if self.schedule.rescan.is_some_and(|at| now >= at) && self.pending.is_empty() {
+            self.schedule.rescan = None;
+            self.schedule.last_rescan = Some(now);
             self.note_stats(0, 1);
             let trace = self.evidence.trace(now);
-            let watch = self.polling.is_none();
-            let diffs = self.walk(&self.root.clone(), watch);
+            let watch = self.schedule.poll.is_none();
+            let diffs = self.walk(&self.root.path.clone(), watch);
             changes.extend(diffs.into_iter().map(|d| (d, trace.clone())));
-        } else if self.rescan.is_some_and(|at| now >= at) {
+        } else if self.schedule.rescan.is_some_and(|at| now >= at) {
             // Not while changes are coming in.
-            self.rescan = Some(now + self.config.debounce);
+            self.schedule.rescan = Some(now + self.config.debounce);
         }
         self.report(changes);
     }
 
     fn after_storm(&mut self, folders: Option<Vec<PathBuf>>) -> Vec<Diff> {
-        let watch = self.polling.is_none();
-        let Some(folders) = folders else { return self.walk(&self.root.clone(), watch) };
+        let watch = self.schedule.poll.is_none();
+        let Some(folders) = folders else { return self.walk(&self.root.path.clone(), watch) };
         let mut diffs = Vec::new();
         for folder in folders {
             if !folder.is_dir() {
@@ -341,7 +353,7 @@ impl Worker {
         if let Some(git) = &mut self.git {
             git.touched(Instant::now());
         }
-        let told = lines::word(&self.root, self.config.clock.now(), done);
+        let told = lines::word(&self.root.path, self.config.clock.now(), done);
         self.tell(told);
     }
 
@@ -394,25 +406,25 @@ impl Worker {
 
     fn poll(&mut self) {
         let begun = Instant::now();
-        if self.polling.is_none_or(|at| begun < at) {
+        if self.schedule.poll.is_none_or(|at| begun < at) {
             return;
         }
-        if self.gone {
-            match inode(&self.root) {
+        if self.root.gone {
+            match inode(&self.root.path) {
                 None => {
-                    self.polling = Some(begun + POLL);
+                    self.schedule.poll = Some(begun + POLL);
                     return;
                 }
                 back => {
-                    self.gone = false;
-                    self.root_inode = back;
-                    self.polling = None;
-                    (self.sink)(Report::Notice(lines::root_back(&self.root)));
+                    self.root.gone = false;
+                    self.root.inode = back;
+                    self.schedule.poll = None;
+                    (self.sink)(Report::Notice(lines::root_back(&self.root.path)));
                     if self.config.poll {
-                        self.polling = Some(begun + POLL);
+                        self.schedule.poll = Some(begun + POLL);
                         return;
                     }
-                    self.walk(&self.root.clone(), true);
+                    self.walk(&self.root.path.clone(), true);
                     if !self.full {
                         self.watch_git();
                     }
@@ -421,8 +433,8 @@ impl Worker {
             }
         }
         let trace = self.evidence.trace(begun);
-        let diffs = self.walk(&self.root.clone(), false);
-        if inode(&self.root).is_none() {
+        let diffs = self.walk(&self.root.path.clone(), false);
+        if inode(&self.root.path).is_none() {
             self.check_root();
             return;
         }
@@ -430,6 +442,6 @@ impl Worker {
         if let Some(git) = &mut self.git {
             git.polled(begun);
         }
-        self.polling = Some(Instant::now() + POLL.max(begun.elapsed() * POLL_COST));
+        self.schedule.poll = Some(Instant::now() + POLL.max(begun.elapsed() * POLL_COST));
     }
 }

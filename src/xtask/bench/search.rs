@@ -58,7 +58,7 @@ pub(crate) fn search(b: &Bench, out: &mut Figures) -> Result<()> {
         };
         let query = SearchQuery { text, limit: PAGE, ..SearchQuery::default() };
         let begun = Instant::now();
-        store.search(&query, u64::MAX)?;
+        store.search().find(&query, u64::MAX)?;
         let took = begun.elapsed().as_secs_f64() * 1e3;
         pages.push(took);
         kinds.entry(kind).or_default().push(took);

@@ -38,7 +38,7 @@ pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usiz
         spawned_by: None,
         made_by: tiller_store::MadeBy::Person,
     };
-    store.create_session(new).wait()?;
+    store.sessions().create(new).wait()?;
     let answer = markdown(lines);
     let mut parent = None;
     let mut n = 0;
@@ -79,7 +79,7 @@ pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usiz
             entries.push(Entry { id, parent, session, agent, time: clock.now(), body, snapshot: None });
             parent = Some(id);
         }
-        store.append(Append::new(session, "main").entries(entries)).wait()?;
+        store.entries().append(Append::new(session, "main").entries(entries)).wait()?;
     }
     Ok(())
 }

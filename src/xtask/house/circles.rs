@@ -24,12 +24,16 @@ pub(crate) fn largest(room: &Room) -> Vec<String> {
     names
 }
 
-fn imports(file: &File, own: usize, modules: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
+/// The paths into its own crate that a file names, as segments below the crate.
+pub(super) fn paths(file: &File) -> Vec<Vec<String>> {
     let mut paths = Paths::default();
     paths.visit_file(&file.parsed);
+    paths.found.iter().filter_map(|path| absolute(path, &file.module)).collect()
+}
+
+fn imports(file: &File, own: usize, modules: &BTreeMap<&[String], usize>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
-    for path in paths.found {
-        let Some(whole) = absolute(&path, &file.module) else { continue };
+    for whole in paths(file) {
         let known = (0..=whole.len()).rev().find_map(|n| modules.get(&whole[..n]));
         found.extend(known.copied().filter(|n| *n != own));
     }

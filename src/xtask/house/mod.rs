@@ -1,10 +1,11 @@
-//! Measures of the structure, from the parsed source: circles of imports, sizes of types, files per folder, names that were
+//! Measures of the structure, from the parsed source: circles of imports, forbidden imports, sizes of types, files per folder, names that were
 //! replaced. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit in [`limits`].
 //!
 //! Tests are left out: files whose name or folder says `test`, and items under `#[cfg(test)]`.
 
 mod circles;
 mod crates;
+mod layers;
 mod limits;
 mod names;
 mod sizes;
@@ -67,6 +68,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     problems.extend(full.map(|(folder, files, limit)| {
         format!("{folder}: {files} files directly in it, more than {limit}; make folders by subject")
     }));
+    problems.extend(layers::check(&rooms));
     problems.extend(names::check(&rooms));
     Ok(problems)
 }
