@@ -6,8 +6,8 @@ mod talk;
 use std::path::PathBuf;
 
 use serde_json::json;
-use tiller_engine::files::back::{self, Wishes};
 use tiller_engine::files::cut;
+use tiller_engine::files::restore::back::{self, Wishes};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{

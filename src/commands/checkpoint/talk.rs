@@ -1,6 +1,6 @@
 //! Going back in the conversation, and undoing that: on a branch of its own, as in the workbench. Nothing is deleted.
 
-use tiller_engine::files::back::{self, Wishes};
+use tiller_engine::files::restore::back::{self, Wishes};
 use tiller_engine::undo::{self, Next};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};

@@ -6,11 +6,10 @@ use crate::compare::run;
 use crate::compare::take;
 use crate::context::compaction;
 use crate::context::effort;
-use crate::core::calls;
-use crate::core::settings;
 use crate::files::restore;
-use crate::files::undo;
+use crate::files::restore::undo;
 use crate::goal;
+use crate::job::calls;
 use crate::money;
 use crate::prompts::aside;
 use crate::prompts::compose;
@@ -19,12 +18,12 @@ use crate::prompts::shell_line;
 use crate::questions::answers;
 use crate::questions::keys;
 use crate::session::branch;
-use crate::session::carry;
-use crate::session::fork;
+use crate::session::branch::carry;
+use crate::session::branch::fork;
+use crate::session::branch::names;
 use crate::session::manage;
-use crate::session::names;
 use crate::session::open;
-use crate::turn::driver;
+use crate::session::settings;
 use crate::undo::export;
 use crate::undo::review;
 use crate::undo::undoing;
@@ -37,7 +36,7 @@ use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, Notice
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::back::Wishes;
+use crate::files::restore::back::Wishes;
 use crate::lock::lock;
 use crate::turn::Input;
 
@@ -53,7 +52,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
     match command.body {
         CommandBody::Turn(c) => match c {
             TurnCommand::Submit { message, mode } => queue::submit(core, client, id, message, mode),
-            TurnCommand::Interrupt { hard } => interrupt(core, hard),
+            TurnCommand::Interrupt { hard } => core.interrupt(hard),
             TurnCommand::Continue => compose::go_on(core, client, id),
             TurnCommand::SkipWait => core.skip_wait(),
             TurnCommand::Shell { line, share } => shell_line::shell_line(core, client, id, line, share),
@@ -133,17 +132,9 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
     }
 }
 
-pub(crate) fn interrupt(core: &mut Core, hard: bool) {
-    if core.turn.live.is_some() {
-        driver::feed(core, Input::Interrupt { hard });
-    } else {
-        core.stop_job();
-    }
-}
-
 fn stop_tool(core: &mut Core, client: ClientId, cause: CommandId, id: String) {
     if core.turn.live.as_ref().is_some_and(|l| l.calls.contains_key(&id)) {
-        driver::feed(core, Input::StopTool { call_id: id });
+        core.feed(Input::StopTool { call_id: id });
     } else {
         shell_line::stop_process(core, client, cause, id);
     }

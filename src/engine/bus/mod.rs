@@ -4,9 +4,11 @@
 //! one before them while they wait; facts are never dropped singly. A reader that falls too far behind
 //! finds one `lagged` event in the place of all that it missed, and asks for a snapshot.
 
+pub(crate) mod agent_view;
 pub(crate) mod dispatch;
 pub(crate) mod notices;
 pub(crate) mod queries;
+pub(crate) mod read;
 pub(crate) mod view;
 
 use std::collections::VecDeque;

@@ -1,78 +1,19 @@
 //! Whole states for clients: the snapshot, the agent's row, where the context goes.
 
+use crate::bus::agent_view;
 use crate::context::compaction;
 use crate::context::effort;
-use crate::goal;
-use crate::session::branch;
-use crate::turn::driver;
-use crate::turn::prepare;
+use crate::session::model;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ContextReport;
-use tiller_protocol::{AgentState, AgentView, ChildView, CommandId, EntryBody, SessionSummary, Snapshot};
+use tiller_protocol::{CommandId, EntryBody, SessionSummary, Snapshot};
 
 use crate::bus::ClientId;
-use crate::context::{compact, request, tokens};
+use crate::context::compaction::compact;
+use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::lock::lock;
 use crate::session::TAIL;
-use crate::turn::Phase;
-
-pub(crate) fn agent_view(core: &Core) -> AgentView {
-    let (state, act) = match &core.turn.live {
-        // Its turns follow each other: between them it is at work, too.
-        None if core.identity.child.is_some() && goal::checks_goal(core) => {
-            (AgentState::Running, "checking the goal".to_owned())
-        }
-        None => (AgentState::Idle, String::new()),
-        Some(l) => {
-            let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
-            let act = own.or_else(|| core.outside_act()).unwrap_or_default();
-            let child = core.identity.child.as_ref();
-            if child.is_some_and(|c| c.paused) {
-                // What it began before ends first.
-                let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
-                (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
-            } else if core.asks.wait(&core.identity.id)
-                || child.is_some_and(|c| c.waiting > 0)
-                || core.pane_needs()
-            {
-                (AgentState::Waiting, act)
-            } else if l.over {
-                (AgentState::Running, String::new())
-            } else {
-                let doing = match l.turn.phase() {
-                    Phase::Streaming if act.is_empty() => "thinking".to_owned(),
-                    Phase::Waiting => "waiting to retry".to_owned(),
-                    Phase::Compacting { .. } => "compacting".to_owned(),
-                    _ => act,
-                };
-                (AgentState::Running, doing)
-            }
-        }
-    };
-    AgentView {
-        id: driver::agent_id(core),
-        parent: core.identity.id.parent(),
-        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
-        state,
-        act,
-        model: core.session.model.0.clone(),
-        usage: core.session.usage,
-        cost: core.session.cost,
-        context: compaction::context_tokens(core).0,
-        window: prepare::window(core),
-        since: core.turn.live.as_ref().map(|l| l.since),
-        child: child_view(core),
-    }
-}
-
-/// The part of a child's row that it knows itself; the rest of it is known to the main agent.
-fn child_view(core: &Core) -> Option<Box<ChildView>> {
-    core.identity.child.as_ref()?;
-    let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
-    let pane = core.pane_view();
-    (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
-}
 
 pub(crate) fn summary(core: &Core) -> SessionSummary {
     SessionSummary {
@@ -109,12 +50,12 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         effort: Box::new(effort::effort_view(core)),
         read_only: core.session.read_only,
         head: core.head_id(),
-        branch: branch::branch(core),
+        branch: core.session.branch(),
         entries: core.session.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
         earlier: core.session.earlier + skip as u64,
         partial: partial(core),
         todo: lock(&core.context.todo).items.clone(),
-        agents: std::iter::once(agent_view(core)).chain(core.crew_rows()).collect(),
+        agents: std::iter::once(agent_view::agent_view(core)).chain(core.crew_rows()).collect(),
         workflows: core.flow_rows(),
         queue: core.prompts.queue.clone(),
         asks: core.asks.list(),
@@ -139,7 +80,7 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
     let messages: u64 = live.iter().skip(1).map(|e| tokens::of_entry(e)).sum();
     let mut report = ContextReport {
         model: core.session.model.clone(),
-        window: prepare::window(core),
+        window: model::window(core),
         used,
         layers: Vec::new(),
         tools: 0,

@@ -1,7 +1,7 @@
 //! What was said on each side since they parted, what it cost, and which files differ. Blocking, and the same for the
 //! workbench and for commands without a screen.
 
-use crate::files::restore;
+use crate::files::written;
 use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
@@ -12,7 +12,7 @@ use tiller_store::Store;
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::back;
+use crate::files::restore::back;
 
 /// Entries of a side that are read, and lines of the summary.
 const READ: u64 = 20_000;
@@ -258,7 +258,7 @@ pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair:
     let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
     let (store, session, keeper) =
         (core.services.store.clone(), core.session.id, core.services.files.clone());
-    let written = restore::written(core);
+    let written = written::written(core);
     core.spawn(async move {
         written.await;
         let asked = pair.clone();

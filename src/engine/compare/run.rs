@@ -1,8 +1,8 @@
 //! A line of the person's on the files of each side. Each runs in a folder of its own, one after the other, so that
 //! neither takes the other's time; the folders go again.
 
-use crate::core::calls;
-use crate::files::restore;
+use crate::files::written;
+use crate::job::calls;
 use crate::prompts::msg::PromptMsg;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
     let folder = core.services.places.cache.join("compare");
     let name = format!("{}-{}", std::process::id(), cause.0);
     let (bus, place, tx) = (Arc::clone(&core.bus), core.place_of(Some(cause)), core.tx.clone());
-    let written = restore::written(core);
+    let written = written::written(core);
     core.spawn(async move {
         written.await;
         // Its output is shown when both are done.

@@ -6,7 +6,6 @@ use crate::files::restore;
 use std::collections::BTreeMap;
 
 use tiller_protocol::compare::{NotTaken, Pair, TakePart};
-use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Answer, Entry, Goal, Id, Item, Kind, Merged, Restored, Shadow, SnapshotError, merge};
 use tiller_store::StepOf;
@@ -14,7 +13,9 @@ use tiller_store::StepOf;
 use super::look;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::{Gone, Took, Way, back, hunks, off, off_thread, unknown};
+use crate::files::restore::back;
+use crate::files::restore::hunks;
+use crate::files::{Gone, Took, Way, off, off_thread, unknown};
 
 /// Bytes of a merge with marks that are shown.
 const MARKED: usize = 64 << 10;
@@ -158,23 +159,6 @@ fn merged(merged: Merged) -> Fate {
 
 fn is_binary(bytes: &[u8]) -> bool {
     bytes.contains(&0)
-}
-
-/// What the person hears.
-pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
-    let n = done.done.len();
-    let mut said = match n {
-        0 => format!("Nothing was taken from {}", took.from),
-        1 => format!("Taken from {}: {}", took.from, back::shown(&done.done[0])),
-        _ => format!("Taken from {}: {n} files", took.from),
-    };
-    if let Some(first) = took.not.first() {
-        said.push_str(&format!("; not taken: {} ({})", first.path, first.why));
-    }
-    if took.not.len() > 1 {
-        said.push_str(&format!(" and {} more", took.not.len() - 1));
-    }
-    ReplyEvent::TakeReply { said, conflicts: took.not }
 }
 
 pub(crate) fn start_take(

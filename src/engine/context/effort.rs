@@ -1,8 +1,8 @@
 //! How much the session's model thinks: chosen for the session, for one message, by a flag, the configuration or the
 //! kind of agent. It changes no byte of the prefix: system prompt and tools stay as they were.
 
-use crate::money;
-use crate::session::manage;
+use crate::session::change;
+use crate::session::model;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, Notice, NoticeKind, Origin};
 use tiller_provider::models::effort;
@@ -26,13 +26,13 @@ pub(crate) fn effort(core: &Core) -> Effort {
 }
 
 pub(crate) fn effort_view(core: &Core) -> EffortView {
-    let info = money::model_info(core, &core.session.model);
+    let info = model::model_info(core, &core.session.model);
     let chosen = core.session.effort;
     EffortView { chosen, used: effort::used(chosen, &info), offered: effort::offered(&info) }
 }
 
 pub(crate) fn set_effort(core: &mut Core, client: ClientId, cause: CommandId, chosen: Effort) {
-    if let Some(why) = manage::cannot_change(core, core.session.id) {
+    if let Some(why) = change::cannot_change(core, core.session.id) {
         return core.refuse(client, cause, why);
     }
     if core.outside().is_some() {
@@ -55,7 +55,7 @@ pub(crate) fn set_effort(core: &mut Core, client: ClientId, cause: CommandId, ch
         ));
     }
     let ticket = keep_effort(core);
-    manage::after(core, ticket, cause, StateEvent::EffortChanged { effort: view });
+    change::after(core, ticket, cause, StateEvent::EffortChanged { effort: view });
 }
 
 /// Keeps it for the next time that the session is opened.

@@ -7,7 +7,7 @@ use tiller_protocol::view::LayerCost;
 use tiller_protocol::{ModelRef, Notice, SessionId, Usage};
 
 use crate::bus::ClientId;
-use crate::context::compact::Plan;
+use crate::context::compaction::compact::Plan;
 use crate::prompts::msg::Aside;
 
 /// A report about a compaction, a question on the side, or a title.

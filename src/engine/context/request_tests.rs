@@ -1,7 +1,8 @@
 use tiller_protocol::{AgentId, IdSource, Message, Origin, SeqIds, StopReason, Time, ToolOutcome, Usage};
 
 use super::*;
-use crate::context::{compact, tokens};
+use crate::context::compaction::compact;
+use crate::context::tokens;
 
 pub(crate) struct Path {
     ids: SeqIds,

@@ -3,10 +3,9 @@
 //! Each request that the server took is booked as a row of its own when it ends, however it ends: whole, failed, cut
 //! off, or dropped with the task that waited for it. Counts that the server did not give are estimated and marked.
 
-use crate::context::compaction;
 use crate::context::windows;
 use crate::money;
-use crate::turn::prepare;
+use crate::session::model;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,15 +60,15 @@ pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelR
     SideCall {
         provider,
         model: model.clone(),
-        info: money::model_info(core, model),
-        tier: compaction::tier_of(core, model),
+        info: model::model_info(core, model),
+        tier: model::tier_of(core, model),
         session: core.session.id,
         tx: core.tx.clone(),
         skip: Arc::clone(&core.context.side_skip),
-        longest_wait: prepare::longest_wait(core),
+        longest_wait: model::longest_wait(core),
         scale: core.services.retry,
         counts: tokens::Calibration::of(&request::live(&core.session.path)),
-        left: money::left_beside(core, compaction::tier_of(core, model)),
+        left: money::left_beside(core, model::tier_of(core, model)),
     }
 }
 

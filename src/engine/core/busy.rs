@@ -2,8 +2,10 @@
 //! the conversation compacted by hand. Each has a number: what comes back under another one was stopped
 //! meanwhile and is dropped.
 
+use crate::bus::agent_view;
 use crate::goal;
 use crate::prompts::queue;
+use crate::turn::Input;
 use crate::turn::driver;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{CommandId, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
@@ -18,6 +20,15 @@ use crate::prompts::doing::{Busy, Doing};
 const STOPPED: u64 = 0;
 
 impl Core {
+    /// Stops the turn in flight; without one, the job that prepares one.
+    pub(crate) fn interrupt(&mut self, hard: bool) {
+        if self.turn.live.is_some() {
+            self.feed(Input::Interrupt { hard });
+        } else {
+            self.stop_job();
+        }
+    }
+
     /// The number of what begins now.
     pub(crate) fn next_job(&mut self) -> u64 {
         self.prompts.jobs += 1;
@@ -72,7 +83,7 @@ impl Core {
             // A child counts as running from the moment of its command.
             self.child_over(TurnStatus::Interrupted, String::new(), None);
         }
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.

@@ -293,7 +293,7 @@ pub(crate) fn world(parts: EngineConfig) -> Services {
         roles: Arc::new(std::sync::RwLock::new(parts.roles)),
         crew: parts.crew,
         titles: parts.titles,
-        windows: crate::context::learned_windows::Windows::default(),
+        windows: crate::context::windows::learned_windows::Windows::default(),
         retry: parts.retry,
         permit: parts.permit,
         redact: parts.redact,

@@ -3,12 +3,11 @@
 use crate::compare::run;
 use crate::context::compaction;
 use crate::context::side_call;
-use crate::core::calls;
-use crate::core::settings;
-use crate::files::by_tool;
 use crate::files::record;
 use crate::files::restore;
+use crate::files::restore::by_tool;
 use crate::goal;
+use crate::job::calls;
 use crate::prompts::aside;
 use crate::prompts::comments;
 use crate::prompts::compose;
@@ -19,9 +18,10 @@ use crate::questions::asking;
 use crate::questions::keys;
 use crate::questions::trust;
 use crate::session::branch;
-use crate::session::carry;
-use crate::session::fork;
+use crate::session::branch::carry;
+use crate::session::branch::fork;
 use crate::session::open;
+use crate::session::settings;
 use crate::turn::driver;
 use crate::undo::review;
 use crate::undo::undoing;
@@ -63,11 +63,11 @@ impl Core {
         match msg {
             TurnMsg::Chunks { n, chunks, .. } => {
                 for chunk in chunks {
-                    driver::feed(self, Input::Chunk { n, chunk });
+                    self.feed(Input::Chunk { n, chunk });
                 }
             }
             TurnMsg::Quiet { .. } => driver::quiet(self),
-            TurnMsg::StreamEnded { n, result, .. } => driver::feed(self, Input::StreamEnded { n, result }),
+            TurnMsg::StreamEnded { n, result, .. } => self.feed(Input::StreamEnded { n, result }),
             TurnMsg::WaitOver { turn, n } => self.wait_over(turn, n),
             TurnMsg::ToolDone { call_id, done, .. } => calls::tool_done(self, &call_id, *done),
         }

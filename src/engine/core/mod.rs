@@ -1,23 +1,21 @@
 //! The engine's one task. It owns all state; whatever waits (a model, a tool, a disk) is a task of its own
 //! that reports back. So nothing here ever waits for anything but the next report.
 
-pub(crate) mod begin;
 pub(crate) mod busy;
-pub(crate) mod calls;
 pub mod engine;
+pub(crate) mod follow_up;
 pub(crate) mod given;
 mod handle;
 pub(crate) mod msg;
 pub(crate) mod parts;
 pub(crate) mod ports;
 pub(crate) mod quit;
+mod run;
 pub(crate) mod saves;
 pub(crate) mod saving;
 pub(crate) mod services;
-pub mod settings;
+pub(crate) mod turn_over;
 
-use crate::bus::dispatch;
-use crate::questions::asking;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -29,14 +27,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::bus::{Bus, ClientId, Envelope, Place};
+use crate::bus::{Bus, ClientId, Place};
 use crate::core::msg::Msg;
 use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
 use crate::core::services::Services;
 use crate::questions::asks::Asks;
 use crate::session::Session;
-use crate::turn::Turn;
+use crate::turn::{Input, Turn};
 
 /// A running call.
 pub(crate) struct RunningCall {
@@ -101,48 +99,6 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// Runs until told to quit, or until the last handle is gone.
-    pub(crate) async fn run(
-        mut self,
-        mut commands: mpsc::Receiver<Envelope>,
-        mut inbox: mpsc::Receiver<Msg>,
-    ) {
-        let mut health = self.services.store.health();
-        // The first value is the state at the start.
-        let start = health.borrow_and_update().clone();
-        if !start.ok() {
-            self.saving(&start);
-        }
-        let mut open = true;
-        while !self.lifecycle.stop {
-            tokio::select! {
-                // Commands first: an interrupt must not wait behind a flood of deltas.
-                biased;
-                command = commands.recv(), if open => match command {
-                    Some(e) => {
-                        if self.turn.live.is_none() && self.saves.is_empty() {
-                            self.agree();
-                        }
-                        dispatch::dispatch(&mut self, e.client, e.command);
-                    }
-                    None => {
-                        open = false;
-                        self.quit(None);
-                    }
-                },
-                saved = self.saves.next(), if !self.saves.is_empty() => self.saved(saved),
-                Ok(()) = health.changed() => {
-                    let now = health.borrow_and_update().clone();
-                    self.saving(&now);
-                }
-                Some(msg) = inbox.recv() => self.message(msg),
-                Some(_) = self.lifecycle.tasks.join_next(), if !self.lifecycle.tasks.is_empty() => {}
-            }
-            asking::prune_asks(&mut self);
-        }
-        self.end(inbox).await;
-    }
-
     pub(crate) fn is_live(&self, turn: u64) -> bool {
         self.turn.live.as_ref().is_some_and(|l| l.no == turn)
     }
@@ -175,6 +131,23 @@ impl Core {
     /// A notice about something that is on its way to the disk: after it.
     pub(crate) fn notice_after(&mut self, notice: Notice) {
         self.show(self.place(), EventBody::State(StateEvent::Notice { notice }));
+    }
+
+    /// Gives the turn in flight an input. The turn takes it once the present report has been handled.
+    pub(crate) fn feed(&mut self, input: Input) {
+        self.turn.inputs.push_back(input);
+    }
+
+    /// Changes the turn in flight, if there is one.
+    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut Live)) {
+        if let Some(live) = &mut self.turn.live {
+            f(live);
+        }
+    }
+
+    /// Tells the client that asked that it is done.
+    pub(crate) fn done(&self, client: ClientId, cause: CommandId, said: String) {
+        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
     }
 
     /// Tells the client that asked that it cannot be done.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use tiller_protocol::{Cost, EntryBody, Queued, SessionId};
+use tiller_protocol::{Cost, EntryBody, Queued, SendMode, SessionId};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::Place;
@@ -44,6 +44,13 @@ pub(crate) struct PromptPart {
     pub(crate) busy: Option<Busy>,
     /// Numbers what `busy` holds.
     pub(crate) jobs: u64,
+}
+
+impl PromptPart {
+    /// Whether something waits that goes into the turn in flight at its next safe point.
+    pub(crate) fn steering(&self) -> bool {
+        !self.pending.is_empty() || self.queue.iter().any(|q| q.mode == SendMode::Steer)
+    }
 }
 
 /// What models see beside the entries, and requests beside the conversation.
@@ -96,4 +103,6 @@ pub(crate) struct Lifecycle {
     pub(crate) quitting: Option<Place>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
+    /// What is left to do after the present report.
+    pub(crate) follow_ups: VecDeque<crate::core::follow_up::FollowUp>,
 }

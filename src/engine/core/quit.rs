@@ -5,7 +5,6 @@ use crate::context::side_call;
 use crate::files::record;
 use crate::prompts::titles;
 use crate::session::open;
-use crate::turn::driver;
 use std::time::Duration;
 
 use tiller_protocol::CommandId;
@@ -49,7 +48,7 @@ impl Core {
             }
             others.iter().for_each(tokio_util::sync::CancellationToken::cancel);
         } else {
-            driver::feed(self, Input::Interrupt { hard: false });
+            self.feed(Input::Interrupt { hard: false });
         }
         if !self.lifecycle.stop {
             self.quit_later();
@@ -79,7 +78,7 @@ impl Core {
         if self.turn.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
             return self.quit_now();
         }
-        driver::feed(self, Input::Interrupt { hard: true });
+        self.feed(Input::Interrupt { hard: true });
         self.quit_later();
     }
 

@@ -1,7 +1,9 @@
 //! Handing writes over, and what is done when they are answered.
 
+use crate::core::turn_over;
 use crate::prompts::queue;
-use crate::session::names;
+use crate::session::branch::names;
+use crate::turn::begin;
 use crate::turn::driver;
 use crate::turn::prepare;
 use crate::undo::undoing;
@@ -31,7 +33,7 @@ impl Core {
             self.book_only(append.calls);
             if let Then::TurnOver { turn, status } = then {
                 events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
-                driver::turn_over(self, turn, status);
+                turn_over::turn_over(self, turn, status);
             }
             return;
         }
@@ -94,10 +96,10 @@ impl Core {
                     self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
                 }
             }
-            Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
-            Then::Steered(turn) if self.is_live(turn) => driver::feed(self, Input::Steered),
+            Then::StartTurn(turn) if self.is_live(turn) => begin::turn_started(self),
+            Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}
-            Then::TurnOver { turn, status } => driver::turn_over(self, turn, status),
+            Then::TurnOver { turn, status } => turn_over::turn_over(self, turn, status),
             Then::Accepted(ids) => queue::accepted(self, &ids),
             Then::Row { session, view } => self.row_kept(session, view, true),
             Then::Leased(lease)
@@ -168,7 +170,7 @@ impl Core {
                     self.bus.publish(&place, body);
                 }
                 self.agree();
-                driver::turn_over(self, *turn, status);
+                turn_over::turn_over(self, *turn, status);
             }
             _ => {
                 self.notice(notice.clone());
@@ -230,7 +232,6 @@ impl Core {
             && let Some(may_compact) = live.held.take()
         {
             prepare::prepare(self, may_compact);
-            driver::pump(self);
         }
     }
 }

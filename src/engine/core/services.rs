@@ -146,12 +146,12 @@ pub(crate) struct Services {
     pub(crate) tools: Vec<&'static dyn Tool>,
     /// All that there are; agents of the crew may have some that the main one does not see.
     pub(crate) all_tools: Vec<&'static dyn Tool>,
-    pub(crate) specs: Arc<crate::context::specs::Specs>,
+    pub(crate) specs: Arc<crate::context::prefix::specs::Specs>,
     /// One for all agents; more when the person trusts the folder.
     pub(crate) roles: Arc<RwLock<Definitions>>,
     pub(crate) crew: CrewConfig,
     pub(crate) titles: bool,
-    pub(crate) windows: crate::context::learned_windows::Windows,
+    pub(crate) windows: crate::context::windows::learned_windows::Windows,
     pub(crate) retry: f64,
     pub(crate) permit: crate::questions::permission::Permit,
     pub(crate) redact: Redact,

@@ -99,7 +99,7 @@ fn texts(s: &mut Shadow, before: Id, after: Id) -> Result<String, tiller_snapsho
         if out.len() > SHOWN {
             break;
         }
-        let path = crate::files::back::shown(&file.path);
+        let path = crate::files::restore::back::shown(&file.path);
         let text = match s.text(&file)? {
             TextChange::Lines { diff, .. } => diff,
             TextChange::Binary { before, after } => format!("(no text: {before} bytes became {after})\n"),

@@ -1,7 +1,8 @@
 //! What a child does beyond a main agent: it tells the main one how it stands, and asks it for the person's answers.
 
-use crate::context::compaction;
+use crate::bus::agent_view;
 use crate::money;
+use crate::session::model;
 use crate::turn::driver;
 use crate::turn::prepare;
 use tiller_protocol::event::TurnStatus;
@@ -64,14 +65,14 @@ impl Core {
             let _ = main.send(Msg::Crew(CrewMsg::Ended)).await;
             let _ = tx.send(Msg::Question(QuestionMsg::Over)).await;
         });
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     pub(crate) fn ask_over(&mut self) {
         if let Some(child) = &mut self.identity.child {
             child.waiting = child.waiting.saturating_sub(1);
         }
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// Reserves what the next request may use at most, within the agent's own limits. `beside`: it is for a
@@ -98,14 +99,14 @@ impl Core {
 
     /// Reserves what the next call may use at most.
     pub(super) fn reserve(&mut self) -> Answer {
-        let request = compaction::next_request(self);
+        let request = self.session.next_request();
         let input = request.context();
-        let info = money::model_info(self, &self.session.model);
+        let info = model::model_info(self, &self.session.model);
         let output = info.max_output.unwrap_or(REPLY).min(REPLY);
         let guess = Usage { input, output, ..Usage::default() };
         let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
         // What a program of another vendor costs counts for no tier of ours.
-        let tier = if self.outside().is_some() { "external" } else { prepare::tier(self) };
+        let tier = if self.outside().is_some() { "external" } else { model::tier(self) };
         let input_cost = tiller_provider::models::cost(&request, &info).unwrap_or_default().0;
         let want = Want {
             tokens: input.saturating_add(output),
@@ -120,7 +121,7 @@ impl Core {
 
     /// The next request waits until another reservation is settled.
     pub(crate) fn wait_for_purse(&mut self, may_compact: bool) {
-        driver::with_live(self, |l| l.held = Some(may_compact));
+        self.with_live(|l| l.held = Some(may_compact));
         self.ask_purse_again();
     }
 
@@ -142,7 +143,6 @@ impl Core {
         }
         if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
             prepare::prepare(self, may_compact);
-            driver::pump(self);
         } else {
             self.wake();
         }
@@ -281,7 +281,6 @@ impl Core {
         }
         if let Some(may_compact) = self.turn.live.as_mut().and_then(|l| l.held.take()) {
             prepare::prepare(self, may_compact);
-            driver::pump(self);
         }
     }
 
@@ -296,7 +295,7 @@ impl Core {
     /// Stops the turn as the person's stop does.
     pub(crate) fn stop_turn(&mut self, hard: bool) {
         if self.turn.live.is_some() {
-            driver::feed(self, Input::Interrupt { hard });
+            self.feed(Input::Interrupt { hard });
         } else {
             self.stop_job();
         }

@@ -1,6 +1,7 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
-use crate::core::calls;
+use crate::bus::agent_view;
+use crate::job::calls;
 use crate::money;
 use crate::questions::asking;
 use crate::turn::driver;
@@ -165,9 +166,9 @@ impl Core {
             }
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(forward));
-        driver::with_live(self, |l| l.stream = Some(handle));
+        self.with_live(|l| l.stream = Some(handle));
         self.hand_over();
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// Files of the folder can make the program run commands, and the person has not agreed to them: the turn waits for
@@ -356,7 +357,7 @@ impl Core {
         }
         let id = self.identity.id.clone();
         self.tell_main(CrewMsg::Theirs { id, session, transport: None, booked: Some(booked) });
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// What it said so far stands in the talk from here on; with the call that it makes, if it makes one.
@@ -423,7 +424,7 @@ impl Core {
         };
         let ticket = self.services.store.costs().record(self.session.id, call);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// It goes on after it has told of what it used: whether a limit was passed by that, and which. (What it tells

@@ -2,8 +2,8 @@
 //! terminal when it stands idle), and the receipt tells what became of each. Until then they stand in the queue, where
 //! the person may change them or take them back.
 
+use crate::bus::agent_view;
 use crate::prompts::queue;
-use crate::turn::driver;
 use tiller_external::Receipt as Held;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
@@ -79,7 +79,7 @@ impl Core {
         append.queue = Some(self.prompts.queue.clone());
         append.prompt = Some(text);
         self.save(append, events, Then::Nothing);
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// The program has not got it. One that was half typed is never typed again by itself.

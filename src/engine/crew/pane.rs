@@ -1,7 +1,7 @@
 //! The terminal of an agent that is a program: observers get what changes, and what the person does there
 //! reaches it.
 
-use crate::turn::driver;
+use crate::bus::agent_view;
 use std::time::Duration;
 
 use tiller_external::{Doing, Said, Source};
@@ -93,7 +93,7 @@ impl Core {
             self.notice(Notice::new(NoticeKind::User, text));
         }
         if self.pane().is_some_and(|p| (p.view.entered, p.view.touched) != (entered, touched)) {
-            driver::agent_changed(self);
+            agent_view::agent_changed(self);
         }
     }
 
@@ -161,13 +161,13 @@ impl Core {
             }
             _ => return,
         }
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// Titles may be told again.
     pub(crate) fn titled(&mut self) {
         if self.pane().and_then(|p| p.titled.take()) == Some(true) {
-            driver::agent_changed(self);
+            agent_view::agent_changed(self);
         }
     }
 }

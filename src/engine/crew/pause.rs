@@ -1,5 +1,6 @@
 //! Rest: at once while an agent waits for a model, else at its next safe point.
 
+use crate::bus::agent_view;
 use crate::turn::driver;
 use crate::turn::prepare;
 use tiller_protocol::event::TurnStatus;
@@ -28,15 +29,15 @@ impl Core {
                 child.reservations.release(&self.identity.id);
                 // This ends a program of another vendor, too: what it said stands in the talk, and it goes on from
                 // there.
-                driver::feed(self, Input::Rest);
+                self.feed(Input::Rest);
             }
             self.tell_work();
-            return driver::agent_changed(self);
+            return agent_view::agent_changed(self);
         }
         child.working = self.turn.live.is_some().then_some(mono);
         self.tell_work();
         self.wake();
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// Resumes a paused agent once its budget reservation is available again.
@@ -45,7 +46,7 @@ impl Core {
         let Some(resting) = child.resting.take() else { return };
         if let Resting::Prepare { may_compact } = resting {
             prepare::prepare(self, may_compact);
-            return driver::pump(self);
+            return;
         }
         match self.reserve() {
             Answer::Go => {}
@@ -58,7 +59,7 @@ impl Core {
             }
         }
         match resting {
-            Resting::Request => driver::feed(self, Input::Resume),
+            Resting::Request => self.feed(Input::Resume),
             Resting::Try { turn, n } => self.wait_over(turn, n),
             Resting::Prepare { .. } => {}
         }
@@ -78,7 +79,7 @@ impl Core {
 
     pub(crate) fn wait_over(&mut self, turn: u64, n: u32) {
         if self.is_live(turn) && !self.rests(Resting::Try { turn, n }) {
-            driver::feed(self, Input::WaitOver { n });
+            self.feed(Input::WaitOver { n });
         }
     }
 
@@ -91,7 +92,7 @@ impl Core {
         {
             return;
         }
-        driver::feed(self, Input::SkipWait);
+        self.feed(Input::SkipWait);
     }
 
     /// Ends this child's turn, as the main agent asked. A paused child is resumed first: its end must not wait.

@@ -1,6 +1,6 @@
 //! An agent is taken on: limits, role, model.
 
-use crate::money;
+use crate::session::model;
 use std::sync::Arc;
 
 use tiller_config::agents::{Definition, Pick, Tier};
@@ -199,7 +199,7 @@ impl Core {
             (None, _) => None,
         };
         let Some(model) = model else { return Ok(parents) };
-        match money::provider(self, &model) {
+        match model::provider(self, &model) {
             Ok(_) => Ok(model),
             Err(e) => {
                 let e = e.to_string();

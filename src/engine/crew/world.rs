@@ -1,5 +1,6 @@
 //! What a child may use: never more than its parent.
 
+use crate::turn::begin;
 use std::sync::{Arc, Mutex};
 
 use tiller_protocol::AgentId;
@@ -116,7 +117,7 @@ impl Core {
     pub(super) fn task(&self, brief: &Brief) -> String {
         let mut text = task(brief);
         if self.identity.child.as_ref().is_some_and(|c| c.outside.is_some()) {
-            for skill in self.skills() {
+            for skill in begin::skills(self) {
                 text.push_str(&format!("\n\n# Skill {}\n{}", skill.name, skill.body));
             }
         }

@@ -4,7 +4,7 @@ use tiller_protocol::SessionId;
 use tiller_snapshot::{CutCall, Shadow, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 
-use super::back;
+use crate::files::restore::back;
 
 /// Files that a sentence names.
 const NAMED: usize = 3;

@@ -12,8 +12,8 @@ use tiller_protocol::restore::StepFile;
 use tiller_snapshot::{Id, Limits, Shadow, SnapshotError};
 use tokio::sync::oneshot;
 
-use super::back;
 use super::cut::Credited;
+use crate::files::restore::back;
 use crate::lock::lock;
 
 /// Work that may wait. A turn has a handful.

@@ -14,20 +14,17 @@
 //! | `by_tool` | the same, asked by the agent in the middle of a turn |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
-pub mod back;
-pub(crate) mod by_tool;
 mod crew;
 pub mod cut;
 pub(crate) mod did;
 pub(crate) mod doings;
-pub(crate) mod hunks;
 pub mod keeper;
 pub(crate) mod msg;
 mod others;
 pub(crate) mod outside;
 pub(crate) mod record;
-pub(crate) mod restore;
-pub(crate) mod undo;
+pub mod restore;
+pub(crate) mod written;
 
 pub use keeper::{Keeper, Snapshots};
 pub(crate) use msg::{Gone, NotKept, Took, Waiting, Way};

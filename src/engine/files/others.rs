@@ -8,8 +8,9 @@ use tiller_protocol::{SessionId, Time};
 use tiller_snapshot::{Id, Shadow, Snapshot};
 use tiller_store::{StepOf, StepRow, Store};
 
+use super::cut;
 use super::keeper::Words;
-use super::{back, cut};
+use crate::files::restore::back;
 use crate::lock::lock;
 
 /// The state that a session knows last. Read and moved on the thread of the snapshots only, so in their order.

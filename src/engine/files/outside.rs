@@ -10,7 +10,7 @@ use std::time::Duration;
 use tiller_protocol::Time;
 use tiller_snapshot::{NAMED_BYTES, Shadow, Snapshot, SnapshotError, State};
 
-use super::back::shown;
+use crate::files::restore::back::shown;
 
 /// A copy is deleted when it is older and another one is made.
 const AGE: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -1,7 +1,7 @@
 //! Points and steps of the session, as they come in from the keeper's thread. They come after the entry or the call
 //! that they belong to, so nothing waits for them.
 
-use crate::session::manage;
+use crate::session::change;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,12 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::keeper::{Finished, Keeper, Word};
 use super::others::Watched;
-use super::{back, outside};
+use super::outside;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::files::msg::{Before, Beginning, FilesMsg, Kept, NotKept, Waiting, What};
 use crate::files::outside::OldFile;
+use crate::files::restore::back;
 use crate::lock::lock;
 
 /// Snapshots that no session knows are kept so long.
@@ -297,7 +298,7 @@ fn finished_restore(core: &mut Core, done: Finished) {
     let id = OpId::fresh(&*core.services.ids, now);
     let states = tiller_snapshot::Step { before: done.before, after: done.after };
     let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
-    let op = manage::op(core, core.session.id, None, "restore files, completed at startup", change);
+    let op = change::op(core, core.session.id, None, "restore files, completed at startup", change);
     let op = tiller_protocol::Op { id, ..op };
     let ticket = core.services.store.steps().add(core.session.id, row);
     core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

@@ -1,16 +1,17 @@
 //! Whether a goal is reached: a command says so, or another model.
 
 use crate::context::side_call;
-use crate::core::calls;
 use crate::goal;
+use crate::job::calls;
 use crate::money;
+use crate::session::model;
 use std::sync::Arc;
 
 use tiller_protocol::tool::Display;
 use tiller_protocol::{GoalCheck, GoalState, ModelRef, Notice, NoticeKind};
 use tokio_util::sync::CancellationToken;
 
-use crate::context::compact;
+use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::goal::pursuit::Checked;
@@ -28,13 +29,13 @@ const ANSWER: u64 = 1_000;
 pub(super) fn judge(core: &Core) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     let model =
-        fast.filter(|f| money::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
-    if money::is_demo(core, &model) {
+        fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    if model::is_demo(core, &model) {
         let notice = Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
         return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));
     }
     money::may_ask(core, &model)?;
-    let provider = money::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e))?;
+    let provider = model::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e))?;
     Ok((model, provider))
 }
 

@@ -1,10 +1,9 @@
 //! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
 
-use crate::bus::dispatch;
-use crate::core::settings;
+use crate::bus::agent_view;
+use crate::core::follow_up::FollowUp;
 use crate::money;
 use crate::prompts::queue;
-use crate::turn::driver;
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{
@@ -34,7 +33,7 @@ pub(crate) fn goal_command(core: &mut Core, client: ClientId, cause: CommandId, 
             None => Err(Notice::new(NoticeKind::User, "no goal is set")),
             Some(state) if state.active() => {
                 stop_goal(core, "stopped by you");
-                dispatch::interrupt(core, false);
+                core.follow_up(FollowUp::Interrupt { hard: false });
                 Ok("goal stopped; /goal go resumes it".into())
             }
             Some(_) => {
@@ -46,7 +45,7 @@ pub(crate) fn goal_command(core: &mut Core, client: ClientId, cause: CommandId, 
         GoalCommand::Go => take_up(core),
     };
     match result {
-        Ok(said) => settings::done(core, client, cause, said),
+        Ok(said) => core.done(client, cause, said),
         Err(notice) => core.refuse(client, cause, notice),
     }
 }
@@ -117,13 +116,8 @@ fn cost_of_all(core: &Core) -> Option<Cost> {
     }
 }
 
-/// Its check runs.
-pub(crate) fn checks_goal(core: &Core) -> bool {
-    core.session.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
-}
-
 /// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
-fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
+pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
     if core.identity.child.is_some() && !core.occupied() {
         let text = core.session.last_words();
         core.child_over(status, text, why);
@@ -142,7 +136,7 @@ fn next_turn(core: &mut Core, text: String) {
     goal_changed(core);
     queue::queue_changed(core, None);
     if !core.occupied() {
-        queue::next_queued(core, TurnStatus::Done);
+        core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
     }
 }
 
@@ -217,8 +211,8 @@ pub(crate) fn goal_checked(core: &mut Core, checked: Checked) {
         );
         return;
     }
-    queue::next_queued(core, TurnStatus::Done);
-    goal_over(core, TurnStatus::Done, None);
+    core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
+    core.follow_up(FollowUp::GoalOver { status: TurnStatus::Done, why: None });
 }
 
 /// It was checked, and goes no further.
@@ -266,7 +260,7 @@ fn goal_changed(core: &mut Core) {
     let goal = core.session.goal.as_ref().map(|p| p.view.clone());
     core.state(None, StateEvent::GoalChanged { goal });
     if core.identity.child.is_some() {
-        driver::agent_changed(core);
+        agent_view::agent_changed(core);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::turn::msg::CallDone;
 use crate::undo::before::{self, Reviews};
 use crate::watching::Writes;
 
+pub(crate) mod calls;
 mod cover;
 mod decide;
 pub(crate) mod words;

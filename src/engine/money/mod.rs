@@ -1,11 +1,11 @@
 //! Prices and books: what each call cost, and the budget line in the prompt.
 
-use crate::context::compaction;
+use crate::session::model;
 use std::sync::Arc;
 
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
-use tiller_provider::{Provider, ProviderError, models, registry};
+use tiller_provider::{models, registry};
 use tiller_store::Call;
 
 use crate::core::Core;
@@ -77,31 +77,6 @@ impl Left {
     }
 }
 
-pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
-    core.services.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
-}
-
-/// What the configuration and the built-in list state of a model.
-pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
-    models::lookup(model.provider(), model.model(), &core.services.config())
-}
-
-/// The same, with what its server has said.
-pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
-    let mut info = stated_info(core, model);
-    info.window = core.services.windows.narrowed(model, info.window, core.services.clock.now());
-    info
-}
-
-/// Whether it is the built-in model that understands nothing.
-pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
-    use tiller_config::schema::ProviderKind;
-    match core.services.config().providers.get(model.provider()) {
-        Some(p) => p.kind == ProviderKind::Demo,
-        None => model.provider() == "demo",
-    }
-}
-
 /// The hard limit that the tier has for today, when it is used up.
 pub(crate) fn tier_over(core: &Core, tier: &str) -> Option<Cost> {
     let limit = tier_limit(core, tier)?;
@@ -129,8 +104,8 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpr
     let (of, limit) = limit?;
     let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
     let one = Usage { input: 1, output: 1, ..Usage::default() };
-    let known = models::cost(&one, &model_info(core, model)).is_some();
-    (!local && !known && !is_demo(core, model)).then(|| {
+    let known = models::cost(&one, &model::model_info(core, model)).is_some();
+    (!local && !known && !model::is_demo(core, model)).then(|| {
         let listed = config.providers.contains_key(model.provider());
         let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
         Unpriced { model: model.clone(), of, limit, kind }
@@ -140,10 +115,10 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpr
 /// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
 /// limit, and nobody is asked. Whether its input fits is looked at when it goes out: [`left_beside`].
 pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
-    if is_demo(core, model) {
+    if model::is_demo(core, model) {
         return Ok(());
     }
-    let tier = compaction::tier_of(core, model);
+    let tier = model::tier_of(core, model);
     if let Some(why) = reservations(core).over(&core.identity.id) {
         return Err(crate::crew::limit(why));
     }
@@ -189,7 +164,8 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage:
 
 /// As [`book`], for a session that is not open any more.
 pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
-    let cost = (usage != Usage::default()).then(|| models::cost(&usage, &model_info(core, model))).flatten();
+    let cost =
+        (usage != Usage::default()).then(|| models::cost(&usage, &model::model_info(core, model))).flatten();
     roll_day(core);
     if let Some(cost) = cost {
         core.money.spent.day = core.money.spent.day.plus(cost);

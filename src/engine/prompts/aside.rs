@@ -3,12 +3,13 @@
 
 use crate::context::side_call;
 use crate::money;
+use crate::session::model;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::ClientId;
-use crate::context::compact;
+use crate::context::compaction::compact;
 use crate::context::msg::ContextMsg;
 use crate::core::Core;
 use crate::core::msg::Msg;
@@ -27,18 +28,18 @@ pub(crate) fn aside(core: &mut Core, client: ClientId, cause: CommandId, questio
     let model = core.session.model.clone();
     let why = if question.is_empty() {
         Some(Notice::new(NoticeKind::User, "the question is empty"))
-    } else if money::is_demo(core, &model) {
+    } else if model::is_demo(core, &model) {
         let why = "the demo model follows a script and cannot answer questions";
         Some(Notice::new(NoticeKind::User, why).hint("choose a model with /model"))
     } else {
         money::may_ask(core, &model).err()
     };
-    let provider = match (why, money::provider(core, &model)) {
+    let provider = match (why, model::provider(core, &model)) {
         (Some(why), _) => return core.refuse(client, cause, why),
         (None, Err(e)) => return core.refuse(client, cause, crate::bus::notices::provider(&e)),
         (None, Ok(p)) => p,
     };
-    let window = money::model_info(core, &model).window.unwrap_or(WINDOW);
+    let window = model::model_info(core, &model).window.unwrap_or(WINDOW);
     let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
     let path = core.session.path.clone();
     let (tx, side) = (core.tx.clone(), side_call::side_call(core, provider, &model));

@@ -1,10 +1,10 @@
 //! From what the person typed to an entry: attachments are read, the prefix is waited for, and the message
 //! goes out, waits in the queue, or comes back with a reason.
 
-use crate::files::by_tool;
+use crate::context::prefix;
 use crate::files::record;
-use crate::prompts::queue;
-use crate::turn::driver;
+use crate::prompts::pending;
+use crate::turn::begin;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -17,9 +17,9 @@ use tiller_protocol::{
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::{ClientId, Place};
-use crate::context::layers::{self, Facts, Layers};
+use crate::context::compaction::shorten::{self};
 use crate::context::mentions;
-use crate::context::shorten::{self};
+use crate::context::prefix::layers::{self, Facts, Layers};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
@@ -213,7 +213,7 @@ fn prompt_composed(
             EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() }),
         ));
     }
-    core.begin(place, text.clone(), entries, events, item.id.is_some(), Some(text), Vec::new());
+    begin::begin(core, place, text.clone(), entries, events, item.id.is_some(), Some(text), Vec::new());
 }
 
 fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String, Vec<LayerCost>)>) {
@@ -234,7 +234,7 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
         events.push((place.clone(), event));
         entries.push(entry);
     }
-    core.begin(place, String::new(), entries, events, false, None, Vec::new());
+    begin::begin(core, place, String::new(), entries, events, false, None, Vec::new());
 }
 
 /// What must stand before a message: the prefix of a fresh session, and the output of the person's own
@@ -248,22 +248,17 @@ fn prefix_entries(
     if let Some((system, layers)) = prefix
         && !core.session.has_prefix()
     {
-        bodies.push(prefix_body(core, system.clone(), layers.clone()));
+        bodies.push(prefix::prefix_body(core, system.clone(), layers.clone()));
     }
     bodies.append(&mut core.prompts.pending);
     let mut entries = Vec::new();
     let mut events = Vec::new();
     for body in bodies {
-        let entry = by_tool::grow_pending(core, body);
+        let entry = pending::grow_pending(core, body);
         events.push((place.clone(), added(&entry)));
         entries.push(entry);
     }
     (entries, events)
-}
-
-pub(crate) fn prefix_body(core: &Core, system: String, layers: Vec<LayerCost>) -> EntryBody {
-    let tools = core.services.specs.of(&core.services.tools);
-    EntryBody::Prefix { system, tools, layers }
 }
 
 /// The event of an entry by its kind.
@@ -290,7 +285,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
     let mut events = Vec::new();
     let mut prompts = Vec::new();
     for body in std::mem::take(&mut core.prompts.pending) {
-        let entry = by_tool::grow_pending(core, body);
+        let entry = pending::grow_pending(core, body);
         events.push((place.clone(), added(&entry)));
         entries.push(entry);
     }
@@ -318,11 +313,11 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
             }
         }
     }
-    let steering = queue::steering(core);
-    driver::feed(core, Input::Steer(steering));
+    let steering = core.prompts.steering();
+    core.feed(Input::Steer(steering));
     if entries.is_empty() {
         core.state(None, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
-        return driver::feed(core, Input::Steered);
+        return core.feed(Input::Steered);
     }
     events.push((place, EventBody::State(StateEvent::QueueChanged { queue: core.prompts.queue.clone() })));
     let spoken = record::spoken(&entries);

@@ -7,6 +7,7 @@ pub(crate) mod doing;
 pub(crate) mod finder;
 pub(crate) mod msg;
 pub(crate) mod named;
+pub(crate) mod pending;
 pub(crate) mod queue;
 pub(crate) mod shell_line;
 pub(crate) mod symbols;

@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{ClientId, Place};
-use crate::context::layers::Layers;
 use crate::context::msg::Prefix;
+use crate::context::prefix::layers::Layers;
 use crate::goal::pursuit::Checked;
 use crate::money::today::Today;
 

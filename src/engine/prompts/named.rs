@@ -1,7 +1,7 @@
 //! What `@` names besides files and definitions: `@diff`, what the last turn changed, and `@session/ID`, what was
 //! said in another session of this project. A file of that name comes first.
 
-use crate::undo::review;
+use crate::session::turn_entries;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tiller_protocol::view::Mention;
 use tiller_protocol::{Attachment, Entry, EntryBody, Message, Notice, NoticeKind, Part};
 use tiller_store::{Filter, Store};
 
-use crate::context::compact;
+use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::prompts::msg::{Named, Texts};
 
@@ -126,7 +126,7 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
 }
 
 fn last_diff(core: &Core) -> Option<String> {
-    review::turn_entries(core, None).map(|(_, _, entries)| diff_of(&entries, &core.services.workspace))
+    turn_entries::turn_entries(core, None).map(|(_, _, entries)| diff_of(&entries, &core.services.workspace))
 }
 
 /// Reads what it can of it now; the rest is read away from the engine's task.

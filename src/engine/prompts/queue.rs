@@ -1,7 +1,6 @@
 //! What the person says, and what of it waits: sent at once, or queued, edited, moved and taken back.
 
 use crate::prompts::compose;
-use crate::turn::driver;
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
@@ -89,8 +88,8 @@ fn cannot_send(core: &Core, message: &Message) -> Option<Notice> {
 
 fn send_by_mode(core: &mut Core, mode: SendMode) {
     match mode {
-        SendMode::Now if core.turn.live.is_some() => driver::feed(core, Input::Interrupt { hard: false }),
-        SendMode::Steer if core.turn.live.is_some() => driver::feed(core, Input::Steer(true)),
+        SendMode::Now if core.turn.live.is_some() => core.feed(Input::Interrupt { hard: false }),
+        SendMode::Steer if core.turn.live.is_some() => core.feed(Input::Steer(true)),
         _ => {}
     }
 }
@@ -164,14 +163,10 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
         Some(SendMode::Steer | SendMode::Now) => send_queued(core, id),
         _ => {}
     }
-    let steering = steering(core);
+    let steering = core.prompts.steering();
     if core.turn.live.is_some() {
-        driver::feed(core, Input::Steer(steering));
+        core.feed(Input::Steer(steering));
     }
-}
-
-pub(crate) fn steering(core: &Core) -> bool {
-    !core.prompts.pending.is_empty() || core.prompts.queue.iter().any(|q| q.mode == SendMode::Steer)
 }
 
 /// After a turn: the next waiting message, if it is to go out by itself.

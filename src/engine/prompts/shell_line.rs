@@ -4,9 +4,8 @@
 //! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
 //! ones wait their turn, and clients receive both states.
 
-use crate::core::calls;
+use crate::job::calls;
 use crate::prompts::compose;
-use crate::turn::driver;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -191,7 +190,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         append.audit.push(audit);
         core.save(append, Vec::new(), Then::Nothing);
         if core.turn.live.is_some() {
-            driver::feed(core, Input::Steer(true));
+            core.feed(Input::Steer(true));
         }
         return;
     }

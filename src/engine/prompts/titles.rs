@@ -3,6 +3,7 @@
 
 use crate::context::side_call;
 use crate::money;
+use crate::session::model;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
 
@@ -25,11 +26,11 @@ pub(crate) fn title_after(core: &mut Core, prompt: &str) {
     // Not the session's model when only the fast one's budget is used up: a title is not worth that.
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     let model =
-        fast.filter(|f| money::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
-    let provider = match money::provider(core, &model) {
+        fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
+    let provider = match model::provider(core, &model) {
         Ok(p)
             if core.services.titles
-                && !money::is_demo(core, &model)
+                && !model::is_demo(core, &model)
                 && money::may_ask(core, &model).is_ok() =>
         {
             p

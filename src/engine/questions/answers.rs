@@ -3,8 +3,8 @@
 use crate::money;
 use crate::questions::asking;
 use crate::questions::planning;
+use crate::session::model;
 use crate::session::open;
-use crate::turn::driver;
 use crate::turn::prepare;
 use tiller_protocol::event::AskEvent;
 use tiller_protocol::{AskBody, AskId, AskReply, CommandId, EventBody, Notice, NoticeKind};
@@ -68,43 +68,39 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
                 );
                 core.money.limits.raise(which, to);
                 prepare::prepare(core, false);
-                driver::pump(core);
             } else if let Some(over) = prepare::over_budget(core) {
                 let stop = Prepared::Stop {
                     status: tiller_protocol::event::TurnStatus::Limit,
                     notice: over.notice(),
                 };
-                driver::feed(core, Input::Prepared(stop));
+                core.feed(Input::Prepared(stop));
             } else {
                 prepare::prepare(core, false);
-                driver::pump(core);
             }
         }
         About::Deep { turn } if core.is_live(turn) => {
             if yes.is_some() {
                 core.session.deep_allowed = true;
                 prepare::prepare(core, true);
-                driver::pump(core);
             } else {
                 let notice = Notice::new(NoticeKind::Denied, "the expensive model was not approved")
                     .hint("choose another model with /model, then continue");
                 let stop = Prepared::Stop { status: tiller_protocol::event::TurnStatus::Limit, notice };
-                driver::feed(core, Input::Prepared(stop));
+                core.feed(Input::Prepared(stop));
             }
         }
         About::Unpriced { turn } if core.is_live(turn) => {
             if yes.is_some() {
                 core.session.unpriced_allowed.insert(core.session.model.clone());
-            } else if let Some(unpriced) = money::unpriced(core, &core.session.model, prepare::tier(core)) {
+            } else if let Some(unpriced) = money::unpriced(core, &core.session.model, model::tier(core)) {
                 let status = tiller_protocol::event::TurnStatus::Limit;
                 let stop = Prepared::Stop { status, notice: unpriced.notice() };
-                return driver::feed(core, Input::Prepared(stop));
+                return core.feed(Input::Prepared(stop));
             }
             prepare::prepare(core, true);
-            driver::pump(core);
         }
         About::Repeats { turn } if core.is_live(turn) => {
-            driver::feed(core, Input::Repeats { go_on: yes.is_some() });
+            core.feed(Input::Repeats { go_on: yes.is_some() });
         }
         About::Budget { .. } | About::Deep { .. } | About::Unpriced { .. } | About::Repeats { .. } => {}
     }

@@ -1,6 +1,6 @@
 //! Questions to the person: put, kept over a restart, closed when nobody waits any more.
 
-use crate::turn::driver;
+use crate::bus::agent_view;
 use tiller_protocol::event::AskEvent;
 use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply, EventBody};
 use tokio::sync::oneshot;
@@ -55,7 +55,7 @@ pub(crate) fn asks_changed(core: &mut Core) {
     let mut append = core.append();
     append.asks = Some(asks_to_keep(core));
     core.save(append, Vec::new(), Then::Nothing);
-    driver::agent_changed(core);
+    agent_view::agent_changed(core);
 }
 
 /// As they are stored: without secrets.

@@ -1,9 +1,8 @@
 //! Keys that the person enters. They go into the key file and nowhere else: no event, no entry and no log
 //! holds one.
 
-use crate::core::settings;
-use crate::money;
 use crate::session::manage;
+use crate::session::model;
 use std::sync::PoisonError;
 
 use tiller_protocol::command::KeyText;
@@ -97,12 +96,12 @@ pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
     }
     let said = notice.message.clone();
     core.notice(notice);
-    if (core.session.model.0.is_empty() || money::is_demo(core, &core.session.model))
+    if (core.session.model.0.is_empty() || model::is_demo(core, &core.session.model))
         && let Some(model) = models::default_of(&provider)
     {
         manage::set_model(core, client, cause, ModelRef(format!("{provider}/{model}")));
     }
-    settings::done(core, client, cause, said);
+    core.done(client, cause, said);
 }
 
 /// The provider itself, and whatever else became ready by it (two names may share a key).

@@ -1,7 +1,7 @@
 //! The question about what a folder brings. Until the person says yes, nothing of it is loaded.
 
-use crate::core::settings;
 use crate::questions::asking;
+use crate::session::settings;
 use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
 use tokio::sync::oneshot;
 

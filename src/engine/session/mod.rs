@@ -1,28 +1,31 @@
 //! The open session: its settings, and the path from the root to its head.
 
 pub(crate) mod branch;
-pub(crate) mod carry;
-pub(crate) mod fork;
+pub(crate) mod change;
 pub(crate) mod kept;
 mod lease_guard;
-pub(crate) mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
+pub(crate) mod model;
+pub(crate) mod model_choices;
 pub(crate) mod msg;
-pub(crate) mod names;
 pub(crate) mod open;
 pub(crate) mod recover;
+pub(crate) mod settings;
+pub(crate) mod turn_entries;
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::{
-    AgentId, Block, Cost, Entry, EntryBody, EntryId, ModelRef, Origin, Profile, SessionId, Time, Usage,
+    AgentId, Block, BranchName, Cost, Entry, EntryBody, EntryId, ModelRef, Origin, Profile, SessionId, Time,
+    Usage,
 };
 use tiller_store::{ContextPath, Lease};
 
-use crate::context::request;
+use crate::context::{request, tokens};
 use crate::core::services::Services;
+use tiller_protocol::GoalState;
 
 /// Entries that are kept for a snapshot.
 pub(crate) const TAIL: usize = 200;
@@ -81,6 +84,31 @@ pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
 }
 
 impl Session {
+    /// The branch that is open.
+    pub(crate) fn branch(&self) -> BranchName {
+        BranchName { head: self.head_name.clone(), label: self.label.clone() }
+    }
+
+    /// The goal's check runs.
+    pub(crate) fn checks_goal(&self) -> bool {
+        self.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
+    }
+
+    /// Whether the person or a parent has said anything in it.
+    pub(crate) fn has_words(&self) -> bool {
+        self.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
+    }
+
+    /// Tokens of the next request, and whether they were counted by the provider.
+    pub(crate) fn context_tokens(&self) -> (u64, bool) {
+        tokens::of_path(&request::live(&self.path))
+    }
+
+    /// What the next request will use for its input, estimated.
+    pub(crate) fn next_request(&self) -> Usage {
+        tokens::next_request(&request::live(&self.path))
+    }
+
     /// A fresh entry at the head, which moves there. It is not on disk yet. Secrets are masked in it here,
     /// so that the requests to come repeat what is stored.
     pub(crate) fn grow(&mut self, w: &Services, body: EntryBody) -> Entry {

@@ -1,17 +1,16 @@
 //! Opening sessions and branches beside them.
 
+use crate::bus::agent_view;
 use crate::context::effort;
-use crate::prompts::queue;
+use crate::core::follow_up::FollowUp;
 use crate::questions::asking;
-use crate::session::branch;
 use crate::session::recover;
-use crate::turn::driver;
+use crate::turn::begin;
 use std::sync::Arc;
 
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
-    AskBody, AskReply, CommandId, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, QueuedState,
-    SessionId,
+    AskBody, AskReply, CommandId, EventBody, ModelRef, Notice, NoticeKind, Profile, QueuedState, SessionId,
 };
 use tiller_store::{NewSession, Spent, StoreError, Take};
 
@@ -121,7 +120,7 @@ pub(crate) fn opened(
         }
         Err(error) => {
             core.refuse(client, cause, error.notice());
-            queue::send_behind_job(core);
+            core.follow_up(FollowUp::SendBehindJob);
         }
     }
 }
@@ -241,7 +240,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         core.spawn(crate::watching::end_children(old));
     }
     lock(&core.services.workspace.seen).clear();
-    core.turn.prefix = crate::prompts::compose::prefix(&core.services, core.facts());
+    core.turn.prefix = crate::prompts::compose::prefix(&core.services, begin::facts(core));
     if foreign {
         foreign_notice(core);
     }
@@ -292,11 +291,11 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
         resumed,
     };
     core.bus.publish(&place, EventBody::Turn(event));
-    let moved = StateEvent::HeadMoved { head: core.session.head, draft: None, branch: branch::branch(core) };
+    let moved = StateEvent::HeadMoved { head: core.session.head, draft: None, branch: core.session.branch() };
     core.bus.publish(&place, EventBody::State(moved));
     let effort = effort::effort_view(core);
     core.bus.publish(&place, EventBody::State(StateEvent::EffortChanged { effort }));
-    driver::agent_changed(core);
+    agent_view::agent_changed(core);
 }
 
 /// Gives the lease of the open head back.
@@ -352,7 +351,7 @@ pub(crate) fn go_to_branch(
     let (id, head) = (core.session.id, core.session.head);
     let ticket = core.services.store.heads().set(id, &core.session.head_name, head, op);
     // Clients take a new snapshot: it can be written again.
-    let moved = StateEvent::HeadMoved { head, draft: None, branch: branch::branch(core) };
+    let moved = StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() };
     let mut shown = vec![(core.place_of(cause), EventBody::State(moved))];
     if !events.is_empty() {
         shown = events.into_iter().map(|e| (core.place_of(cause), EventBody::State(e))).collect();
@@ -369,11 +368,6 @@ pub(crate) fn branch_name(core: &Core) -> String {
     let id = core.services.ids.next(core.services.clock.now()).simple().to_string();
     // The last digits are the random ones.
     format!("branch-{}", &id[id.len() - 8..])
-}
-
-/// Whether an entry is a call's result or anything else that a model sees.
-pub(crate) fn has_words(core: &Core) -> bool {
-    core.session.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
 }
 
 impl Services {

@@ -1,5 +1,6 @@
 //! After a crash: every call gets its result, the person hears what was interrupted, and may go on.
 
+use crate::turn::begin;
 use std::collections::HashSet;
 
 use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, ToolCall, ToolOutcome};
@@ -30,7 +31,7 @@ pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
             })
             .collect();
         let place = core.place_of(None);
-        core.begin(place, String::new(), Vec::new(), Vec::new(), false, None, calls);
+        begin::begin(core, place, String::new(), Vec::new(), Vec::new(), false, None, calls);
         return;
     }
     if dangling.is_empty() && running.is_none() {

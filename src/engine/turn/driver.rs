@@ -1,24 +1,19 @@
 //! Does what a turn decides. Nothing here decides anything about the turn itself.
 
-use crate::bus::view;
+use crate::bus::agent_view;
 use crate::context::compaction;
 use crate::context::windows;
-use crate::core::calls;
-use crate::files::record;
-use crate::goal;
+use crate::job::calls;
 use crate::money;
 use crate::prompts::compose;
-use crate::prompts::queue;
-use crate::prompts::titles;
 use crate::questions::asking;
+use crate::session::model;
 use crate::turn::prepare;
 use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
-use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{
-    AgentId, AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage,
-};
+use tiller_protocol::event::{TurnEvent, TurnStatus};
+use tiller_protocol::{AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
 use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::Call;
 use tokio_util::task::AbortOnDropHandle;
@@ -34,12 +29,7 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::turn::msg::TurnMsg;
 
-/// Gives the turn an input and does what it says.
-pub(crate) fn feed(core: &mut Core, input: Input) {
-    core.turn.inputs.push_back(input);
-    pump(core);
-}
-
+/// Gives the turn its inputs, and does what it says to each, until there are none.
 pub(crate) fn pump(core: &mut Core) {
     while let Some(input) = core.turn.inputs.pop_front() {
         let Some(live) = &mut core.turn.live else {
@@ -57,7 +47,7 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Prepare { may_compact } => prepare::prepare(core, may_compact),
         Effect::Request { n } => request(core, n),
         Effect::CancelStream => {
-            with_live(core, |l| l.stream = None);
+            core.with_live(|l| l.stream = None);
             core.outside_close(StopReason::Interrupted);
         }
         Effect::Delta(Delta::Text(text)) => delta(core, 0, &text),
@@ -82,7 +72,7 @@ fn perform(core: &mut Core, effect: Effect) {
             back_off(core, n, attempt, of, &error, discard);
         }
         Effect::EndBackoff => {
-            with_live(core, |l| l.timer = None);
+            core.with_live(|l| l.timer = None);
             turn_event(core, TurnEvent::RetryEnded {});
         }
         Effect::Compact { overflow, round } => {
@@ -90,12 +80,12 @@ fn perform(core: &mut Core, effect: Effect) {
                 core.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
             {
                 let model = core.session.model.clone();
-                windows::learn_window(core, &model, &said, compaction::context_tokens(core).0);
+                windows::learn_window(core, &model, &said, core.session.context_tokens().0);
             }
             let turn = core.turn.live.as_ref().map(|l| l.no);
             compaction::compact(core, turn, overflow, round, None, None);
         }
-        Effect::CancelCompact => with_live(core, |l| l.compaction = None),
+        Effect::CancelCompact => core.with_live(|l| l.compaction = None),
         Effect::DeliverSteer => {
             if let Some(no) = core.turn.live.as_ref().map(|l| l.no) {
                 compose::deliver_steer(core, no);
@@ -104,12 +94,6 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Tell { text } => compose::tell_model(core, &text),
         Effect::AskRepeats { calls, rounds } => ask_repeats(core, calls, rounds),
         Effect::Finish { status, text, notice } => finish(core, status, text, notice),
-    }
-}
-
-pub(crate) fn with_live(core: &mut Core, f: impl FnOnce(&mut crate::core::Live)) {
-    if let Some(live) = &mut core.turn.live {
-        f(live);
     }
 }
 
@@ -159,7 +143,7 @@ pub(crate) fn request(core: &mut Core, n: u32) {
         return core.run_program();
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
-    let provider = money::provider(core, &core.session.model);
+    let provider = model::provider(core, &core.session.model);
     let request = request::build(&core.session.path, &prepare::settings(core));
     let tx = core.tx.clone();
     let task = async move {
@@ -179,8 +163,8 @@ pub(crate) fn request(core: &mut Core, n: u32) {
         let _ = tx.send(Msg::Turn(TurnMsg::StreamEnded { turn, n, result })).await;
     };
     let handle = AbortOnDropHandle::new(tokio::spawn(task));
-    with_live(core, |l| l.stream = Some(handle));
-    agent_changed(core);
+    core.with_live(|l| l.stream = Some(handle));
+    agent_view::agent_changed(core);
 }
 
 /// Books a request whose reply stands nowhere.
@@ -228,15 +212,15 @@ fn usage_event(core: &Core) -> EventBody {
     EventBody::Turn(TurnEvent::Usage {
         usage: core.session.usage,
         cost_usd: core.session.cost.map(Cost::usd),
-        context: compaction::context_tokens(core).0,
-        window: prepare::window(core),
+        context: core.session.context_tokens().0,
+        window: model::window(core),
     })
 }
 
 /// Books what a call of the session's model cost.
 fn spend(core: &mut Core, used: &Used) -> Call {
     let model = core.session.model.clone();
-    let tier = prepare::tier(core);
+    let tier = model::tier(core);
     let path = request::live(&core.session.path);
     let output = tokens::Calibration::of(&path).written(used.arrived);
     let request = tokens::next_request(&path);
@@ -270,11 +254,11 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
         tokio::time::sleep(wait).await;
         let _ = tx.send(Msg::Turn(TurnMsg::WaitOver { turn, n })).await;
     });
-    with_live(core, |l| {
+    core.with_live(|l| {
         l.stream = None;
         l.timer = Some(AbortOnDropHandle::new(timer));
     });
-    agent_changed(core);
+    agent_view::agent_changed(core);
 }
 
 /// Asks whether repeated calls continue. Where no one can answer, they stop.
@@ -290,7 +274,7 @@ fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
 pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
     if let Some(live) = &mut core.turn.live {
         live.ending.get_or_insert((status, notice));
-        feed(core, Input::Interrupt { hard: true });
+        core.feed(Input::Interrupt { hard: true });
     }
 }
 
@@ -365,39 +349,4 @@ pub(crate) fn finished_event(
         None => (Usage::default(), None),
     };
     EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })
-}
-
-/// The end is on disk and shown.
-pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
-    if !core.is_live(turn) {
-        return;
-    }
-    let (prompt, text, why) = core.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
-    core.turn.inputs.clear();
-    record::settle_files(core);
-    agent_changed(core);
-    if core.lifecycle.quitting.is_some() {
-        return core.quit_now();
-    }
-    if status == TurnStatus::Done {
-        titles::title_after(core, &prompt);
-    }
-    queue::next_queued(core, status);
-    goal::goal_after(core, status);
-    if !core.occupied() {
-        core.child_ends(status, text, why);
-    }
-}
-
-/// A fact for the agents panel.
-pub(crate) fn agent_changed(core: &mut Core) {
-    let view = view::agent_view(core);
-    if core.identity.child.is_some() {
-        return core.tell_view(view);
-    }
-    core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));
-}
-
-pub(crate) fn agent_id(core: &Core) -> AgentId {
-    core.identity.id.clone()
 }

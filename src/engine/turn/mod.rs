@@ -3,6 +3,7 @@
 //! [`state`], [`step`], `slots`, [`reply`] and [`effect`] are a pure machine: inputs in, effects out as data. They
 //! wait for nothing, read no clock and touch no file. The rooms beside them do the effects.
 
+pub(crate) mod begin;
 pub(crate) mod driver;
 pub mod effect;
 mod meant;

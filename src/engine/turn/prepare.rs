@@ -1,16 +1,16 @@
 //! May the next request go out? Budgets, tiers and the size of the context say so; the person where they do not.
 
-use crate::context::compaction;
 use crate::context::effort;
 use crate::money;
 use crate::questions::asking;
-use crate::turn::driver;
+use crate::session::model;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AskBody, Cost, Notice, NoticeKind};
 use tiller_provider::models;
 
 use super::{Input, Prepared};
-use crate::context::{compact, request};
+use crate::context::compaction::compact;
+use crate::context::request;
 use crate::core::Core;
 use crate::core::services::Human;
 use crate::crew::{Answer, limit};
@@ -21,7 +21,7 @@ use crate::questions::about::About;
 pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     if let tiller_store::Health::Failing(_) = &*core.services.store.health().borrow() {
         // The turn rests until saving works again; the banner says why.
-        driver::with_live(core, |l| l.held = Some(may_compact));
+        core.with_live(|l| l.held = Some(may_compact));
         return;
     }
     if core.rests(crate::crew::Resting::Prepare { may_compact }) {
@@ -62,7 +62,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     }
     let config = core.services.config();
     let tiers = &config.tiers;
-    let tier = tier(core);
+    let tier = model::tier(core);
     if let Some(limit) = money::tier_over(core, tier) {
         let notice = Notice::new(
             NoticeKind::Budget,
@@ -96,7 +96,8 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         let body = AskBody::DeepTier { model: core.session.model.0.clone(), why };
         return asking::ask_self(core, About::Deep { turn }, body);
     }
-    let due = may_compact && compact::due(&core.session.path, &core.services.config().context, window(core));
+    let due =
+        may_compact && compact::due(&core.session.path, &core.services.config().context, model::window(core));
     let go = if due { Prepared::Compact } else { Prepared::Go };
     match core.take_out(due) {
         Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),
@@ -115,34 +116,8 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
 
 /// The hard limit of session or day that does not allow the next request.
 pub(crate) fn over_budget(core: &Core) -> Option<Over> {
-    let input = models::cost(&compaction::next_request(core), &money::model_info(core, &core.session.model));
+    let input = models::cost(&core.session.next_request(), &model::model_info(core, &core.session.model));
     core.money.limits.over_with(core.spent_so_far(), input.unwrap_or_default())
-}
-
-/// `fast`, `main` or `deep`: the tier that the session's model stands for.
-pub(crate) fn tier(core: &Core) -> &'static str {
-    let config = core.services.config();
-    let tiers = &config.tiers;
-    let is = |t: &Option<String>| t.as_deref() == Some(core.session.model.0.as_str());
-    if is(&tiers.main) {
-        "main"
-    } else if is(&tiers.deep) {
-        "deep"
-    } else if is(&tiers.fast) {
-        "fast"
-    } else {
-        "main"
-    }
-}
-
-/// The longest wait that a server may ask for, where no person can skip it.
-pub(crate) fn longest_wait(core: &Core) -> Option<std::time::Duration> {
-    let seconds = core.services.config().limits.longest_wait;
-    (core.services.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
-}
-
-pub(crate) fn window(core: &Core) -> Option<u64> {
-    money::model_info(core, &core.session.model).window
 }
 
 pub(crate) fn settings(core: &Core) -> request::Settings {

@@ -1,6 +1,6 @@
 //! A session written to a file that the person names. How it is written is given from outside.
 
-use crate::files::restore;
+use crate::files::written;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub(crate) fn export(core: &mut Core, client: ClientId, cause: CommandId, id: Se
     };
     let (bus, place, store) =
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
-    let written = restore::written(core);
+    let written = written::written(core);
     core.spawn(async move {
         // All that was said is in it.
         written.await;

@@ -1,16 +1,17 @@
 //! The diff review of a turn: opened, and parts of it taken back by a reverse patch that must apply, or not at
 //! all. Files are read and compared away from the engine's task.
 
-use crate::core::calls;
 use crate::files::restore;
-use crate::files::undo;
+use crate::files::restore::undo;
+use crate::job::calls;
+use crate::session::turn_entries;
 use std::sync::Arc;
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin};
+use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId};
 use tiller_tool::files::{Masks, revert};
 
 use crate::bus::ClientId;
@@ -43,29 +44,9 @@ pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId
     }
 }
 
-/// The turn that an entry belongs to, as a range of the tail.
-pub(crate) fn turn_entries(core: &Core, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
-    let tail: Vec<&Arc<Entry>> = core.session.tail.iter().collect();
-    let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
-    let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
-    for (n, start) in starts.iter().enumerate().rev() {
-        let end = starts.get(n + 1).copied().unwrap_or(tail.len());
-        let entries = &tail[*start..end];
-        let wanted = match turn {
-            Some(id) => entries.iter().any(|e| e.id == id),
-            None => !changed_paths(entries.iter().map(|e| &***e)).is_empty(),
-        };
-        if wanted {
-            let title = entries[0].body.search_text().lines().next().unwrap_or_default().to_owned();
-            return Some((entries[0].id, title, entries.iter().map(|e| Arc::clone(e)).collect()));
-        }
-    }
-    None
-}
-
 /// Shows what a turn changed, from its start to now.
 fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
-    let Some((turn, title, entries)) = turn_entries(core, turn) else {
+    let Some((turn, title, entries)) = turn_entries::turn_entries(core, turn) else {
         let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
         return core.refuse(client, cause, notice);
     };
@@ -225,15 +206,6 @@ pub(crate) fn reviewed(core: &mut Core, r: Reviewed) {
         core.context.news.add(line);
     }
     core.bus.reply(r.client, &core.place_of(Some(r.cause)), r.reply);
-}
-
-/// What went back as a whole, and what did not.
-pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
-    let shown = crate::files::back::shown;
-    ReplyEvent::RejectReply {
-        rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),
-        conflicts: done.left.iter().map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
-    }
 }
 
 /// What the calls showed of one path, one after the other.

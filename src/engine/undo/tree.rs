@@ -1,8 +1,8 @@
 //! What a browser of trees asks. Everything is read away from the engine's task; states of files are compared by
 //! their own thread.
 
-use crate::bus::queries;
-use crate::files::restore;
+use crate::bus::read;
+use crate::files::written;
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
@@ -14,7 +14,8 @@ use tiller_store::{Result, Store};
 use crate::bus::ClientId;
 use crate::bus::queries::INDEXED;
 use crate::core::Core;
-use crate::files::{back, did};
+use crate::files::did;
+use crate::files::restore::back;
 
 /// Characters of an entry that a preview shows; rows that are asked for at once.
 const TEXT: usize = 16_000;
@@ -55,13 +56,13 @@ fn tree_read(
     cause: CommandId,
     work: impl FnOnce() -> Result<TreeReply> + Send + 'static,
 ) {
-    queries::read(core, client, cause, move || Ok(ReplyEvent::TreeReply { reply: work()? }));
+    read::read(core, client, cause, move || Ok(ReplyEvent::TreeReply { reply: work()? }));
 }
 
 fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
     let (bus, place, store) =
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
-    let (keeper, written) = (core.services.files.clone(), restore::written(core));
+    let (keeper, written) = (core.services.files.clone(), written::written(core));
     core.spawn(async move {
         written.await;
         let read = tokio::task::spawn_blocking(move || words(&store, entry, &project)).await;

@@ -1,9 +1,9 @@
 //! The commands: undo and redo of the last operation, whatever its kind.
 
+use crate::core::follow_up::FollowUp;
 use crate::files::restore;
-use crate::prompts::queue;
 use crate::session::branch;
-use crate::session::manage;
+use crate::session::change;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, Op, OpId};
@@ -67,7 +67,7 @@ pub(crate) fn undo_found(core: &mut Core, found: Found) {
         return;
     }
     undo_next(core, client, cause, redo, result);
-    queue::send_behind_job(core);
+    core.follow_up(FollowUp::SendBehindJob);
 }
 
 fn undo_next(
@@ -101,7 +101,9 @@ fn undo_next(
     match next.row.change.clone() {
         OpChange::Head { from, before, .. } => branch::go(core, client, cause, going(from, before)),
         OpChange::Compaction { before, .. } => branch::go(core, client, cause, going(None, before)),
-        OpChange::Files { .. } => crate::files::undo::undo_files(core, client, cause, &next, title, rest),
+        OpChange::Files { .. } => {
+            crate::files::restore::undo::undo_files(core, client, cause, &next, title, rest)
+        }
         change => undo_value(core, client, cause, &next, &change, title),
     }
 }
@@ -122,7 +124,7 @@ fn undo_value(
             .hint("open another branch first");
         return core.refuse(client, cause, notice);
     }
-    let mut op = manage::op(core, core.session.id, cause, &title, back.clone());
+    let mut op = change::op(core, core.session.id, cause, &title, back.clone());
     op.of = Some(next.root);
     let closes = Box::new(Op { change: undo::still(back.clone()), ..op.clone() });
     let ticket = core.services.store.sessions().revert(&next.row, op);
@@ -180,7 +182,7 @@ pub(crate) fn undone_move(
     title: &str,
     rest: Option<Rest>,
 ) {
-    let on = format!(": the branch {} is now open", branch::branch(core).word());
+    let on = format!(": the branch {} is now open", core.session.branch().word());
     let then = Then::Named { client, cause, label: None, said: Some(said(title, &on)) };
     core.saves.push_after(After { events: Vec::new(), then });
     if let Some(rest) = rest {

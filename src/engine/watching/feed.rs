@@ -1,7 +1,6 @@
 //! Changes that the watcher reports go to the feed; changes by others also go to the model.
 
 use crate::prompts::comments;
-use crate::session::open;
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -22,7 +21,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: Seen) {
         let before = core.watching.git.replace(git.clone());
         if let Some(before) = before
             && before.branch != git.branch
-            && open::has_words(core)
+            && core.session.has_words()
         {
             core.context.news.set("git", format!("the git branch is now {}", git.branch));
         }
@@ -43,7 +42,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: Seen) {
     for change in &seen.changes {
         // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
         let others = matches!(change.who, Who::You | Who::Git);
-        if others && change.kind == ChangeKind::Storm && open::has_words(core) {
+        if others && change.kind == ChangeKind::Storm && core.session.has_words() {
             core.context.news.set(
                 "storm",
                 format!("{} files under {} were changed by someone else", change.count, change.path),

@@ -15,7 +15,7 @@ pub(super) const SPREAD: usize = 10;
 pub(super) const FILES: usize = 15;
 
 /// Crates with a larger circle.
-const CIRCLES: &[(&str, usize)] = &[("engine", 49), ("snapshot", 9)];
+const CIRCLES: &[(&str, usize)] = &[("snapshot", 9)];
 /// File, type, members.
 const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),
@@ -37,10 +37,9 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
 ];
 /// Crate, type, files.
-const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 40), ("tui", "App", 16)];
+const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 33), ("tui", "App", 16)];
 /// Folder, files.
 const FOLDERS: &[(&str, usize)] = &[
-    ("src/engine/context", 18),
     ("src/engine/crew", 32),
     ("src/protocol", 32),
     ("src/tool/files", 25),

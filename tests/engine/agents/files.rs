@@ -91,7 +91,7 @@ async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
     let call = entries.iter().find(|e| matches!(e.body, EntryBody::Assistant { .. })).unwrap();
     let (store, session) = (place.parts(&Fake::new([])).store, call.session);
     let files = |entry: EntryId| {
-        let point = tiller_engine::files::back::point(&store, session, entry).unwrap().unwrap();
+        let point = tiller_engine::files::restore::back::point(&store, session, entry).unwrap().unwrap();
         (point.snapshot, point.steps.len())
     };
     // What a call did is written down a moment after its end.

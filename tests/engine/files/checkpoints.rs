@@ -250,10 +250,14 @@ async fn one_id_of_a_call_on_two_branches_means_two_states() {
     preview(&mut rig, now).await;
     let store = Store::open(&place.db(), Options::default()).unwrap();
     let (left, right) = (
-        tiller_engine::files::back::point(&store, session, tip).unwrap().unwrap(),
-        tiller_engine::files::back::point(&store, session, rig.snapshot().await.entries.last().unwrap().id)
-            .unwrap()
-            .unwrap(),
+        tiller_engine::files::restore::back::point(&store, session, tip).unwrap().unwrap(),
+        tiller_engine::files::restore::back::point(
+            &store,
+            session,
+            rig.snapshot().await.entries.last().unwrap().id,
+        )
+        .unwrap()
+        .unwrap(),
     );
     assert_ne!(left.snapshot, right.snapshot);
     rig.quit().await;

@@ -1,8 +1,8 @@
 //! Another model for a program: one of its own, in its own spelling.
 
-use crate::session::manage;
-use crate::turn::driver;
-use crate::turn::prepare;
+use crate::bus::agent_view;
+use crate::session::change;
+use crate::session::model;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
 
@@ -25,12 +25,11 @@ impl Core {
         };
         o.model = Some(wanted.to_owned());
         self.session.model = ModelRef(format!("{name}/{wanted}"));
-        let (id, model, window) =
-            (self.identity.id.clone(), self.session.model.clone(), prepare::window(self));
+        let (id, model, window) = (self.identity.id.clone(), self.session.model.clone(), model::window(self));
         self.tell_main(CrewMsg::TheirModel { id, model: wanted.to_owned() });
         let ticket = self.services.store.sessions().set_model(self.session.id, &model);
-        manage::after(self, ticket, cause, StateEvent::ModelChanged { model, window });
-        driver::agent_changed(self);
+        change::after(self, ticket, cause, StateEvent::ModelChanged { model, window });
+        agent_view::agent_changed(self);
         true
     }
 }

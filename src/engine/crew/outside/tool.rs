@@ -1,6 +1,6 @@
 //! The tools that a program of another vendor uses: as calls with their output and the files that they change.
 
-use crate::turn::driver;
+use crate::bus::agent_view;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Core {
         let known = o.open.entry(id.clone()).or_insert_with(|| Open::new(tool.clone(), mono));
         known.tool = tool;
         if bare && !known.shown {
-            return driver::agent_changed(self);
+            return agent_view::agent_changed(self);
         }
         self.outside_show(&id);
     }
@@ -48,7 +48,9 @@ impl Core {
     /// A call that stands in the talk from here on. One that tells no target until it ends, is shown then.
     pub(in crate::crew) fn outside_show(&mut self, id: &str) {
         let Some(o) = self.outside() else { return };
-        let Some(known) = o.open.get_mut(id).filter(|k| !k.shown) else { return driver::agent_changed(self) };
+        let Some(known) = o.open.get_mut(id).filter(|k| !k.shown) else {
+            return agent_view::agent_changed(self);
+        };
         known.shown = true;
         let tool = known.tool.clone();
         o.said.clear();
@@ -70,7 +72,7 @@ impl Core {
             ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };
         let place = self.place();
         self.show(place, EventBody::Tool(started));
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 
     /// Output of a call: what is new of it.
@@ -189,7 +191,7 @@ impl Core {
         let place = self.place();
         let append = self.append().entries(vec![entry]);
         self.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
-        driver::agent_changed(self);
+        agent_view::agent_changed(self);
     }
 }
 

@@ -7,7 +7,7 @@ use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Entry, EntryBody};
 use tiller_tool::crew::quote;
 
-use crate::context::compact;
+use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::job::text_of;

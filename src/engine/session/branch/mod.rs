@@ -1,27 +1,25 @@
 //! Going from one branch of the open session to another that is there. Each keeps what waits on it.
 
-use crate::bus::queries;
-use crate::prompts::queue;
+pub(crate) mod carry;
+pub(crate) mod fork;
+pub(crate) mod leaving;
+pub(crate) mod names;
+
+use crate::bus::agent_view;
+use crate::bus::read;
+use crate::core::follow_up::FollowUp;
 use crate::questions::asking;
-use crate::session::fork;
-use crate::session::leaving;
-use crate::session::manage;
-use crate::session::names;
+use crate::session::change;
 use crate::session::open;
 use crate::session::recover;
-use crate::turn::driver;
 use crate::undo::undoing;
 use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{
-    AskBody, BranchName, CommandId, EventBody, Notice, NoticeKind, QueuedState, SessionId,
-};
+use tiller_protocol::{AskBody, CommandId, EventBody, Notice, NoticeKind, QueuedState, SessionId};
 use tiller_store::{Store, StoreError};
 
-use super::lease_guard::LeaseGuard;
-use super::load::blocking;
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
@@ -30,6 +28,8 @@ use crate::core::saves::{After, Then};
 use crate::lock::lock;
 use crate::prompts::doing::Doing;
 use crate::questions::about::About;
+use crate::session::lease_guard::LeaseGuard;
+use crate::session::load::blocking;
 use crate::session::msg::{Going, SessionMsg, There, Went};
 use crate::undo::before::Reviews;
 
@@ -74,10 +74,6 @@ async fn there(
     blocking(read).await
 }
 
-pub(crate) fn branch(core: &Core) -> BranchName {
-    BranchName { head: core.session.head_name.clone(), label: core.session.label.clone() }
-}
-
 pub(crate) fn open_branch(core: &mut Core, client: ClientId, cause: CommandId, head: String) {
     if head == core.session.head_name && !core.session.read_only {
         let notice = Notice::new(NoticeKind::User, "this is the current branch");
@@ -111,7 +107,7 @@ pub(crate) fn went(core: &mut Core, went: Went) {
     if core.job_done(went.no) {
         go_on_with(core, went);
         // Sends nothing when the other branch is open: it has its own queue.
-        queue::send_behind_job(core);
+        core.follow_up(FollowUp::SendBehindJob);
     }
 }
 
@@ -140,7 +136,7 @@ fn go_on_with(core: &mut Core, went: Went) {
 fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Going, there: There) {
     let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
     let (left, was, wrote) = (core.session.head_name.clone(), core.session.head, !core.session.read_only);
-    let name = branch(core);
+    let name = core.session.branch();
     let before = std::mem::replace(&mut core.session.lease, held.take());
     core.session.head_name.clone_from(&going.head);
     core.session.label = label;
@@ -168,19 +164,19 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
         let (name, from) =
             (core.session.head_name.clone(), Some(left.clone()).filter(|l| *l != core.session.head_name));
         let change = OpChange::Head { name: name.clone(), before: was, after: head, from };
-        let mut op = manage::op(core, core.session.id, cause, &going.title, change);
+        let mut op = change::op(core, core.session.id, cause, &going.title, change);
         op.of = going.of;
         let ticket = core.services.store.heads().go_to(core.session.id, &name, Some(op));
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
     let place = core.place_of(Some(cause));
     let events = [
-        StateEvent::HeadMoved { head, draft: None, branch: branch(core) },
+        StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() },
         StateEvent::TodoChanged { todos, by_person: true },
         StateEvent::QueueChanged { queue: core.prompts.queue.clone() },
     ];
     core.saves.push_events(events.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect());
-    driver::agent_changed(core);
+    agent_view::agent_changed(core);
     if going.of.is_none() {
         leaving::branch_left(core, cause, name, was);
     }
@@ -190,7 +186,7 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
     } else if !core.session.read_only {
         recover::recover(core, running, &asks);
         if going.rest.is_none() {
-            queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+            core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
         }
         if going.of.is_some() {
             undoing::undone_move(core, client, cause, &going.title, going.rest);
@@ -216,8 +212,8 @@ pub(crate) fn branches(core: &mut Core, client: ClientId, cause: CommandId) {
     let lease = core.session.lease.is_some();
     // A branch that holds nothing may just be on its way out.
     let saves = core.saves.barrier();
-    queries::read_after(core, client, cause, saves, move || {
-        let (branches, tags) = super::names::rows(&store, session, &ours, lease)?;
+    read::read_after(core, client, cause, saves, move || {
+        let (branches, tags) = crate::session::branch::names::rows(&store, session, &ours, lease)?;
         Ok(ReplyEvent::BranchesReply { branches, tags })
     });
 }

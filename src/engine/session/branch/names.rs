@@ -1,6 +1,6 @@
 //! The person's names for branches and entries, and branches that are put away.
 
-use crate::session::manage;
+use crate::session::change;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
@@ -85,7 +85,7 @@ fn words(store: &Store, tip: EntryId) -> Result<String> {
 }
 
 fn may_name(core: &Core, session: SessionId) -> std::result::Result<(), Notice> {
-    manage::cannot_change(core, session).map_or(Ok(()), Err)
+    change::cannot_change(core, session).map_or(Ok(()), Err)
 }
 
 fn named(
@@ -128,7 +128,7 @@ pub(crate) fn label_branch(
     };
     // What it was called before, the store knows.
     let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
-    let op = manage::op(core, session, cause, &format!("name branch: {label}"), change);
+    let op = change::op(core, session, cause, &format!("name branch: {label}"), change);
     let ticket = core.services.store.branches().set_label(session, &head, &label, Some(op));
     let branch = BranchName { head, label };
     named(core, ticket, client, cause, session, StateEvent::BranchNamed { branch });
@@ -151,7 +151,7 @@ pub(crate) fn archive_branch(
     }
     let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
     let title = if archived { "archive branch" } else { "unarchive branch" };
-    let op = manage::op(core, session, cause, &format!("{title}: {head}"), change);
+    let op = change::op(core, session, cause, &format!("{title}: {head}"), change);
     let ticket = core.services.store.branches().set_archived(session, &head, archived, Some(op));
     named(core, ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
 }
@@ -171,7 +171,7 @@ pub(crate) fn tag(
     };
     let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
     let title = if entry.is_some() { "tag" } else { "remove tag" };
-    let op = manage::op(core, session, cause, &format!("{title}: {name}"), change);
+    let op = change::op(core, session, cause, &format!("{title}: {name}"), change);
     let store = &core.services.store;
     let ticket = match entry {
         Some(entry) => store.tags().add(session, &name, entry, Some(op)),

@@ -10,11 +10,11 @@ use tiller_config::schema::Context;
 use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{Block, Entry, EntryBody, EntryId, Origin, Part, ToolOutcome};
 
-use super::request::{is_message, live};
-use super::tokens;
+use crate::context::request::{is_message, live};
+use crate::context::tokens;
 
 /// The prompt of the summariser.
-pub const PROMPT: &str = include_str!("../../../assets/prompts/compact.md");
+pub(crate) const PROMPT: &str = include_str!("../../../../assets/prompts/compact.md");
 /// Tokens at which a path is compacted when neither the person nor the model table says.
 const UNKNOWN_WINDOW: u64 = 100_000;
 /// Tokens that a summary is taken for in a preview.
@@ -29,7 +29,7 @@ const RESULT: usize = 3_000;
 const WORDS: usize = 12_000;
 
 /// Whether the path is over one of the limits.
-pub fn due(path: &[Arc<Entry>], settings: &Context, window: Option<u64>) -> bool {
+pub(crate) fn due(path: &[Arc<Entry>], settings: &Context, window: Option<u64>) -> bool {
     let live = live(path);
     let limit = settings.compact_tokens.unwrap_or_else(|| window.map_or(UNKNOWN_WINDOW, |w| w / 5 * 4));
     let messages = live.iter().filter(|e| is_message(e)).count() as u64;
@@ -38,7 +38,7 @@ pub fn due(path: &[Arc<Entry>], settings: &Context, window: Option<u64>) -> bool
 
 /// What a compaction does with a path.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// Oldest first; may begin with an earlier summary.
     pub goes: Vec<Arc<Entry>>,
     /// The first entry that is kept word for word.
@@ -51,7 +51,7 @@ pub struct Plan {
 
 /// How much of the end of a path is kept word for word. The last two messages always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub(crate) struct Keep {
     pub tokens: u64,
     /// `None`: as many as have room in `tokens`.
     pub messages: Option<u64>,
@@ -61,13 +61,13 @@ pub struct Keep {
 
 impl Keep {
     /// Up to so many tokens.
-    pub fn tokens(tokens: u64) -> Self {
+    pub(crate) fn tokens(tokens: u64) -> Self {
         Self { tokens, messages: None, share: 100 }
     }
 }
 
 /// Why nothing can be summarised, for people.
-pub fn nothing_to_do(path: &[Arc<Entry>]) -> String {
+pub(crate) fn nothing_to_do(path: &[Arc<Entry>]) -> String {
     let messages = live(path).iter().filter(|e| is_message(e)).count();
     match messages {
         0 => "there is nothing to compact: the conversation is empty".into(),
@@ -79,7 +79,7 @@ pub fn nothing_to_do(path: &[Arc<Entry>]) -> String {
 }
 
 /// Keeps the end of the path as `keep` says. `None` when nothing is left to summarise.
-pub fn plan(path: &[Arc<Entry>], keep: Keep) -> Option<Plan> {
+pub(crate) fn plan(path: &[Arc<Entry>], keep: Keep) -> Option<Plan> {
     let live = live(path);
     let (prefix, rest) = live.split_first()?;
     let all: u64 = rest.iter().map(|e| tokens::of_entry(e)).sum();
@@ -133,7 +133,7 @@ fn step_back(rest: &[&Arc<Entry>], end: usize) -> Option<usize> {
 /// What the person is shown before it is done.
 ///
 /// Every entry that goes is counted under who said it, and named (the first [`NAMED`] of them).
-pub fn preview(plan: &Plan) -> CompactPreview {
+pub(crate) fn preview(plan: &Plan) -> CompactPreview {
     let mut by_role: Vec<RoleTokens> = Vec::new();
     let mut goes = Vec::new();
     for entry in &plan.goes {
@@ -203,7 +203,7 @@ fn first_line(text: &str) -> String {
 }
 
 /// The entries as text for the summariser, at most about `most` characters.
-pub fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usize) -> String {
+pub(crate) fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usize) -> String {
     let mut out = String::new();
     for e in entries {
         // Writing to a string cannot fail.
@@ -262,7 +262,7 @@ fn cut(text: &str, most: usize) -> String {
 
 /// A summary without a model: what the person asked for, which files were changed, the last words. For
 /// the demo model, which understands nothing.
-pub fn extract(entries: &[Arc<Entry>]) -> String {
+pub(crate) fn extract(entries: &[Arc<Entry>]) -> String {
     let mut out = String::from("## Goal\n");
     for e in entries {
         match &e.body {

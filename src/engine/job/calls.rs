@@ -1,8 +1,8 @@
 //! Tool calls on the engine's side: started, shown, and their results put into the conversation.
 
+use crate::bus::agent_view;
 use crate::files::record;
 use crate::questions::planning;
-use crate::turn::driver;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         let running = RunningCall { cancel, hard, _task: AbortOnDropHandle::new(task), act };
         live.calls.insert(call.id, running);
     }
-    driver::agent_changed(core);
+    agent_view::agent_changed(core);
 }
 
 pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
@@ -160,7 +160,7 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
             live.args.insert(call_id.to_owned(), args);
         }
     }
-    driver::feed(core, Input::ToolDone { call_id: call_id.to_owned(), result: done.result });
+    core.feed(Input::ToolDone { call_id: call_id.to_owned(), result: done.result });
 }
 
 /// The result takes its place in the conversation: with reminders and news at its end, and its row in

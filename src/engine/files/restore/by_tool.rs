@@ -2,22 +2,21 @@
 //! is done.
 
 use crate::files::record;
-use crate::files::restore;
-use crate::session::manage;
-use crate::turn::driver;
+use crate::files::written;
+use crate::session::change;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
+    CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
 use tiller_store::{StepOf, Store};
 
-use super::back::{self, Wishes};
-use super::msg::{Gone, Kept};
-use super::restore::{go, goal, off_thread};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::files::msg::{Answer, Asked, Back, FilesMsg, Named};
+use crate::files::msg::{Gone, Kept};
+use crate::files::restore::back::{self, Wishes};
+use crate::files::restore::{go, goal, off_thread};
 use crate::turn::Input;
 
 const OFF: &str = "the files of this folder are not kept: snapshots.enabled is false in config.toml";
@@ -54,28 +53,16 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     append.pending = Some(core.prompts.pending.clone());
     core.save(append, Vec::new(), Then::Nothing);
     if core.turn.live.is_some() {
-        driver::feed(core, Input::Steer(true));
+        core.feed(Input::Steer(true));
     }
     Ok(format!("This moment is the checkpoint \"{name}\"."))
-}
-
-/// What waited finds its place.
-pub(crate) fn grow_pending(core: &mut Core, body: EntryBody) -> Entry {
-    let id = match &body {
-        EntryBody::Checkpoint { name } => core.files.named.iter().find(|n| n.name == *name).map(|n| n.entry),
-        _ => None,
-    };
-    match id {
-        Some(id) => core.session.grow_as(&core.services, id, body),
-        None => core.session.grow(&core.services, body),
-    }
 }
 
 fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, RestorePreview)>) {
     let name = core.redact(&name);
     let (keeper, store, session) =
         (core.services.files.clone(), core.services.store.clone(), core.session.id);
-    let written = restore::written(core);
+    let written = written::written(core);
     core.spawn(async move {
         written.await;
         let made = async {
@@ -98,7 +85,7 @@ fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, Resto
 fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: Answer<String>) {
     let (keeper, store, session) =
         (core.services.files.clone(), core.services.store.clone(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), restore::written(core), record::watched(core));
+    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     core.spawn(async move {
         written.await;
@@ -122,7 +109,7 @@ fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Resu
     // It is recorded for the call as well, so that the call's own view lists its changes.
     let whose = StepOf::Call(way.call);
     let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
-    let logged = manage::op(core, core.session.id, CommandId(0), &way.title, change);
+    let logged = change::op(core, core.session.id, CommandId(0), &way.title, change);
     let op = Op { id: way.op, cause: place.cause, ..logged };
     let own = (done.before.id != done.after.id).then_some(row);
     let changed = own.is_some();

@@ -1,8 +1,16 @@
 //! The commands: what going back would do, going back, undoing that, and naming a moment.
 
+pub mod back;
+pub(crate) mod by_tool;
+pub(crate) mod hunks;
+pub(crate) mod replies;
+pub(crate) mod undo;
+
+use crate::core::follow_up::FollowUp;
 use crate::files::record;
-use crate::prompts::queue;
-use crate::session::fork;
+use crate::files::written;
+use crate::session::branch::fork;
+use crate::session::change;
 use crate::undo::undoing;
 use std::sync::Arc;
 
@@ -13,14 +21,14 @@ use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKi
 use tiller_snapshot::{Goal, SnapshotError};
 use tiller_store::{StepOf, Store};
 
-use super::back::{self, Wishes};
-use super::keeper::Keeper;
-use super::others::Watched;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
+use crate::files::keeper::Keeper;
 use crate::files::msg::{FilesMsg, Gone, Restored, Way};
+use crate::files::others::Watched;
+use crate::files::restore::back::Wishes;
 use crate::prompts::doing::Doing;
 use crate::session::load::blocking;
 
@@ -48,7 +56,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
 }
 
 /// What to restore, with a name for the log.
-pub(super) fn goal(
+pub(crate) fn goal(
     store: &Store,
     session: SessionId,
     entry: EntryId,
@@ -70,7 +78,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-pub(super) async fn go(
+pub(crate) async fn go(
     keeper: &Keeper,
     goal: Goal,
     wishes: Wishes,
@@ -80,7 +88,7 @@ pub(super) async fn go(
     attempt(keeper, goal, wishes, watched, op).await.map_err(|e| e.notice())
 }
 
-pub(super) async fn attempt(
+pub(crate) async fn attempt(
     keeper: &Keeper,
     goal: Goal,
     wishes: Wishes,
@@ -108,19 +116,10 @@ pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
     Some(Notice::new(NoticeKind::User, why))
 }
 
-/// Resolves when everything that led up to now is on disk: states of the files, and the log.
-pub(crate) fn written(core: &Core) -> impl Future<Output = ()> + Send + use<> {
-    let (keeping, saves) = (core.files.keeping.clone(), core.saves.barrier());
-    async move {
-        keeping.wait().await;
-        saves.await;
-    }
-}
-
 pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
     let (bus, place, store, session) =
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone(), core.session.id);
-    let (keeper, written) = (core.services.files.clone(), written(core));
+    let (keeper, written) = (core.services.files.clone(), written::written(core));
     core.spawn(async move {
         written.await;
         let made = async {
@@ -170,7 +169,7 @@ pub(crate) fn restore(
     }
     let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), written(core), record::watched(core));
+    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
         written.await;
@@ -233,7 +232,7 @@ pub(crate) fn change_files(
     op: OpId,
 ) {
     let (no, session) = (core.next_job(), core.session.id);
-    let (tx, written) = (core.tx.clone(), written(core));
+    let (tx, written) = (core.tx.clone(), written::written(core));
     let done = async move {
         written.await;
         let (result, title) = match work.await {
@@ -249,7 +248,7 @@ pub(crate) fn change_files(
 }
 
 /// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
-pub(super) fn restoring(
+pub(crate) fn restoring(
     core: &mut Core,
     no: u64,
     client: ClientId,
@@ -274,7 +273,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
             } else {
                 core.refuse(r.client, r.cause, notice);
             }
-            return queue::send_behind_job(core);
+            return core.follow_up(FollowUp::SendBehindJob);
         }
     };
     let place = core.place_of(Some(r.cause));
@@ -285,9 +284,9 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
     let (client, cause) = (r.client, r.cause);
     let tell = |way: Way| {
         let reply = match way {
-            Way::Took(took) => crate::compare::take::reply(&done, took),
+            Way::Took(took) => replies::reply(&done, took),
             Way::Back => ReplyEvent::DoneReply { said },
-            Way::Rejected => crate::undo::review::whole_reply(&done),
+            Way::Rejected => replies::whole_reply(&done),
         };
         Then::Tell { client, cause, reply: Box::new(reply) }
     };
@@ -300,10 +299,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
     if done.before.id != done.after.id {
         let (change, row) =
             back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
-        let op = tiller_protocol::Op {
-            id: r.op,
-            ..crate::session::manage::op(core, r.session, r.cause, &r.title, change)
-        };
+        let op = tiller_protocol::Op { id: r.op, ..change::op(core, r.session, r.cause, &r.title, change) };
         with = Some(op.id);
         let step = core.services.store.steps().add(r.session, row);
         core.saves.push(step, nothing());
@@ -331,7 +327,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
     } else if let Some(rest) = r.rest.filter(|_| waited) {
         undoing::undo_rest(core, r.client, r.cause, rest);
     } else if waited {
-        queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+        core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
     }
 }
 
@@ -348,8 +344,7 @@ fn close_op(
     if session != core.session.id {
         return;
     }
-    let op =
-        tiller_protocol::Op { id, of, ..crate::session::manage::op(core, session, cause, title, change) };
+    let op = tiller_protocol::Op { id, of, ..change::op(core, session, cause, title, change) };
     let mut append = core.append();
     append.op = Some(op);
     core.save(append, Vec::new(), Then::Nothing);

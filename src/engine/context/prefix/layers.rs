@@ -14,15 +14,16 @@ use tiller_config::skills::Skill;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, Profile, Time};
 
-use super::project::Instructions;
-use super::{project, tokens};
+use crate::context::prefix::project;
+use crate::context::prefix::project::Instructions;
+use crate::context::tokens;
 
 /// The agent's own prompt.
-pub const AGENT: &str = include_str!("../../../assets/prompts/agent.md");
+pub(crate) const AGENT: &str = include_str!("../../../../assets/prompts/agent.md");
 
 /// In order of priority: the last is shortened first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub(crate) enum Layer {
     Prompt,
     Project,
     Skills,
@@ -36,7 +37,7 @@ impl Layer {
         [Self::Prompt, Self::Project, Self::Skills, Self::User, Self::Session, Self::Runtime];
 
     /// Its name in `[context.layers]` and on screen.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
             Self::Project => "project",
@@ -62,7 +63,7 @@ impl Layer {
 
 /// What the layers are made of. Everything that differs from place to place comes in here.
 #[derive(Clone, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub folder: PathBuf,
     /// The person's configuration folder, where USER.md is.
     pub config: PathBuf,
@@ -97,7 +98,7 @@ const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.
 
 /// An agent that is not the built-in main one.
 #[derive(Clone, Debug, Default)]
-pub struct Role {
+pub(crate) struct Role {
     /// Its definition.
     pub definition: Option<Arc<Definition>>,
     /// Who it is, in sentences; empty for the main agent.
@@ -120,11 +121,11 @@ struct Piece {
 
 /// The layers as they fit.
 #[derive(Clone, Debug)]
-pub struct Layers(Vec<Piece>);
+pub(crate) struct Layers(Vec<Piece>);
 
 /// A file that was cut to fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// Its place, for [`Layers::put`].
     pub at: usize,
     pub source: String,
@@ -138,7 +139,7 @@ const ROOM: u64 = 100;
 
 impl Layers {
     /// Only the agent's own prompt.
-    pub fn bare() -> Self {
+    pub(crate) fn bare() -> Self {
         let (layer, text) = (Layer::Prompt, AGENT.trim().to_owned());
         let (source, heading) = ("built in".into(), String::new());
         let budget = layer.budget();
@@ -146,7 +147,7 @@ impl Layers {
     }
 
     /// The files that were cut, and how much room each has.
-    pub fn cuts(&self) -> Vec<Cut> {
+    pub(crate) fn cuts(&self) -> Vec<Cut> {
         let cut = |(at, p): (usize, &Piece)| {
             let room = tokens::of_text(&p.text);
             let whole = p.whole.clone().filter(|_| room >= ROOM && Path::new(&p.source).is_absolute())?;
@@ -156,7 +157,7 @@ impl Layers {
     }
 
     /// A summary in the place of what was cut. One that is too long is cut in turn.
-    pub fn put(&mut self, at: usize, summary: &str) {
+    pub(crate) fn put(&mut self, at: usize, summary: &str) {
         let Some(piece) = self.0.get_mut(at) else { return };
         let room = tokens::of_text(&piece.text);
         let mark = format!("[shortened; read {} for the full text]\n", piece.source);
@@ -165,7 +166,7 @@ impl Layers {
     }
 
     /// The system prompt, and what each layer of it costs.
-    pub fn render(&self) -> (String, Vec<LayerCost>) {
+    pub(crate) fn render(&self) -> (String, Vec<LayerCost>) {
         let mut text = String::new();
         let mut costs = Vec::new();
         for p in &self.0 {
@@ -193,7 +194,7 @@ impl Layers {
 }
 
 /// The layers, each within its budget and all within theirs. Reads files: blocks.
-pub fn layers(facts: &Facts, settings: &Context) -> Layers {
+pub(crate) fn layers(facts: &Facts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
     for layer in Layer::ALL {
         let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());

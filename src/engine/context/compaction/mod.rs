@@ -1,12 +1,16 @@
 //! Compaction, done: the summary is asked of a model, then summary, prefix and todo list go into the tree.
 
+pub(crate) mod compact;
+pub(crate) mod shorten;
+
+use crate::context::prefix;
 use crate::context::side_call;
+use crate::core::follow_up::FollowUp;
 use crate::money;
 use crate::prompts::compose;
-use crate::prompts::queue;
-use crate::session::manage;
-use crate::turn::driver;
-use crate::turn::prepare;
+use crate::session::change;
+use crate::session::model;
+use crate::turn::begin;
 use std::sync::Arc;
 
 use tiller_protocol::event::TurnEvent;
@@ -17,11 +21,11 @@ use tiller_provider::ProviderError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
-use crate::context::compact::{self, Keep, Plan};
+use crate::context::compaction::compact::{Keep, Plan};
 use crate::context::msg::{Compacted, ContextMsg};
-use crate::context::shorten;
+use crate::context::prefix::layers;
 use crate::context::side_call::SideCall;
-use crate::context::{layers, request, todo, tokens};
+use crate::context::{todo, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
@@ -56,11 +60,11 @@ pub(crate) fn compact(
     let plan = compact::plan(&core.session.path, keep);
     let nothing = compact::nothing_to_do(&core.session.path);
     let model = summariser(core);
-    let demo = money::is_demo(core, &model);
+    let demo = model::is_demo(core, &model);
     // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
     let provider = money::may_ask(core, &model)
-        .and_then(|()| money::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e)));
-    let (facts, settings) = (core.facts(), core.services.config().context.clone());
+        .and_then(|()| model::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e)));
+    let (facts, settings) = (begin::facts(core), core.services.config().context.clone());
     let tx = core.tx.clone();
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let fast = shorten::fast(core);
@@ -93,7 +97,7 @@ pub(crate) fn compact(
 /// conversation that is shorter than that, a fifth.
 pub(crate) fn keep(core: &Core) -> Keep {
     let settings = &core.services.config().context;
-    let limit = settings.compact_tokens.or(prepare::window(core)).unwrap_or(WINDOW);
+    let limit = settings.compact_tokens.or(model::window(core)).unwrap_or(WINDOW);
     let messages = settings.compact_messages.map(|most| most / 2);
     Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
 }
@@ -101,13 +105,8 @@ pub(crate) fn keep(core: &Core) -> Keep {
 /// The fast tier's model; the session's where there is none, or none that may be paid.
 pub(crate) fn summariser(core: &Core) -> ModelRef {
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
-    fast.filter(|f| money::provider(core, f).is_ok() && money::may_ask(core, f).is_ok())
+    fast.filter(|f| model::provider(core, f).is_ok() && money::may_ask(core, f).is_ok())
         .unwrap_or_else(|| core.session.model.clone())
-}
-
-/// The tier that a call on the side counts for.
-pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
-    if *model == core.session.model { prepare::tier(core) } else { "fast" }
 }
 
 pub(crate) fn compacted(core: &mut Core, done: Compacted) {
@@ -139,7 +138,7 @@ pub(crate) fn compacted(core: &mut Core, done: Compacted) {
         _ => {}
     }
     if done.turn.is_none() {
-        queue::next_queued(core, tiller_protocol::event::TurnStatus::Done);
+        core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Done));
     }
 }
 
@@ -147,7 +146,7 @@ fn with_compaction_over(core: &mut Core, result: Result<(), Notice>) {
     if let Some(live) = &mut core.turn.live {
         live.compaction = None;
     }
-    driver::feed(core, Input::Compacted(result));
+    core.feed(Input::Compacted(result));
 }
 
 /// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
@@ -167,7 +166,7 @@ fn put_compaction(
     let entry = node.id;
     let mut events = vec![(place.clone(), Core::entry_event(&node))];
     let mut entries = vec![node];
-    let body = compose::prefix_body(core, prefix.0.clone(), prefix.1.clone());
+    let body = prefix::prefix_body(core, prefix.0.clone(), prefix.1.clone());
     entries.push(core.session.grow(&core.services, body));
     let items = lock(&core.context.todo).items.clone();
     if !items.is_empty() {
@@ -182,18 +181,8 @@ fn put_compaction(
     core.session.trim();
     let change = OpChange::Compaction { name: core.session.head_name.clone(), before, after: entry };
     let mut append = core.append().entries(entries);
-    append.op = Some(manage::op(core, core.session.id, core.place().cause, "compact", change));
+    append.op = Some(change::op(core, core.session.id, core.place().cause, "compact", change));
     core.save(append, events, Then::Nothing);
-}
-
-/// What the next request will use for its input, estimated.
-pub(crate) fn next_request(core: &Core) -> tiller_protocol::Usage {
-    tokens::next_request(&request::live(&core.session.path))
-}
-
-/// Tokens of the next request, and whether they were counted by the provider.
-pub(crate) fn context_tokens(core: &Core) -> (u64, bool) {
-    tokens::of_path(&request::live(&core.session.path))
 }
 
 /// A summary of the entries by the model of `side`, or why there is none.

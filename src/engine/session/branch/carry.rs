@@ -2,25 +2,27 @@
 
 use crate::context::compaction;
 use crate::context::side_call;
+use crate::core::follow_up::FollowUp;
 use crate::money;
-use crate::prompts::queue;
+use crate::session::model;
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind};
 
-use super::load::blocking;
 use crate::bus::ClientId;
+use crate::context::compaction::compact;
 use crate::context::compaction::summarise;
-use crate::context::{compact, request};
+use crate::context::request;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::prompts::doing::Doing;
+use crate::session::load::blocking;
 use crate::session::msg::{Carried, SessionMsg};
 
 /// The prompt of the summariser.
-const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
+const PROMPT: &str = include_str!("../../../../assets/prompts/branch.md");
 
 pub(crate) fn carry_over(
     core: &mut Core,
@@ -30,7 +32,7 @@ pub(crate) fn carry_over(
     focus: Option<String>,
 ) {
     let model = compaction::summariser(core);
-    let demo = money::is_demo(core, &model);
+    let demo = model::is_demo(core, &model);
     let why = if core.session.read_only {
         Some(Notice::new(NoticeKind::User, "this session is open read-only"))
     } else if core.occupied() {
@@ -38,7 +40,7 @@ pub(crate) fn carry_over(
     } else {
         money::may_ask(core, &model).err()
     };
-    let provider = match (why, money::provider(core, &model)) {
+    let provider = match (why, model::provider(core, &model)) {
         (Some(why), _) => return core.refuse(client, cause, why),
         (None, Err(e)) if !demo => return core.refuse(client, cause, crate::bus::notices::provider(&e)),
         (None, provider) => provider,
@@ -86,7 +88,7 @@ pub(crate) fn carried(core: &mut Core, c: Carried) {
         Err(notice) => {
             if waited {
                 core.refuse(c.client, c.cause, notice);
-                queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+                core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
             }
             return;
         }
@@ -100,7 +102,7 @@ pub(crate) fn carried(core: &mut Core, c: Carried) {
     let said = "The summary of that branch was added.".to_owned();
     let reply = Box::new(ReplyEvent::DoneReply { said });
     core.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
-    queue::next_queued(core, tiller_protocol::event::TurnStatus::Done);
+    core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Done));
 }
 
 /// What a model would see of it.

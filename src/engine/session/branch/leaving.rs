@@ -4,14 +4,14 @@
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{BranchName, CommandId, EntryBody, EntryId, EventBody};
 
-use super::load::blocking;
 use crate::core::Core;
+use crate::session::load::blocking;
 
 /// Entries that are looked through for something that was said.
 const LOOK: u64 = 200;
 
 /// The person left `name` at its end `tip`. What was answered there and is not here is worth a summary.
-pub(super) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
+pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
     let (Some(from), false) = (tip, core.session.read_only) else { return };
     let (store, bus, place) = (core.services.store.clone(), core.bus.clone(), core.place_of(Some(cause)));
     let (here, saved) = (core.session.head, core.saves.barrier());

@@ -4,6 +4,7 @@
 
 use crate::context::side_call;
 use crate::money;
+use crate::session::model;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,13 @@ use tiller_protocol::event::StateEvent;
 use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
 
 use crate::bus::{Bus, Place};
-use crate::context::layers::{Cut, Layers};
 use crate::context::msg::Prefix;
+use crate::context::prefix::layers::{Cut, Layers};
 use crate::context::side_call::SideCall;
 use crate::core::Core;
 use crate::core::services::Services;
 
-const PROMPT: &str = include_str!("../../../assets/prompts/shorten.md");
+const PROMPT: &str = include_str!("../../../../assets/prompts/shorten.md");
 /// How long a first message waits for it at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Characters of a file that the model sees.
@@ -35,9 +36,9 @@ pub(crate) struct Fast {
 /// The fast tier, where the person has named one.
 pub(crate) fn fast(core: &Core) -> Option<Fast> {
     let model = ModelRef(core.services.config().tiers.fast.clone()?);
-    let provider = money::provider(core, &model)
+    let provider = model::provider(core, &model)
         .ok()
-        .filter(|_| !money::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
+        .filter(|_| !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
     let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
     Some(Fast { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
 }

@@ -14,7 +14,8 @@ use tiller_snapshot::{
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
-use super::{crew, hunks};
+use crate::files::crew;
+use crate::files::restore::hunks;
 use crate::undo;
 
 /// How far up a path the last known state is looked for.

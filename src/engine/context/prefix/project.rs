@@ -12,13 +12,13 @@ const DEPTH: usize = 64;
 
 /// One file with instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instructions {
+pub(crate) struct Instructions {
     pub path: PathBuf,
     pub text: String,
 }
 
 /// The top of the git repository that holds `folder`; `folder` itself when there is none.
-pub fn repository(folder: &Path) -> PathBuf {
+pub(crate) fn repository(folder: &Path) -> PathBuf {
     folder
         .ancestors()
         .take(DEPTH)
@@ -27,7 +27,7 @@ pub fn repository(folder: &Path) -> PathBuf {
 }
 
 /// From the repository's root (first) down to `folder` (last).
-pub fn instructions(folder: &Path) -> Vec<Instructions> {
+pub(crate) fn instructions(folder: &Path) -> Vec<Instructions> {
     let root = repository(folder);
     let mut folders: Vec<&Path> = folder.ancestors().take_while(|f| f.starts_with(&root)).collect();
     folders.reverse();
@@ -38,7 +38,7 @@ pub fn instructions(folder: &Path) -> Vec<Instructions> {
 }
 
 /// A regular file's text, up to a limit; `None` when it is absent, empty or no regular file.
-pub fn read(path: &Path) -> Option<Instructions> {
+pub(crate) fn read(path: &Path) -> Option<Instructions> {
     // Looked at first: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
@@ -47,22 +47,6 @@ pub fn read(path: &Path) -> Option<Instructions> {
     File::open(path).ok()?.take(FILE).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     (!text.is_empty()).then(|| Instructions { path: path.to_owned(), text })
-}
-
-/// The branch that is checked out, from `.git/HEAD` (also of a worktree); a short hash when detached.
-pub fn branch(folder: &Path) -> Option<String> {
-    let git = repository(folder).join(".git");
-    let dir = match std::fs::read_to_string(&git) {
-        // A worktree or submodule: a file that names the real folder.
-        Ok(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
-        Err(_) => git,
-    };
-    let head = read(&dir.join("HEAD"))?.text;
-    let name = match head.strip_prefix("ref:") {
-        Some(r) => r.trim().trim_start_matches("refs/heads/").to_owned(),
-        None => head.chars().take(10).collect(),
-    };
-    Some(name)
 }
 
 #[cfg(test)]
@@ -86,10 +70,8 @@ mod tests {
         ] {
             std::fs::write(at(path), text).unwrap();
         }
-        std::fs::write(at("repo/.git/HEAD"), "ref: refs/heads/feature/x\n").unwrap();
         let got: Vec<String> = instructions(&at("repo/a/b/c")).into_iter().map(|i| i.text).collect();
         assert_eq!(got, ["root", "from claude", "leaf"]);
-        assert_eq!(branch(&at("repo/a/b")).as_deref(), Some("feature/x"));
     }
 
     #[test]
@@ -100,6 +82,5 @@ mod tests {
         let huge = File::create(tmp.path().join("CLAUDE.md")).unwrap();
         huge.set_len(4 << 30).unwrap();
         assert!(instructions(tmp.path())[0].text.len() as u64 <= FILE);
-        assert_eq!(branch(tmp.path()), None);
     }
 }

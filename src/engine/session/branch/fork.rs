@@ -1,10 +1,10 @@
 //! Going on from an earlier entry, on a branch of its own. The old path stays as it is.
 
-use crate::prompts::queue;
+use crate::core::follow_up::FollowUp;
 use crate::questions::asking;
 use crate::session::branch;
-use crate::session::leaving;
-use crate::session::manage;
+use crate::session::branch::leaving;
+use crate::session::change;
 use crate::session::open;
 use crate::undo::undoing;
 use std::sync::Arc;
@@ -16,10 +16,6 @@ use tiller_protocol::{
 };
 use tiller_store::{Result, Store, StoreError};
 
-use super::load::blocking;
-use super::msg::Going;
-use super::recover::dangling;
-use super::{TAIL, path_of};
 use crate::bus::ClientId;
 use crate::context::todo::Todo;
 use crate::core::Core;
@@ -27,7 +23,11 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
 use crate::prompts::doing::Doing;
+use crate::session::load::blocking;
+use crate::session::msg::Going;
 use crate::session::msg::{Branch, Forked, How, SessionMsg};
+use crate::session::recover::dangling;
+use crate::session::{TAIL, path_of};
 
 /// The text of a message of the person's comes back as the draft; its branch begins before it.
 /// `with`: the operation that it belongs to.
@@ -48,7 +48,7 @@ pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: E
 }
 
 /// A branch that is not there any more begins again where it stood.
-pub(super) fn begin_branch(
+pub(crate) fn begin_branch(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
@@ -87,7 +87,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
         Ok(branch) => branch,
         Err(error) => {
             core.refuse(f.client, f.cause, error.notice());
-            return queue::send_behind_job(core);
+            return core.follow_up(FollowUp::SendBehindJob);
         }
     };
     // What waits goes along.
@@ -101,9 +101,9 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
     }
     let name = f.how.head.unwrap_or_else(|| open::branch_name(core));
     let (from, before) = (Some(core.session.head_name.clone()), core.session.head);
-    let left = branch::branch(core);
+    let left = core.session.branch();
     let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
-    let mut op = manage::op(core, core.session.id, f.cause, &f.how.title, change);
+    let mut op = change::op(core, core.session.id, f.cause, &f.how.title, change);
     (op.of, op.with) = (f.how.of, f.how.with);
     core.session.path = branch.path;
     core.session.earlier = branch.tail.earlier;
@@ -129,7 +129,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
         leaving::branch_left(core, f.cause, left, before);
     }
     if f.how.rest.is_none() {
-        queue::next_queued(core, tiller_protocol::event::TurnStatus::Interrupted);
+        core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Interrupted));
     }
     if f.how.of.is_some() {
         undoing::undone_move(core, f.client, f.cause, &f.how.title, f.how.rest);

@@ -1,13 +1,11 @@
 //! Settings that change while the engine runs. Who may read files makes them; here they are put in place
 //! as a whole, and what cannot be read changes nothing.
 
-use crate::money;
 use crate::session::manage;
 use std::sync::{Arc, PoisonError};
 
 use tiller_config::Config;
-use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
+use tiller_protocol::{CommandId, Notice, NoticeKind};
 
 use crate::bus::ClientId;
 use crate::core::Core;
@@ -81,36 +79,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
             manage::set_model(core, client, cause, model);
         }
     }
-    done(core, client, cause, "Settings reloaded".into());
-}
-
-/// Tells the client that asked that it is done.
-pub(crate) fn done(core: &Core, client: ClientId, cause: CommandId, said: String) {
-    core.bus.reply(client, &core.place_of(Some(cause)), ReplyEvent::DoneReply { said });
-}
-
-/// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
-pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
-    let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
-    let Some(local) = local.filter(|_| money::provider(core, model).is_err()) else { return };
-    core.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
-    let Some(settings) = core.services.settings.clone() else { return };
-    let (bus, place) = (Arc::clone(&core.bus), core.place());
-    core.spawn(async move {
-        let title = local.title;
-        let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
-        let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
-        let notice = Notice::new(
-            NoticeKind::Config,
-            format!(
-                "the approval of {title} could not be saved; it applies until this session \
-                ends: {why}"
-            ),
-        )
-        .hint("later sessions will ask again");
-        let event = tiller_protocol::event::StateEvent::Notice { notice };
-        bus.publish(&place, tiller_protocol::EventBody::State(event));
-    });
+    core.done(client, cause, "Settings reloaded".into());
 }
 
 /// The sections that differ, but for the screen's, which tells its own.

@@ -1,15 +1,17 @@
 //! Windows of models, learned from servers that refused a request as too long. Kept in the store, so that the next
 //! session does not run into the same refusal.
 
-use crate::money;
+pub(crate) mod learned_windows;
+
+use crate::session::model;
 use tiller_protocol::ModelRef;
 
-use crate::context::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
+use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
 use crate::core::Core;
 
 /// The server refused a request of about `request` tokens to `model` as too long, in these words.
 pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, request: u64) {
-    let known = money::model_info(core, model).window;
+    let known = model::model_info(core, model).window;
     // Without a number in its words the request itself is the only measure; a known window is a better one, and
     // what has too many bytes may have few tokens.
     let guess = known.is_none() && !said.contains("(413)");
@@ -17,7 +19,7 @@ pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, reques
     let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
         return;
     };
-    let stated = money::stated_info(core, model).window;
+    let stated = model::stated_info(core, model).window;
     core.services.windows.learn(model, Learned { tokens, stated, time: core.services.clock.now() });
     keep_windows(core);
 }
@@ -59,7 +61,7 @@ mod tests {
     use tiller_protocol::{ModelRef, Time};
 
     use super::*;
-    use crate::context::learned_windows::{AGE, Windows};
+    use crate::context::windows::learned_windows::{AGE, Windows};
 
     #[test]
     fn the_window_is_read_from_the_words_of_vendors_and_local_servers() {

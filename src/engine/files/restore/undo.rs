@@ -2,17 +2,18 @@
 
 use crate::files::record;
 use crate::files::restore;
+use crate::files::written;
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Goal, SnapshotError};
 
-use super::back::{self, Wishes};
-use super::msg::Restored;
-use super::restore::{attempt, off, off_thread, unknown};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::msg::FilesMsg;
 use crate::files::msg::Rest;
+use crate::files::msg::Restored;
+use crate::files::restore::back::{self, Wishes};
+use crate::files::restore::{attempt, off, off_thread, unknown};
 use crate::undo::Next;
 
 pub(crate) fn undo_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: bool) {
@@ -86,7 +87,7 @@ fn undoing_files(
 ) {
     let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
     let (no, session) = (core.next_job(), core.session.id);
-    let (tx, written, watched) = (core.tx.clone(), restore::written(core), record::watched(core));
+    let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
         written.await;

@@ -1,0 +1,74 @@
+//! The row of this engine's agent, and the event that says that it changed.
+
+use crate::core::Core;
+use crate::session::model;
+use crate::turn::Phase;
+use tiller_protocol::EventBody;
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{AgentState, AgentView, ChildView};
+
+pub(crate) fn agent_view(core: &Core) -> AgentView {
+    let (state, act) = match &core.turn.live {
+        // Its turns follow each other: between them it is at work, too.
+        None if core.identity.child.is_some() && core.session.checks_goal() => {
+            (AgentState::Running, "checking the goal".to_owned())
+        }
+        None => (AgentState::Idle, String::new()),
+        Some(l) => {
+            let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
+            let act = own.or_else(|| core.outside_act()).unwrap_or_default();
+            let child = core.identity.child.as_ref();
+            if child.is_some_and(|c| c.paused) {
+                // What it began before ends first.
+                let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
+                (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
+            } else if core.asks.wait(&core.identity.id)
+                || child.is_some_and(|c| c.waiting > 0)
+                || core.pane_needs()
+            {
+                (AgentState::Waiting, act)
+            } else if l.over {
+                (AgentState::Running, String::new())
+            } else {
+                let doing = match l.turn.phase() {
+                    Phase::Streaming if act.is_empty() => "thinking".to_owned(),
+                    Phase::Waiting => "waiting to retry".to_owned(),
+                    Phase::Compacting { .. } => "compacting".to_owned(),
+                    _ => act,
+                };
+                (AgentState::Running, doing)
+            }
+        }
+    };
+    AgentView {
+        id: core.identity.id.clone(),
+        parent: core.identity.id.parent(),
+        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
+        state,
+        act,
+        model: core.session.model.0.clone(),
+        usage: core.session.usage,
+        cost: core.session.cost,
+        context: core.session.context_tokens().0,
+        window: model::window(core),
+        since: core.turn.live.as_ref().map(|l| l.since),
+        child: child_view(core),
+    }
+}
+
+/// The part of a child's row that it knows itself; the rest of it is known to the main agent.
+pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
+    core.identity.child.as_ref()?;
+    let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
+    let pane = core.pane_view();
+    (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
+}
+
+/// A fact for the agents panel.
+pub(crate) fn agent_changed(core: &mut Core) {
+    let view = agent_view(core);
+    if core.identity.child.is_some() {
+        return core.tell_view(view);
+    }
+    core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));
+}

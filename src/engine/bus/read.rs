@@ -1,0 +1,40 @@
+//! Reads of the store that answer one client.
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use std::sync::Arc;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, Notice, NoticeKind};
+use tiller_store::StoreError;
+
+/// Answers from a thread that may block.
+pub(crate) fn read(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
+) {
+    read_after(core, client, cause, std::future::ready(()), work);
+}
+
+/// The same, once `before` is done.
+pub(crate) fn read_after(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    before: impl Future<Output = ()> + Send + 'static,
+    work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
+) {
+    let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
+    core.spawn(async move {
+        before.await;
+        let reply = match tokio::task::spawn_blocking(work).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => ReplyEvent::ErrorReply { notice: error.notice() },
+            Err(_) => ReplyEvent::ErrorReply {
+                notice: Notice::new(NoticeKind::Internal, "the query could not be answered"),
+            },
+        };
+        bus.reply(client, &place, reply);
+    });
+}

@@ -1,0 +1,31 @@
+//! What follows the end of a turn: its files, a title, the next message, the goal.
+
+use crate::bus::agent_view;
+use crate::core::Core;
+use crate::files::record;
+use crate::goal;
+use crate::prompts::queue;
+use crate::prompts::titles;
+use tiller_protocol::event::TurnStatus;
+
+/// The end is on disk and shown.
+pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
+    if !core.is_live(turn) {
+        return;
+    }
+    let (prompt, text, why) = core.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
+    core.turn.inputs.clear();
+    record::settle_files(core);
+    agent_view::agent_changed(core);
+    if core.lifecycle.quitting.is_some() {
+        return core.quit_now();
+    }
+    if status == TurnStatus::Done {
+        titles::title_after(core, &prompt);
+    }
+    queue::next_queued(core, status);
+    goal::goal_after(core, status);
+    if !core.occupied() {
+        core.child_ends(status, text, why);
+    }
+}

@@ -1,0 +1,89 @@
+//! What is known of a model: its server, its prices and window, the tier that it stands for.
+
+use crate::core::Core;
+use crate::core::services::Human;
+use std::sync::Arc;
+use std::sync::PoisonError;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{ModelRef, Notice, NoticeKind};
+use tiller_provider::{Provider, ProviderError, models};
+
+pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
+    core.services.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+}
+
+/// What the configuration and the built-in list state of a model.
+pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
+    models::lookup(model.provider(), model.model(), &core.services.config())
+}
+
+/// The same, with what its server has said.
+pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
+    let mut info = stated_info(core, model);
+    info.window = core.services.windows.narrowed(model, info.window, core.services.clock.now());
+    info
+}
+
+/// Whether it is the built-in model that understands nothing.
+pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
+    use tiller_config::schema::ProviderKind;
+    match core.services.config().providers.get(model.provider()) {
+        Some(p) => p.kind == ProviderKind::Demo,
+        None => model.provider() == "demo",
+    }
+}
+
+/// `fast`, `main` or `deep`: the tier that the session's model stands for.
+pub(crate) fn tier(core: &Core) -> &'static str {
+    let config = core.services.config();
+    let tiers = &config.tiers;
+    let is = |t: &Option<String>| t.as_deref() == Some(core.session.model.0.as_str());
+    if is(&tiers.main) {
+        "main"
+    } else if is(&tiers.deep) {
+        "deep"
+    } else if is(&tiers.fast) {
+        "fast"
+    } else {
+        "main"
+    }
+}
+
+/// The longest wait that a server may ask for, where no person can skip it.
+pub(crate) fn longest_wait(core: &Core) -> Option<std::time::Duration> {
+    let seconds = core.services.config().limits.longest_wait;
+    (core.services.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
+}
+
+pub(crate) fn window(core: &Core) -> Option<u64> {
+    model_info(core, &core.session.model).window
+}
+
+/// The tier that a call on the side counts for.
+pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
+    if *model == core.session.model { tier(core) } else { "fast" }
+}
+
+/// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
+pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
+    let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
+    let Some(local) = local.filter(|_| provider(core, model).is_err()) else { return };
+    core.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
+    let Some(settings) = core.services.settings.clone() else { return };
+    let (bus, place) = (Arc::clone(&core.bus), core.place());
+    core.spawn(async move {
+        let title = local.title;
+        let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
+        let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
+        let notice = Notice::new(
+            NoticeKind::Config,
+            format!(
+                "the approval of {title} could not be saved; it applies until this session \
+                ends: {why}"
+            ),
+        )
+        .hint("later sessions will ask again");
+        let event = tiller_protocol::event::StateEvent::Notice { notice };
+        bus.publish(&place, tiller_protocol::EventBody::State(event));
+    });
+}

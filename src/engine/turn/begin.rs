@@ -1,0 +1,150 @@
+//! The beginning of a turn, once its words are on disk.
+
+use crate::bus::agent_view;
+use crate::files::record;
+use crate::session::model;
+use std::sync::Arc;
+
+use tiller_config::skills::Skill;
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{Entry, EventBody};
+
+use crate::bus::Place;
+use crate::context::clean;
+use crate::context::prefix::layers::{Facts, Role};
+use crate::core::saves::Then;
+use crate::core::services::Human;
+use crate::core::{Core, Live};
+use crate::turn::{Input, ToolTable, Turn, TurnLimits};
+
+/// Begins a turn with these entries, once they are on disk.
+#[expect(clippy::too_many_arguments, reason = "each is one part of the same commit")]
+pub(crate) fn begin(
+    core: &mut Core,
+    place: Place,
+    prompt: String,
+    entries: Vec<Entry>,
+    events: Vec<(Place, EventBody)>,
+    queue: bool,
+    history: Option<String>,
+    calls: Vec<(tiller_protocol::ToolCall, Option<crate::turn::CallResult>)>,
+) {
+    core.turn.begun += 1;
+    let no = core.turn.begun;
+    let config = core.services.config();
+    let l = &config.limits;
+    let limits = TurnLimits {
+        requests: core.turn.max_requests.unwrap_or(l.turns),
+        attempts: l.attempts.max(1),
+        longest_wait: model::longest_wait(core),
+        repeats: l.repeats,
+        parallel: l.parallel,
+        calls_per_reply: l.calls_per_reply,
+        ..TurnLimits::default()
+    };
+    let tools = ToolTable(core.services.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
+    let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
+    let turn =
+        Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
+    core.turn.live = Some(Live {
+        no,
+        turn,
+        place,
+        prompt,
+        root: core.session.last_prompt(),
+        stream: None,
+        timer: None,
+        compaction: None,
+        calls: std::collections::HashMap::new(),
+        args,
+        audits: std::collections::HashMap::new(),
+        usage: tiller_protocol::Usage::default(),
+        cost: None,
+        unpriced: false,
+        words: [
+            clean::Stream::new(&core.services.redact, &core.services.growing),
+            clean::Stream::new(&core.services.redact, &core.services.growing),
+        ],
+        since: core.services.clock.now(),
+        held: None,
+        ending: None,
+        over: false,
+        text: String::new(),
+        why: None,
+    });
+    core.session.interrupted = None;
+    let spoken = record::spoken(&entries);
+    let mut append = core.append().entries(entries);
+    append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));
+    // What an agent says to another is not what the person typed.
+    append.prompt = history.filter(|_| core.identity.child.is_none());
+    // What waited stands before the words now.
+    append.pending = Some(core.prompts.pending.clone());
+    if queue {
+        append.queue = Some(core.prompts.queue.clone());
+    }
+    core.save(append, events, Then::StartTurn(no));
+    // Beside the disk's work.
+    let ours = core.outside().is_none();
+    if let Some(provider) = model::provider(core, &core.session.model).ok().filter(|_| ours) {
+        core.spawn(async move { provider.prepare().await });
+    }
+    record::keep_points(core, spoken);
+}
+
+/// The words are on disk: the turn goes.
+pub(crate) fn turn_started(core: &mut Core) {
+    let place = core.place();
+    core.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
+    core.child_begins();
+    agent_view::agent_changed(core);
+    let steering = core.prompts.steering();
+    core.turn.inputs.push_back(Input::Steer(steering));
+    core.feed(Input::Start);
+}
+
+/// What the layers of a fresh prefix are made of, now.
+pub(crate) fn facts(core: &Core) -> Facts {
+    Facts {
+        folder: core.services.workspace.root.clone(),
+        config: core.services.places.config.clone(),
+        now: core.services.clock.now(),
+        alone: core.services.human == Human::Absent,
+        profile: core.session.profile,
+        git: core.watching.git.clone(),
+        budget_left: core.money.limits.left(core.spent_so_far()),
+        role: role(core),
+        unreadable: Some(core.services.workspace.forbidden()),
+        ..Facts::default()
+    }
+}
+
+/// What the prompt says of who it is.
+fn role(core: &Core) -> Option<Role> {
+    let identity = core.identity.child.as_ref().map(|c| {
+        let name = core.identity.role.as_ref().map(|r| r.name.as_str());
+        crate::crew::identity(&core.identity.id, &c.label, name, model::tier(core))
+    });
+    let definition = core.identity.role.clone();
+    (identity.is_some() || definition.is_some()).then(|| Role {
+        skills: skills(core),
+        definition,
+        identity: identity.unwrap_or_default(),
+    })
+}
+
+/// What its kind and its task name, each once. A skill that went since then is not there.
+pub(crate) fn skills(core: &Core) -> Vec<Arc<Skill>> {
+    let roles = core.services.roles();
+    let kind = core.identity.role.iter().flat_map(|r| &r.skills);
+    let task = core.identity.child.iter().flat_map(|c| &c.skills);
+    let mut all: Vec<Arc<Skill>> = Vec::new();
+    for name in kind.chain(task) {
+        if let Some(skill) = roles.skills().get(name)
+            && !all.contains(skill)
+        {
+            all.push(Arc::clone(skill));
+        }
+    }
+    all
+}
