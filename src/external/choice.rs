@@ -1,6 +1,6 @@
 //! Which of a program's options an answer means: by kind, never by id or place, and never an option that grants more.
 
-use super::said::{Answer, Choice, ChoiceKind};
+use super::event::{Answer, Choice, ChoiceKind};
 
 /// The option, or `None`: no answer fits, so nothing is granted.
 pub(crate) fn choose<'a>(options: &'a [Choice], answer: &Answer) -> Option<&'a Choice> {

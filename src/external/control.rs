@@ -14,8 +14,8 @@ use super::orders::{self, Refused};
 /// After output that changed nothing: a flood of it costs no more than this.
 const AGAIN: Duration = Duration::from_millis(4);
 
-/// The state of a message, as far as known at once. Later events are [`super::Said::Delivered`] or
-/// [`super::Said::Missed`] with the same id.
+/// The state of a message, as far as known at once. Later events are [`super::AgentEvent::Delivered`] or
+/// [`super::AgentEvent::Missed`] with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
     /// It waits for the next step at which the program takes messages.
@@ -59,15 +59,15 @@ pub(crate) trait View: Send + Sync {
 }
 
 /// Reads the screen of a terminal transport. It does not keep the program alive.
-pub struct Looker(Arc<dyn View>);
+pub struct ScreenReader(Arc<dyn View>);
 
-impl std::fmt::Debug for Looker {
+impl std::fmt::Debug for ScreenReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Looker").finish_non_exhaustive()
+        f.debug_struct("ScreenReader").finish_non_exhaustive()
     }
 }
 
-impl Looker {
+impl ScreenReader {
     /// What changed since the state `since`, as soon as there is something, but not before `from`: an observer gets no more
     /// notices than it draws frames, and nothing wakes while nothing changes.
     pub async fn next(&self, since: u64, mut from: Instant) -> ScreenView {
@@ -199,8 +199,8 @@ impl Control {
     }
 
     /// Waits for changes of its screen; `None` without a terminal.
-    pub fn looker(&self) -> Option<Looker> {
-        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Looker)
+    pub fn looker(&self) -> Option<ScreenReader> {
+        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).clone().map(ScreenReader)
     }
 
     /// Up to `lines` rows of what scrolled away, and the screen; `None` without a terminal.

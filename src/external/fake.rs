@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::adapter::{Adapter, parse};
-use super::{Ending, Job, Limits, Said, start};
+use super::{AgentEvent, Ending, Job, Limits, start};
 
 /// A program of the test: a shell script behind an adapter.
 pub(crate) struct Fake {
@@ -64,7 +64,7 @@ impl Fake {
 }
 
 /// Everything, and the one ending.
-pub(crate) async fn all(mut said: mpsc::Receiver<Said>) -> (Vec<Said>, Ending) {
+pub(crate) async fn all(mut said: mpsc::Receiver<AgentEvent>) -> (Vec<AgentEvent>, Ending) {
     let mut before = Vec::new();
     let collect = async {
         while let Some(s) = said.recv().await {
@@ -72,7 +72,7 @@ pub(crate) async fn all(mut said: mpsc::Receiver<Said>) -> (Vec<Said>, Ending) {
         }
     };
     timeout(Duration::from_secs(60), collect).await.expect("the stream is stuck");
-    let Some(Said::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
-    assert!(!before.iter().any(|s| matches!(s, Said::Ended(_))));
+    let Some(AgentEvent::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
+    assert!(!before.iter().any(|s| matches!(s, AgentEvent::Ended(_))));
     (before, ending)
 }

@@ -56,7 +56,7 @@ pub struct Job {
     /// Where the adapter's own variables (its vendor's key) are looked up.
     pub lookup: Lookup,
     /// The program may do everything unasked. Without it, it is put into a mode in which it asks, and is not given
-    /// the prompt when that fails. What it asks arrives as [`super::Said::Ask`] either way, or, where the transport
+    /// the prompt when that fails. What it asks arrives as [`super::AgentEvent::Ask`] either way, or, where the transport
     /// cannot ask (headless), is refused by the program itself.
     pub auto_approve: bool,
     /// Paths that it may not read (absolute, globs), for an adapter that can pass them on.

@@ -1,11 +1,11 @@
 //! Agent programs of other vendors, over three transports, as one stream of events.
 //!
 //! [`start`] runs one program for one [`Job`] and gives a [`Control`] (what the person and the engine do to it)
-//! and a receiver of [`Said`] (what it does). The last event is always one [`Said::Ended`].
+//! and a receiver of [`AgentEvent`] (what it does). The last event is always one [`AgentEvent::Ended`].
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `job`, `said`, `control` | the surface: what is asked, the events, what can be done meanwhile |
+//! | `job`, `event`, `control` | the surface: what is asked, the events, what can be done meanwhile |
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
 //! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
@@ -26,6 +26,7 @@ mod check;
 mod choice;
 mod control;
 mod environment;
+mod event;
 #[cfg(test)]
 mod fake;
 mod headless;
@@ -36,17 +37,17 @@ mod pipes;
 mod pty;
 mod repeated_output;
 mod run;
-mod said;
 mod tools;
 
 pub use adapter::{Adapter, Adapters};
 pub use check::{Checker, Ready};
-pub use control::{Control, Looker, Receipt};
+pub use control::{Control, Receipt, ScreenReader};
+pub use event::{
+    Activity, ActivityClaim, AgentEvent, Answer, Ask, Choice, ChoiceKind, Ending, FileDiff, Question, Source,
+    Status, ToolUse,
+};
 pub use job::{FileError, Files, Job, Limits, Lookup, Resume, StartError, Transport};
 pub use run::start;
-pub use said::{
-    Answer, Ask, Choice, ChoiceKind, Doing, Ending, FileDiff, Guess, Question, Said, Source, Status, ToolUse,
-};
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -3,7 +3,7 @@
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::said::{Answer, Ask, Doing, Guess, Question, Said, Source};
+use super::event::{Activity, ActivityClaim, AgentEvent, Answer, Ask, Question, Source};
 
 /// The engine has dropped its end, or the run is to end at once.
 #[derive(Debug)]
@@ -12,19 +12,19 @@ pub(crate) struct Disconnected;
 /// Sends events. The receiver is held by the engine; when it drops it, the run ends.
 #[derive(Debug)]
 pub(crate) struct Out {
-    tx: mpsc::Sender<Said>,
+    tx: mpsc::Sender<AgentEvent>,
     hard: CancellationToken,
     asked: u64,
-    state: Option<Guess>,
+    state: Option<ActivityClaim>,
 }
 
 impl Out {
-    pub(crate) fn new(tx: mpsc::Sender<Said>, hard: CancellationToken) -> Self {
+    pub(crate) fn new(tx: mpsc::Sender<AgentEvent>, hard: CancellationToken) -> Self {
         Self { tx, hard, asked: 0, state: None }
     }
 
     /// Waits until there is room, so that a fast program is slowed by its pipe.
-    pub(crate) async fn send(&self, said: Said) -> Result<(), Disconnected> {
+    pub(crate) async fn send(&self, said: AgentEvent) -> Result<(), Disconnected> {
         tokio::select! {
             biased;
             () = self.hard.cancelled() => Err(Disconnected),
@@ -33,18 +33,18 @@ impl Out {
     }
 
     /// Without waiting. False: no room.
-    pub(crate) fn try_send(&self, said: Said) -> bool {
+    pub(crate) fn try_send(&self, said: AgentEvent) -> bool {
         self.tx.try_send(said).is_ok()
     }
 
     /// Reports an activity, unless it is the last that was reported.
-    pub(crate) async fn state(&mut self, what: Doing, source: Source) -> Result<(), Disconnected> {
-        let guess = Guess { what, source };
+    pub(crate) async fn state(&mut self, what: Activity, source: Source) -> Result<(), Disconnected> {
+        let guess = ActivityClaim { what, source };
         if self.state.as_ref() == Some(&guess) {
             return Ok(());
         }
         self.state = Some(guess.clone());
-        self.send(Said::State(guess)).await
+        self.send(AgentEvent::State(guess)).await
     }
 
     /// Asks; the answer comes on the receiver, which fails when the question is refused.
@@ -55,7 +55,7 @@ impl Out {
     ) -> Result<oneshot::Receiver<Answer>, Disconnected> {
         let (reply, answer) = oneshot::channel();
         self.asked += 1;
-        self.send(Said::Ask(Ask { id: self.asked, call, what, reply })).await?;
+        self.send(AgentEvent::Ask(Ask { id: self.asked, call, what, reply })).await?;
         Ok(answer)
     }
 

@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 
 use super::control::{Control, DriverControl, Order};
 use super::environment::{environment, withheld};
+use super::event::{AgentEvent, Ending, Status};
 use super::job::{Job, StartError, Transport};
 use super::out::Out;
-use super::said::{Ending, Said, Status};
 use super::{acp, headless, pty};
 
 /// What waits for the engine: enough for a burst, small enough that a flood is slowed.
@@ -18,12 +18,12 @@ const ROOM: usize = 256;
 /// Bytes of one argument, with room to spare: the system allows 128 KiB.
 pub(crate) const ARGUMENT: usize = 120_000;
 
-/// Starts `job`. Must be called in a runtime; takes a few milliseconds. The receiver's last is [`Said::Ended`], always
+/// Starts `job`. Must be called in a runtime; takes a few milliseconds. The receiver's last is [`AgentEvent::Ended`], always
 /// exactly one. Dropping the receiver, or every [`Control`], ends the program.
 ///
 /// # Errors
 /// When it cannot be started, with what to do.
-pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), StartError> {
+pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<AgentEvent>), StartError> {
     if !job.cwd.is_dir() {
         let why = "there is no such folder".into();
         return Err(StartError::Folder { folder: job.cwd, why });
@@ -36,7 +36,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
     let (lookup, adapter) = (job.lookup.clone(), job.adapter.clone());
     // Over ACP the program itself says what it can.
     if job.resume.session.is_some() && !resumes(&job, transport) && job.begin_fresh() {
-        let _ = tx.try_send(Said::Anew);
+        let _ = tx.try_send(AgentEvent::Anew);
     }
     let out = Out::new(tx.clone(), driver.hard.clone());
     let run = Run { job, launch, host: host.clone(), out, control: driver, missed: Vec::new() };
@@ -61,7 +61,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
         {
             ending.why = format!("{}. {more}", ending.why.trim_end_matches('.'));
         }
-        let _ = tx.send(Said::Ended(ending)).await;
+        let _ = tx.send(AgentEvent::Ended(ending)).await;
     });
     Ok((control, rx))
 }
@@ -122,7 +122,7 @@ impl Run {
             }
         }
         for (id, _) in std::mem::take(&mut self.missed) {
-            let _ = self.out.send(Said::Missed { id, why: why.into(), tried: false }).await;
+            let _ = self.out.send(AgentEvent::Missed { id, why: why.into(), tried: false }).await;
         }
     }
 }
@@ -134,7 +134,7 @@ impl Run {
         if matches!(ending.status, Status::Failed | Status::Crashed | Status::TimedOut) {
             ending.why = excess;
         } else {
-            let _ = self.out.send(Said::Note(excess)).await;
+            let _ = self.out.send(AgentEvent::Note(excess)).await;
         }
         ending
     }

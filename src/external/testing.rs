@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
 use super::control::{Control, DriverControl, Order};
-use super::said::{Ending, Said, Status};
+use super::event::{AgentEvent, Ending, Status};
 
 /// One step of a script.
 #[allow(clippy::large_enum_variant, reason = "a script is short")]
 #[derive(Debug)]
 pub enum Step {
-    Say(Said),
+    Say(AgentEvent),
     /// Waits for a message to it, which counts as delivered; it comes back as text, after `> `.
     Listen,
     /// Waits until it is stopped.
@@ -19,16 +19,21 @@ pub enum Step {
 }
 
 /// Plays `steps`, then ends with `text`. Stopping it ends it as cancelled.
-pub fn scripted(steps: Vec<Step>, text: &str) -> (Control, mpsc::Receiver<Said>) {
+pub fn scripted(steps: Vec<Step>, text: &str) -> (Control, mpsc::Receiver<AgentEvent>) {
     let (control, driver) = Control::new();
     let (tx, rx) = mpsc::channel(256);
     tokio::spawn(play(steps.into(), text.to_owned(), driver, tx));
     (control, rx)
 }
 
-async fn play(mut steps: VecDeque<Step>, text: String, mut control: DriverControl, out: mpsc::Sender<Said>) {
+async fn play(
+    mut steps: VecDeque<Step>,
+    text: String,
+    mut control: DriverControl,
+    out: mpsc::Sender<AgentEvent>,
+) {
     let ending = |status, why: &str| {
-        Said::Ended(Ending {
+        AgentEvent::Ended(Ending {
             status,
             text: text.clone(),
             exit: (status == Status::Done).then_some(0),
@@ -53,8 +58,8 @@ async fn play(mut steps: VecDeque<Step>, text: String, mut control: DriverContro
                     () = control.soft.cancelled() => true,
                     () = control.hard.cancelled() => true,
                     Some(Order::Say { id, text }) = control.orders.recv(), if listens => {
-                        let _ = out.send(Said::Delivered { id }).await;
-                        let _ = out.send(Said::Text(format!("> {text}"))).await;
+                        let _ = out.send(AgentEvent::Delivered { id }).await;
+                        let _ = out.send(AgentEvent::Text(format!("> {text}"))).await;
                         false
                     }
                 }
@@ -76,13 +81,13 @@ mod tests {
     #[tokio::test]
     async fn a_script_is_played_listens_and_stops() {
         let (control, mut said) =
-            scripted(vec![Step::Say(Said::Text("a".into())), Step::Listen, Step::Hang], "all");
-        assert!(matches!(said.recv().await, Some(Said::Text(t)) if t == "a"));
+            scripted(vec![Step::Say(AgentEvent::Text("a".into())), Step::Listen, Step::Hang], "all");
+        assert!(matches!(said.recv().await, Some(AgentEvent::Text(t)) if t == "a"));
         let Receipt::Queued { id } = control.say("hello") else { panic!("queued") };
-        assert!(matches!(said.recv().await, Some(Said::Delivered { id: d }) if d == id));
-        assert!(matches!(said.recv().await, Some(Said::Text(t)) if t == "> hello"));
+        assert!(matches!(said.recv().await, Some(AgentEvent::Delivered { id: d }) if d == id));
+        assert!(matches!(said.recv().await, Some(AgentEvent::Text(t)) if t == "> hello"));
         control.stop(false);
-        assert!(matches!(said.recv().await, Some(Said::Ended(e)) if e.status == Status::Cancelled));
+        assert!(matches!(said.recv().await, Some(AgentEvent::Ended(e)) if e.status == Status::Cancelled));
         assert!(said.recv().await.is_none());
         assert!(matches!(control.say("late"), Receipt::Missed { .. }));
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiller_protocol::{TodoItem, TodoStatus};
 
-use super::said::{FileDiff, ToolUse};
+use super::event::{FileDiff, ToolUse};
 
 /// Words of a tool's name, and our verb. The first that is there counts. Whole words: a `notification` holds no `cat`,
 /// and a `thread` is not read.

@@ -116,7 +116,7 @@ pub(crate) enum ExternalMsg {
     /// Whether files of the folder may steer the program of this turn.
     ProgramTrust { turn: u64, found: super::FilesTrust },
     /// The program said something in this turn.
-    Said { turn: u64, said: Box<tiller_external::Said> },
+    Said { turn: u64, said: Box<tiller_external::AgentEvent> },
     /// Nothing came after this piece of the output of a call of the program.
     OutputRests { turn: u64, call: String, piece: u64 },
     /// A program in a terminal may report its title again.

@@ -8,7 +8,7 @@ use crate::turn::driver;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_external::{Ending, Job, Limits, Said, Status, Transport};
+use tiller_external::{AgentEvent, Ending, Job, Limits, Status, Transport};
 use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
@@ -247,23 +247,26 @@ impl Core {
     }
 
     /// The program said something.
-    pub(crate) fn outside_said(&mut self, turn: u64, said: Said) {
+    pub(crate) fn outside_said(&mut self, turn: u64, said: AgentEvent) {
         if !self.is_live(turn) || self.outside().is_none() {
             return;
         }
-        let works = matches!(said, Said::Text(_) | Said::Thinking(_) | Said::Tool(_) | Said::Ask(_));
+        let works = matches!(
+            said,
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::Tool(_) | AgentEvent::Ask(_)
+        );
         if works && let Some(why) = self.outside_overspent() {
             return driver::halt(self, TurnStatus::Limit, crate::crew::state::limit(why));
         }
         let said = match said {
-            Said::Ended(_) => match self.hold_end(turn, said) {
+            AgentEvent::Ended(_) => match self.hold_end(turn, said) {
                 Some(said) => said,
                 None => return,
             },
             said => said,
         };
         match said {
-            Said::Started { transport, .. } => {
+            AgentEvent::Started { transport, .. } => {
                 // One that tells of no call is at work as long as it runs.
                 let mute = self.outside().is_some_and(|o| o.adapter.is_mute(transport));
                 self.cover_all(mute);
@@ -279,9 +282,9 @@ impl Core {
                     booked: None,
                 });
             }
-            Said::Session { id, model } => self.outside_session(id, model),
-            Said::Anew => self.outside_anew(),
-            Said::Text(text) => {
+            AgentEvent::Session { id, model } => self.outside_session(id, model),
+            AgentEvent::Anew => self.outside_anew(),
+            AgentEvent::Text(text) => {
                 if let Some(o) = self.outside() {
                     o.text.push_str(&text);
                     o.said.push_str(&text);
@@ -290,40 +293,40 @@ impl Core {
                 driver::delta(self, 0, &text);
                 self.outside_talks(text.len());
             }
-            Said::Thinking(text) => {
+            AgentEvent::Thinking(text) => {
                 if let Some(o) = self.outside() {
                     o.thinking.push_str(&text);
                 }
                 driver::delta(self, 1, &text);
                 self.outside_talks(text.len());
             }
-            Said::Break => {
+            AgentEvent::Break => {
                 self.outside_flush(None, StopReason::EndTurn);
                 if let Some(o) = self.outside() {
                     o.said.clear();
                 }
             }
-            Said::Tool(tool) => self.outside_tool(tool),
-            Said::ToolProgress { id, text } => self.outside_progress(id, &text),
-            Said::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
-            Said::Plan(todos) => self.outside_plan(todos),
-            Said::Ask(ask) => {
+            AgentEvent::Tool(tool) => self.outside_tool(tool),
+            AgentEvent::ToolProgress { id, text } => self.outside_progress(id, &text),
+            AgentEvent::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
+            AgentEvent::Plan(todos) => self.outside_plan(todos),
+            AgentEvent::Ask(ask) => {
                 if let Some(call) = &ask.call {
                     self.outside_show(call);
                 }
                 self.outside_ask(ask);
             }
-            Said::Usage { usage, cost } => self.outside_spent(usage, cost),
-            Said::Note(text) => {
+            AgentEvent::Usage { usage, cost } => self.outside_spent(usage, cost),
+            AgentEvent::Note(text) => {
                 let who = self.identity.id.name().to_owned();
                 self.notice(Notice::new(NoticeKind::Info, format!("{who}: {}", self.redact(&text))));
             }
-            Said::Ended(ending) => self.outside_ended(ending),
-            Said::State(_) | Said::Title(_) | Said::Bell => self.pane_heard(turn, said),
-            Said::Delivered { id } => self.handed(id),
-            Said::Missed { id, why, tried } => self.not_handed(id, &why, tried),
+            AgentEvent::Ended(ending) => self.outside_ended(ending),
+            AgentEvent::State(_) | AgentEvent::Title(_) | AgentEvent::Bell => self.pane_heard(turn, said),
+            AgentEvent::Delivered { id } => self.handed(id),
+            AgentEvent::Missed { id, why, tried } => self.not_handed(id, &why, tried),
             // Who looks at its screen waits for it there.
-            Said::Context { .. } | Said::Screen | Said::TurnDone { .. } => {}
+            AgentEvent::Context { .. } | AgentEvent::Screen | AgentEvent::TurnDone { .. } => {}
         }
     }
 

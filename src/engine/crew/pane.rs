@@ -4,7 +4,7 @@
 use crate::bus::agent_view;
 use std::time::Duration;
 
-use tiller_external::{Doing, Said, Source};
+use tiller_external::{Activity, AgentEvent, Source};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
 use tokio::time::Instant;
@@ -127,27 +127,27 @@ impl Core {
     }
 
     /// How the program seems to stand, its title, its bell.
-    pub(crate) fn pane_heard(&mut self, turn: u64, said: Said) {
+    pub(crate) fn pane_heard(&mut self, turn: u64, said: AgentEvent) {
         let redacted = match &said {
-            Said::Title(title) => self.redact(title),
+            AgentEvent::Title(title) => self.redact(title),
             _ => String::new(),
         };
         let tx = self.tx.clone();
-        if let Said::State(guess) = &said
+        if let AgentEvent::State(guess) = &said
             && self.outside().and_then(|o| o.control()?.looker()).is_some()
         {
             // Of a screen that says nothing known it is not known that it rests.
-            self.cover_all(matches!(guess.what, Doing::Working | Doing::Unknown));
+            self.cover_all(matches!(guess.what, Activity::Working | Activity::Unknown));
         }
         let Some(pane) = self.pane() else { return };
         match said {
-            Said::State(guess) => {
-                pane.view.doing = doing(guess.what).into();
+            AgentEvent::State(guess) => {
+                pane.view.doing = guess.what.name().into();
                 pane.view.source = source(guess.source).into();
             }
-            Said::Bell => pane.view.bells = pane.view.bells.saturating_add(1),
-            Said::Title(_) if pane.view.title == redacted => return,
-            Said::Title(_) => {
+            AgentEvent::Bell => pane.view.bells = pane.view.bells.saturating_add(1),
+            AgentEvent::Title(_) if pane.view.title == redacted => return,
+            AgentEvent::Title(_) => {
                 pane.view.title = redacted;
                 if let Some(waits) = &mut pane.titled {
                     *waits = true;
@@ -169,16 +169,6 @@ impl Core {
         if self.pane().and_then(|p| p.titled.take()) == Some(true) {
             agent_view::agent_changed(self);
         }
-    }
-}
-
-fn doing(what: Doing) -> &'static str {
-    match what {
-        Doing::Starting => "starting",
-        Doing::Working => "working",
-        Doing::Blocked => "blocked",
-        Doing::Idle => "idle",
-        Doing::Unknown => "unknown",
     }
 }
 

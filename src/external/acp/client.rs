@@ -13,9 +13,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::super::adapter::Acp;
 use super::super::choice::choose;
 use super::super::control::Order;
+use super::super::event::{Activity, AgentEvent, Answer, Choice, ChoiceKind, Question, Source};
 use super::super::pipes::{Line, Lines};
 use super::super::run::Run;
-use super::super::said::{Answer, Choice, ChoiceKind, Doing, Question, Said, Source};
 use super::mode::Mode;
 use super::updates::Updates;
 use super::{files, session};
@@ -75,7 +75,7 @@ impl Client {
         let mut prompt = self.run.job.prompt.clone();
         loop {
             self.busy = true;
-            self.tell(Doing::Working).await?;
+            self.tell(Activity::Working).await?;
             let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": prompt}]});
             let result = self.request("session/prompt", params).await;
             self.busy = false;
@@ -95,8 +95,8 @@ impl Client {
                 if !self.run.job.stay {
                     return Ok(stop);
                 }
-                self.send_said(Said::TurnDone { text: self.updates.text.clone() }).await?;
-                self.tell(Doing::Idle).await?;
+                self.send_event(AgentEvent::TurnDone { text: self.updates.text.clone() }).await?;
+                self.tell(Activity::Idle).await?;
                 match self.pump(None).await {
                     Ok(_) => {}
                     // Nothing was running: this is how a conversation ends well.
@@ -107,18 +107,18 @@ impl Client {
             let next = std::mem::take(&mut self.run.missed);
             prompt = next.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n\n");
             for (id, _) in next {
-                self.send_said(Said::Delivered { id }).await?;
+                self.send_event(AgentEvent::Delivered { id }).await?;
             }
-            self.send_said(Said::Break).await?;
+            self.send_event(AgentEvent::Break).await?;
             self.updates.text.clear();
         }
     }
 
-    pub(super) async fn send_said(&mut self, said: Said) -> Result<(), Broken> {
+    pub(super) async fn send_event(&mut self, said: AgentEvent) -> Result<(), Broken> {
         self.run.out.send(said).await.map_err(|_| Broken::Cancelled)
     }
 
-    async fn tell(&mut self, what: Doing) -> Result<(), Broken> {
+    async fn tell(&mut self, what: Activity) -> Result<(), Broken> {
         self.run.out.state(what, Source::Report).await.map_err(|_| Broken::Cancelled)
     }
 
@@ -182,7 +182,7 @@ impl Client {
                     idle = Instant::now() + span;
                     self.send(LINES.answer(&id, answer)).await?;
                     if self.pending.is_empty() && self.busy {
-                        self.tell(Doing::Working).await?;
+                        self.tell(Activity::Working).await?;
                     }
                 }
                 Some(order) = self.run.control.orders.recv() => {
@@ -200,7 +200,7 @@ impl Client {
                             }
                         }
                         Line::TooLong => {
-                            self.send_said(Said::Note("one of its messages was too long and was dropped".into())).await?;
+                            self.send_event(AgentEvent::Note("one of its messages was too long and was dropped".into())).await?;
                         }
                         Line::TooMuch => return Err(Broken::TooMuch),
                         Line::End => return Err(Broken::Ended),
@@ -235,7 +235,7 @@ impl Client {
                     let mut out = Vec::new();
                     self.updates.take(&params["update"], &mut out);
                     for said in out {
-                        self.send_said(said).await?;
+                        self.send_event(said).await?;
                     }
                 }
             }
@@ -282,7 +282,7 @@ impl Client {
         let call = self.updates.call(&params["toolCall"], &mut out);
         let (tool, diffs) = call.map(|c| (c.tool.clone(), c.diffs.clone())).unwrap_or_default();
         for said in out {
-            self.send_said(said).await?;
+            self.send_event(said).await?;
         }
         let title = params["toolCall"]["title"].as_str().unwrap_or_default();
         let shown = if tool.target.is_empty() { title.to_owned() } else { tool.target.clone() };
@@ -295,7 +295,7 @@ impl Client {
             by_screen: false,
         };
         let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
-        self.tell(Doing::Blocked).await?;
+        self.tell(Activity::Blocked).await?;
         let soft = self.run.control.soft.clone();
         self.pending.push(Box::pin(async move {
             let chosen = tokio::select! {

@@ -1,8 +1,8 @@
 //! How a run ended, in words.
 
 use super::super::adapter::Adapter;
+use super::super::event::{Ending, Status};
 use super::super::run::Run;
-use super::super::said::{Ending, Status};
 use super::client::Broken;
 use super::session;
 use tiller_rpc::Error;

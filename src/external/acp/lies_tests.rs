@@ -10,15 +10,15 @@ use super::*;
 use crate::fake::{Fake, all};
 use crate::start;
 
-async fn played(script: &[&str]) -> (Fake, Vec<Said>, Ending) {
+async fn played(script: &[&str]) -> (Fake, Vec<AgentEvent>, Ending) {
     let fake = fake("", &script.concat());
     let (_control, said) = start(fake.job("go"), &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     (fake, said, ending)
 }
 
-fn words(said: &[Said]) -> String {
-    said.iter().filter_map(|s| if let Said::Text(t) = s { Some(t.as_str()) } else { None }).collect()
+fn words(said: &[AgentEvent]) -> String {
+    said.iter().filter_map(|s| if let AgentEvent::Text(t) = s { Some(t.as_str()) } else { None }).collect()
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ say '{"id":"f","method":"fs/read_text_file","params":{"sessionId":"s2","path":"/
     // It approves everything here, but only for its own talk.
     let log = log(&fake);
     assert_eq!(log.matches("unknown session").count(), 2, "{log}");
-    assert!(!log.contains("optionId") && !said.iter().any(|s| matches!(s, Said::Tool(_))), "{said:?}");
+    assert!(!log.contains("optionId") && !said.iter().any(|s| matches!(s, AgentEvent::Tool(_))), "{said:?}");
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_line_without_end_is_dropped_and_the_talk_goes_on() {
     let (_control, said) = start(job, &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "after"), "{ending:?}");
-    assert!(said.iter().any(|s| matches!(s, Said::Note(n) if n.contains("too long"))));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("too long"))));
     // One that never ends is the end of it.
     let fake = super::tests::fake("", &[HELLO, OPEN, "hear; exec cat /dev/zero"].concat());
     let mut job = fake.job("go");
@@ -118,8 +118,8 @@ done; i=0; while [ $i -lt 436 ]; do i=$((i+1)); hear; done
     let mut asked = Vec::new();
     let ending = loop {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-            Said::Ask(ask) => asked.push(ask),
-            Said::Ended(e) => break e,
+            AgentEvent::Ask(ask) => asked.push(ask),
+            AgentEvent::Ended(e) => break e,
             _ => {}
         }
     };

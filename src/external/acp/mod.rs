@@ -21,10 +21,10 @@ use self::client::{Broken, Client};
 use self::ending::judge;
 use self::mode::Mode;
 use self::updates::Updates;
+use super::event::{Activity, AgentEvent, Ending, Source, Status};
 use super::job::Transport;
 use super::pipes::{self, PipedProgram};
 use super::run::Run;
-use super::said::{Doing, Ending, Said, Source, Status};
 
 /// From start to end.
 pub(crate) async fn run(mut run: Run) -> Ending {
@@ -49,8 +49,8 @@ pub(crate) async fn run(mut run: Run) -> Ending {
             }
         }
     });
-    let _ = run.out.send(Said::Started { pid: hosted.pid, transport: Transport::Acp }).await;
-    let _ = run.out.state(Doing::Starting, Source::Report).await;
+    let _ = run.out.send(AgentEvent::Started { pid: hosted.pid, transport: Transport::Acp }).await;
+    let _ = run.out.state(Activity::Starting, Source::Report).await;
     let wall = Instant::now() + limits.wall;
     let mut client = Client {
         run,

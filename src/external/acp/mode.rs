@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Broken, Client};
 use super::session::{offers, option};
-use crate::said::Said;
+use crate::event::AgentEvent;
 use tiller_rpc::Error;
 
 /// How a mode is set.
@@ -90,7 +90,9 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         // To have none is no mistake: its questions are answered one by one.
         let Some((mode, way)) = known(&acp.auto_mode) else { return Ok(()) };
         return match ask(c, &mode, &way).await {
-            Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.text()))).await,
+            Err(Broken::Error(e)) => {
+                c.send_event(AgentEvent::Note(format!("mode {mode}: {}", e.text()))).await
+            }
             other => other,
         };
     }

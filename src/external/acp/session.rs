@@ -6,8 +6,8 @@ use tiller_protocol::Usage;
 use super::client::{Broken, Client};
 use super::mode;
 use super::updates::Updates;
+use crate::event::AgentEvent;
 use crate::out::{Disconnected, Out};
-use crate::said::Said;
 use tiller_rpc::Error;
 
 /// The version of the protocol that we speak.
@@ -44,7 +44,7 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     };
     let model = opened["models"]["currentModelId"].as_str().or(value(&opened, "model"));
     let model = c.run.job.model.clone().or_else(|| model.map(str::to_owned));
-    c.send_said(Said::Session { id: Some(c.session.clone()), model }).await?;
+    c.send_event(AgentEvent::Session { id: Some(c.session.clone()), model }).await?;
     if let Some(model) = c.run.job.model.clone() {
         set_model(c, &opened, &model).await?;
     }
@@ -70,7 +70,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
         "session/load"
     } else {
         if c.run.job.begin_fresh() {
-            c.send_said(Said::Anew).await?;
+            c.send_event(AgentEvent::Anew).await?;
             return fresh(c).await;
         }
         let message = "it cannot resume an earlier session; start a new one";
@@ -84,7 +84,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     match opened {
         // It knows that session no more.
         Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_fresh() => {
-            c.send_said(Said::Anew).await?;
+            c.send_event(AgentEvent::Anew).await?;
             fresh(c).await
         }
         opened => {
@@ -167,7 +167,11 @@ pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Disconnected>
         let count = &result["_meta"]["quota"]["token_count"];
         let n = |key: &str| count[key].as_u64().unwrap_or(0);
         let usage = Usage { input: n("input_tokens"), output: n("output_tokens"), ..Usage::default() };
-        return if count.is_object() { out.send(Said::Usage { usage, cost: None }).await } else { Ok(()) };
+        return if count.is_object() {
+            out.send(AgentEvent::Usage { usage, cost: None }).await
+        } else {
+            Ok(())
+        };
     }
     let usage = Usage {
         input: n("inputTokens"),
@@ -177,5 +181,5 @@ pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Disconnected>
         reasoning: n("thoughtTokens"),
         estimated: false,
     };
-    out.send(Said::Usage { usage, cost: None }).await
+    out.send(AgentEvent::Usage { usage, cost: None }).await
 }

@@ -8,8 +8,8 @@ use tiller_tool::shell::Host;
 
 use super::client::PENDING;
 use super::*;
+use crate::event::{Answer, ChoiceKind, Question};
 use crate::fake::{Fake, all};
-use crate::said::{Answer, ChoiceKind, Question};
 use crate::{FileError, Files, Job, Receipt, Resume, start};
 
 /// An agent that reads our requests in order and prints these lines; our ids count from 1. `log` gets all it read.
@@ -69,21 +69,22 @@ async fn a_turn_with_text_tools_plan_and_usage() {
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "Done."), "{ending:?}");
     let done = said.iter().find_map(|s| match s {
-        Said::ToolDone { id, ok, diffs, .. } => Some((id.clone(), *ok, diffs.clone())),
+        AgentEvent::ToolDone { id, ok, diffs, .. } => Some((id.clone(), *ok, diffs.clone())),
         _ => None,
     });
     let (id, ok, diffs) = done.unwrap();
     assert_eq!((id.as_str(), ok, diffs[0].new.as_deref()), ("t1", true, Some("x")));
     let costs: u64 = said
         .iter()
-        .filter_map(|s| if let Said::Usage { cost, .. } = s { cost.map(|c| c.0) } else { None })
+        .filter_map(|s| if let AgentEvent::Usage { cost, .. } = s { cost.map(|c| c.0) } else { None })
         .sum();
     assert_eq!(costs, 750_000);
     assert!(
-        said.iter().any(|s| matches!(s, Said::Usage { usage, .. } if usage.input == 9 && usage.output == 4))
+        said.iter()
+            .any(|s| matches!(s, AgentEvent::Usage { usage, .. } if usage.input == 9 && usage.output == 4))
     );
-    assert!(said.iter().any(|s| matches!(s, Said::Plan(p) if p[0].content == "one")));
-    assert!(said.iter().any(|s| matches!(s, Said::Session { id: Some(id), .. } if id == "s1")));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Plan(p) if p[0].content == "one")));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Session { id: Some(id), .. } if id == "s1")));
     assert!(log(&fake).contains(r#""text":"do it""#), "{}", log(&fake));
 }
 
@@ -109,15 +110,15 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
         let mut tools = Vec::new();
         let ending = loop {
             match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-                Said::Tool(t) => tools.push(t),
-                Said::Ask(ask) => {
+                AgentEvent::Tool(t) => tools.push(t),
+                AgentEvent::Ask(ask) => {
                     let Question::Permission { tool, shown, .. } = &ask.what else { panic!("{ask:?}") };
                     assert_eq!((tool.verb.as_str(), shown.as_str()), ("shell", "rm x"));
                     if let Some(answer) = answer.clone() {
                         ask.reply.send(answer).unwrap();
                     }
                 }
-                Said::Ended(e) => break e,
+                AgentEvent::Ended(e) => break e,
                 _ => {}
             }
         };
@@ -131,8 +132,8 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
     let mut said = said;
     let asked = loop {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-            Said::Ask(ask) => break ask,
-            Said::Ended(e) => panic!("it was not asked: {e:?}"),
+            AgentEvent::Ask(ask) => break ask,
+            AgentEvent::Ended(e) => panic!("it was not asked: {e:?}"),
             _ => {}
         }
     };
@@ -154,8 +155,8 @@ n=0; while [ $n -lt 6 ]; do n=$((n+1)); hear; done
     let mut asked = Vec::new();
     let ending = loop {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-            Said::Ask(ask) => asked.push(ask),
-            Said::Ended(e) => break e,
+            AgentEvent::Ask(ask) => asked.push(ask),
+            AgentEvent::Ended(e) => break e,
             _ => {}
         }
     };
@@ -309,7 +310,7 @@ hear; say '{"id":5,"result":{"stopReason":"end_turn"}}'; hear"#;
             assert!(log(&fake).contains(word), "{word} in {}", log(&fake));
         }
         // A mode that it refuses is told, not fatal.
-        assert!(said.iter().any(|s| matches!(s, Said::Note(n) if n.contains("not now"))));
+        assert!(said.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("not now"))));
         let other = Job { model: Some("none".into()), ..fake.job("x") };
         assert!(fake.ending(other).await.why.contains("does not offer the model none"));
     }
@@ -342,7 +343,7 @@ async fn history_is_not_told_again_when_a_session_is_resumed() {
         start(Job { resume: Resume::session("s1"), ..fake.job("x") }, &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!(ending.text, "new words");
-    assert!(!said.iter().any(|s| matches!(s, Said::Text(t) if t.contains("old"))));
+    assert!(!said.iter().any(|s| matches!(s, AgentEvent::Text(t) if t.contains("old"))));
     assert!(log(&fake).contains("session/load"));
 }
 
@@ -375,8 +376,8 @@ say '{{"id":{},"result":{{"stopReason":"end_turn"}}}}'; hear
         let (_control, said) = start(job(Some("all of it")), &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.status, Status::Done, "{ending:?} {}", log(&fake));
-        assert!(said.iter().any(|s| matches!(s, Said::Anew)), "{said:?}");
-        assert!(said.iter().any(|s| matches!(s, Said::Session { id: Some(id), .. } if id == "fresh")));
+        assert!(said.iter().any(|s| matches!(s, AgentEvent::Anew)), "{said:?}");
+        assert!(said.iter().any(|s| matches!(s, AgentEvent::Session { id: Some(id), .. } if id == "fresh")));
         let log = log(&fake);
         assert!(log.contains("all of it") && !log.contains("only the last words"), "{log}");
         // With nothing to tell it, it fails.
@@ -401,8 +402,8 @@ async fn cancelling_is_told_to_it_and_a_deaf_one_is_ended() {
         let (control, mut said) = start(fake.job("x"), &Host::default()).unwrap();
         let ending = loop {
             match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-                Said::Text(_) => control.stop(false),
-                Said::Ended(e) => break e,
+                AgentEvent::Text(_) => control.stop(false),
+                AgentEvent::Ended(e) => break e,
                 _ => {}
             }
         };
@@ -430,7 +431,7 @@ async fn messages_wait_for_the_end_of_the_turn() {
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "two"), "{ending:?}");
-    assert!(said.iter().any(|s| matches!(s, Said::Delivered { id: d } if *d == id)));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Delivered { id: d } if *d == id)));
     assert!(log(&fake).contains("and then"));
 }
 
@@ -457,13 +458,13 @@ async fn silence_and_floods_end_but_a_waiting_question_does_not() {
     let (_control, mut said) = start(job, &Host::default()).unwrap();
     let ending = loop {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
-            Said::Ask(ask) => {
+            AgentEvent::Ask(ask) => {
                 tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_secs(4)).await;
                     let _ = ask.reply.send(Answer::Kind(ChoiceKind::AllowOnce));
                 });
             }
-            Said::Ended(e) => break e,
+            AgentEvent::Ended(e) => break e,
             _ => {}
         }
     };
@@ -517,7 +518,8 @@ async fn the_costs_of_a_session_are_not_counted_again_by_the_next_process() {
         let (_control, said) = start(job, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.status, Status::Done, "{ending:?}");
-        let costs = said.iter().filter_map(|s| if let Said::Usage { cost, .. } = s { *cost } else { None });
+        let costs =
+            said.iter().filter_map(|s| if let AgentEvent::Usage { cost, .. } = s { *cost } else { None });
         assert_eq!(costs.map(|c| c.0).sum::<u64>(), added, "{booked} {sums:?}");
     }
 }

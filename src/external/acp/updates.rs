@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
+use crate::event::{AgentEvent, FileDiff, ToolUse};
 use crate::repeated_output::RepeatedOutput;
-use crate::said::{FileDiff, Said, ToolUse};
 use crate::tools;
 
 /// Bytes of a tool's output that are kept.
@@ -57,44 +57,44 @@ impl Updates {
     }
 
     /// One update. What is not known is ignored.
-    pub(crate) fn take(&mut self, update: &Value, out: &mut Vec<Said>) {
+    pub(crate) fn take(&mut self, update: &Value, out: &mut Vec<AgentEvent>) {
         let text = || update["content"]["text"].as_str().unwrap_or_default().to_owned();
         match update["sessionUpdate"].as_str() {
             Some("agent_message_chunk") => self.message(&text(), update["messageId"].as_str(), out),
-            Some("agent_thought_chunk") if !text().is_empty() => out.push(Said::Thinking(text())),
+            Some("agent_thought_chunk") if !text().is_empty() => out.push(AgentEvent::Thinking(text())),
             Some("tool_call" | "tool_call_update") => {
                 self.call(update, out);
             }
             Some("plan") => {
                 let items = update["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
-                out.push(Said::Plan(tools::plan(items)));
+                out.push(AgentEvent::Plan(tools::plan(items)));
             }
             Some("usage_update") => {
                 if let Some(used) = update["used"].as_u64() {
-                    out.push(Said::Context { used, window: update["size"].as_u64() });
+                    out.push(AgentEvent::Context { used, window: update["size"].as_u64() });
                 }
                 // The sum of the session so far.
                 let usd = update["cost"]["currency"] == "USD";
                 let sum = update["cost"]["amount"].as_f64().filter(|_| usd).map(Cost::from_usd);
                 if let Some(more) = sum.and_then(|sum| self.added(sum)) {
-                    out.push(Said::Usage { usage: Usage::default(), cost: Some(more) });
+                    out.push(AgentEvent::Usage { usage: Usage::default(), cost: Some(more) });
                 }
             }
             _ => {}
         }
     }
 
-    fn message(&mut self, text: &str, id: Option<&str>, out: &mut Vec<Said>) {
+    fn message(&mut self, text: &str, id: Option<&str>, out: &mut Vec<AgentEvent>) {
         let other = id.is_some() && id != self.message.as_deref() && self.message.is_some();
         if (other || self.fresh) && !self.text.is_empty() {
             self.text.clear();
-            out.push(Said::Break);
+            out.push(AgentEvent::Break);
         }
         self.fresh = false;
         self.message = id.map(str::to_owned).or_else(|| self.message.take());
         if !text.is_empty() {
             self.text.push_str(text);
-            out.push(Said::Text(text.to_owned()));
+            out.push(AgentEvent::Text(text.to_owned()));
         }
     }
 
@@ -105,7 +105,7 @@ impl Updates {
     }
 
     /// A call, from the first message about it: a call, an update, or a request for permission.
-    pub(crate) fn call(&mut self, told: &Value, out: &mut Vec<Said>) -> Option<&Call> {
+    pub(crate) fn call(&mut self, told: &Value, out: &mut Vec<AgentEvent>) -> Option<&Call> {
         let id = told["toolCallId"].as_str()?.to_owned();
         if self.calls.len() >= TOOLS && !self.calls.contains_key(&id) {
             self.calls.retain(|_, c| !c.done);
@@ -125,7 +125,7 @@ impl Updates {
             return self.calls.get(&id);
         }
         if new || call.tool != before {
-            out.push(Said::Tool(call.tool.clone()));
+            out.push(AgentEvent::Tool(call.tool.clone()));
         }
         let status = told["status"].as_str();
         if let Some(ok) = status.and_then(|s| match s {
@@ -135,7 +135,7 @@ impl Updates {
         }) {
             call.done = true;
             let exit = told["_meta"]["terminal_exit"]["exit_code"].as_i64().unwrap_or(0);
-            out.push(Said::ToolDone {
+            out.push(AgentEvent::ToolDone {
                 id: id.clone(),
                 ok: ok && exit == 0,
                 output: call.output.clone(),
@@ -144,7 +144,7 @@ impl Updates {
         } else if changed {
             let text = call.told.more(&call.output);
             if !text.is_empty() {
-                out.push(Said::ToolProgress { id: id.clone(), text });
+                out.push(AgentEvent::ToolProgress { id: id.clone(), text });
             }
         }
         self.calls.get(&id)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
 use super::{Records, TurnReport};
-use crate::said::{FileDiff, Said};
+use crate::event::{AgentEvent, FileDiff};
 use crate::tools;
 
 #[derive(Default)]
@@ -56,23 +56,23 @@ fn text_of(v: &Value) -> String {
 }
 
 impl Claude {
-    fn assistant(&mut self, record: &Value, out: &mut Vec<Said>) {
+    fn assistant(&mut self, record: &Value, out: &mut Vec<AgentEvent>) {
         let message = &record["message"];
         // A subagent of its own: its words are progress of the call that started it.
         let parent = record["parent_tool_use_id"].as_str();
         let id = message["id"].as_str().unwrap_or_default();
         if id != self.message.0 {
             self.message = (id.to_owned(), Usage::default());
-            out.push(Said::Break);
+            out.push(AgentEvent::Break);
         }
         let now = usage(&message["usage"]);
         let add = more(&now, &self.message.1);
         if add != Usage::default() {
             self.message.1 = now;
             self.used.add(&add);
-            out.push(Said::Usage { usage: add, cost: None });
+            out.push(AgentEvent::Usage { usage: add, cost: None });
             if parent.is_none() {
-                out.push(Said::Context { used: now.context(), window: None });
+                out.push(AgentEvent::Context { used: now.context(), window: None });
             }
         }
         for block in message["content"].as_array().into_iter().flatten() {
@@ -80,33 +80,33 @@ impl Claude {
                 (Some("text"), None) => {
                     let text = block["text"].as_str().unwrap_or_default();
                     self.report.text = text.to_owned();
-                    out.push(Said::Text(text.to_owned()));
+                    out.push(AgentEvent::Text(text.to_owned()));
                 }
-                (Some("text"), Some(parent)) => out.push(Said::ToolProgress {
+                (Some("text"), Some(parent)) => out.push(AgentEvent::ToolProgress {
                     id: parent.into(),
                     text: format!("{}\n", block["text"].as_str().unwrap_or_default()),
                 }),
                 (Some("thinking"), None) => {
-                    out.push(Said::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned()));
+                    out.push(AgentEvent::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned()));
                 }
                 (Some("tool_use"), _) => {
                     let id = block["id"].as_str().unwrap_or_default();
                     let name = block["name"].as_str().unwrap_or("tool");
                     let args = block["input"].clone();
                     if let Some(items) = args["todos"].as_array() {
-                        out.push(Said::Plan(tools::plan(items)));
+                        out.push(AgentEvent::Plan(tools::plan(items)));
                     }
                     if tools::verb(name) == "edit" {
                         self.diffs.insert(id.into(), tools::diffs(&args));
                     }
-                    out.push(Said::Tool(tools::tool(id, name, args)));
+                    out.push(AgentEvent::Tool(tools::tool(id, name, args)));
                 }
                 _ => {}
             }
         }
     }
 
-    fn user(&mut self, record: &Value, out: &mut Vec<Said>) {
+    fn user(&mut self, record: &Value, out: &mut Vec<AgentEvent>) {
         for block in record["message"]["content"].as_array().into_iter().flatten() {
             if block["type"] != "tool_result" {
                 continue;
@@ -114,18 +114,18 @@ impl Claude {
             let id = block["tool_use_id"].as_str().unwrap_or_default().to_owned();
             let ok = block["is_error"] != true;
             let diffs = self.diffs.remove(&id).filter(|_| ok).unwrap_or_default();
-            out.push(Said::ToolDone { id, ok, output: text_of(&block["content"]), diffs });
+            out.push(AgentEvent::ToolDone { id, ok, output: text_of(&block["content"]), diffs });
         }
     }
 
-    fn result(&mut self, record: &Value, out: &mut Vec<Said>) {
+    fn result(&mut self, record: &Value, out: &mut Vec<AgentEvent>) {
         let total = usage(&record["usage"]);
         let rest = more(&total, &self.used);
         let cost = record["total_cost_usd"].as_f64().map(Cost::from_usd);
-        out.push(Said::Usage { usage: rest, cost });
+        out.push(AgentEvent::Usage { usage: rest, cost });
         let windows = record["modelUsage"].as_object().into_iter().flatten();
         if let Some(window) = windows.filter_map(|(_, m)| m["contextWindow"].as_u64()).max() {
-            out.push(Said::Context { used: self.message.1.context(), window: Some(window) });
+            out.push(AgentEvent::Context { used: self.message.1.context(), window: Some(window) });
         }
         let text = record["result"].as_str();
         if record["is_error"] == true || record["subtype"].as_str().is_some_and(|s| s != "success") {
@@ -141,7 +141,7 @@ impl Claude {
 }
 
 impl Records for Claude {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
         self.report.records += 1;
@@ -149,9 +149,9 @@ impl Records for Claude {
             ("system", Some("init")) => {
                 let id = record["session_id"].as_str().map(str::to_owned);
                 self.report.session.clone_from(&id);
-                out.push(Said::Session { id, model: record["model"].as_str().map(str::to_owned) });
+                out.push(AgentEvent::Session { id, model: record["model"].as_str().map(str::to_owned) });
             }
-            ("system", Some("api_retry")) => out.push(Said::Note(format!(
+            ("system", Some("api_retry")) => out.push(AgentEvent::Note(format!(
                 "its model server failed; retry {} of {}",
                 record["attempt"], record["max_retries"]
             ))),

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use tiller_protocol::Usage;
 
 use super::{Records, TurnReport};
+use crate::event::{AgentEvent, FileDiff};
 use crate::repeated_output::RepeatedOutput;
-use crate::said::{FileDiff, Said};
 use crate::tools;
 
 #[derive(Default)]
@@ -59,41 +59,41 @@ impl Codex {
         Self { counted, ..Self::default() }
     }
 
-    fn item(&mut self, phase: &str, item: &Value, out: &mut Vec<Said>) {
+    fn item(&mut self, phase: &str, item: &Value, out: &mut Vec<AgentEvent>) {
         let id = item["id"].as_str().unwrap_or_default().to_owned();
         let done = phase == "item.completed";
         let text = || item["text"].as_str().unwrap_or_default().to_owned();
         match item["type"].as_str() {
             Some("agent_message") if done => {
                 self.report.text = text();
-                out.extend([Said::Text(text()), Said::Break]);
+                out.extend([AgentEvent::Text(text()), AgentEvent::Break]);
             }
-            Some("reasoning") if done => out.push(Said::Thinking(text())),
+            Some("reasoning") if done => out.push(AgentEvent::Thinking(text())),
             Some("todo_list") => {
                 let items = item["items"].as_array().map(Vec::as_slice).unwrap_or_default();
-                out.push(Said::Plan(tools::plan(items)));
+                out.push(AgentEvent::Plan(tools::plan(items)));
             }
             Some("error") => {
-                out.push(Said::Note(item["message"].as_str().unwrap_or("an error").to_owned()));
+                out.push(AgentEvent::Note(item["message"].as_str().unwrap_or("an error").to_owned()));
             }
             _ => {
                 let Some((name, args)) = call(item) else { return };
                 if self.started.insert(id.clone()) {
-                    out.push(Said::Tool(tools::tool(&id, &name, args)));
+                    out.push(AgentEvent::Tool(tools::tool(&id, &name, args)));
                 }
                 let output = item["aggregated_output"].as_str().unwrap_or_default().to_owned();
                 if !done {
                     let told = self.outputs.entry(id.clone()).or_default();
                     let text = told.more(&output);
                     if !text.is_empty() {
-                        out.push(Said::ToolProgress { id, text });
+                        out.push(AgentEvent::ToolProgress { id, text });
                     }
                     return;
                 }
                 self.outputs.remove(&id);
                 let exit = item["exit_code"].as_i64();
                 let ok = item["status"] != "failed" && item["status"] != "declined" && exit.unwrap_or(0) == 0;
-                out.push(Said::ToolDone { id, ok, output, diffs: changes(item) });
+                out.push(AgentEvent::ToolDone { id, ok, output, diffs: changes(item) });
             }
         }
     }
@@ -110,7 +110,7 @@ fn changes(item: &Value) -> Vec<FileDiff> {
 }
 
 impl Records for Codex {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
         self.report.records += 1;
@@ -119,7 +119,7 @@ impl Records for Codex {
             "thread.started" => {
                 let id = record["thread_id"].as_str().map(str::to_owned);
                 self.report.session.clone_from(&id);
-                out.push(Said::Session { id, model: None });
+                out.push(AgentEvent::Session { id, model: None });
             }
             "item.started" | "item.updated" | "item.completed" => self.item(kind, &record["item"], out),
             "turn.completed" => {
@@ -134,11 +134,11 @@ impl Records for Codex {
                     reasoning: n("reasoning_output_tokens"),
                     estimated: false,
                 };
-                out.push(Said::Usage { usage: added(sum, self.counted), cost: None });
+                out.push(AgentEvent::Usage { usage: added(sum, self.counted), cost: None });
                 self.report.over = Some(Ok(()));
             }
             "turn.failed" => self.report.over = Some(Err(message(&record["error"]))),
-            "error" => out.push(Said::Note(message(&record))),
+            "error" => out.push(AgentEvent::Note(message(&record))),
             _ => {}
         }
     }

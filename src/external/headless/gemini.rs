@@ -6,7 +6,7 @@ use serde_json::Value;
 use tiller_protocol::Usage;
 
 use super::{Records, TurnReport};
-use crate::said::{FileDiff, Said};
+use crate::event::{AgentEvent, FileDiff};
 use crate::tools;
 
 /// Bytes of an object over several lines.
@@ -23,7 +23,7 @@ pub(crate) struct Gemini {
 }
 
 impl Gemini {
-    fn usage(stats: &Value, out: &mut Vec<Said>) {
+    fn usage(stats: &Value, out: &mut Vec<AgentEvent>) {
         let n = |key: &str| stats[key].as_u64().unwrap_or(0);
         let usage = Usage {
             input: n("input_tokens").saturating_sub(n("cached")),
@@ -31,25 +31,25 @@ impl Gemini {
             cache_read: n("cached"),
             ..Usage::default()
         };
-        out.push(Said::Usage { usage, cost: None });
+        out.push(AgentEvent::Usage { usage, cost: None });
     }
 
-    fn record(&mut self, record: &Value, out: &mut Vec<Said>) {
+    fn record(&mut self, record: &Value, out: &mut Vec<AgentEvent>) {
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         match record["type"].as_str() {
             Some("init") => {
                 let id = record["session_id"].as_str().map(str::to_owned);
                 self.report.session.clone_from(&id);
-                out.push(Said::Session { id, model: record["model"].as_str().map(str::to_owned) });
+                out.push(AgentEvent::Session { id, model: record["model"].as_str().map(str::to_owned) });
             }
             Some("message") if record["role"] == "assistant" => {
                 let said = text(&record["content"]);
                 if std::mem::take(&mut self.fresh) || record["delta"] != true {
                     self.report.text.clear();
-                    out.push(Said::Break);
+                    out.push(AgentEvent::Break);
                 }
                 self.report.text.push_str(&said);
-                out.push(Said::Text(said));
+                out.push(AgentEvent::Text(said));
             }
             Some("tool_use") => {
                 let (id, name) = (text(&record["tool_id"]), text(&record["tool_name"]));
@@ -58,15 +58,15 @@ impl Gemini {
                     self.diffs.insert(id.clone(), tools::diffs(&args));
                 }
                 self.fresh = true;
-                out.push(Said::Tool(tools::tool(&id, &name, args)));
+                out.push(AgentEvent::Tool(tools::tool(&id, &name, args)));
             }
             Some("tool_result") => {
                 let id = text(&record["tool_id"]);
                 let ok = record["status"] == "success";
                 let diffs = self.diffs.remove(&id).filter(|_| ok).unwrap_or_default();
-                out.push(Said::ToolDone { id, ok, output: text(&record["output"]), diffs });
+                out.push(AgentEvent::ToolDone { id, ok, output: text(&record["output"]), diffs });
             }
-            Some("error") => out.push(Said::Note(text(&record["message"]))),
+            Some("error") => out.push(AgentEvent::Note(text(&record["message"]))),
             Some("result") => {
                 Self::usage(&record["stats"], out);
                 let why = record["error"]["message"].as_str().unwrap_or("it failed").to_owned();
@@ -77,16 +77,16 @@ impl Gemini {
     }
 
     /// `-o json`: everything at the end.
-    fn whole(&mut self, object: &Value, out: &mut Vec<Said>) {
+    fn whole(&mut self, object: &Value, out: &mut Vec<AgentEvent>) {
         if let Some(id) = object["session_id"].as_str() {
             self.report.session = Some(id.to_owned());
-            out.push(Said::Session { id: self.report.session.clone(), model: None });
+            out.push(AgentEvent::Session { id: self.report.session.clone(), model: None });
         }
         if let Some(why) = object["error"]["message"].as_str() {
             self.report.over = Some(Err(why.to_owned()));
         } else if let Some(text) = object["response"].as_str() {
             self.report.text = text.to_owned();
-            out.push(Said::Text(text.to_owned()));
+            out.push(AgentEvent::Text(text.to_owned()));
             let mut sum = Usage::default();
             for (_, model) in object["stats"]["models"].as_object().into_iter().flatten() {
                 let n = |key: &str| model["tokens"][key].as_u64().unwrap_or(0);
@@ -99,14 +99,14 @@ impl Gemini {
                     estimated: false,
                 });
             }
-            out.push(Said::Usage { usage: sum, cost: None });
+            out.push(AgentEvent::Usage { usage: sum, cost: None });
             self.report.over = Some(Ok(()));
         }
     }
 }
 
 impl Records for Gemini {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>) {
         let joined = !self.open.is_empty();
         if joined {
             self.open.push('\n');

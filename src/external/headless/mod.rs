@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::adapter::{Format, Headless, PromptBy};
 use super::control::Order;
+use super::event::{Activity, AgentEvent, Ending, Source, Status};
 use super::job::{Job, Transport};
 use super::pipes::{self, Line, PipedProgram};
 use super::run::{Run, fill};
-use super::said::{Doing, Ending, Said, Source, Status};
 
 /// After its last record, for its end.
 const LINGER: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const LINGER: Duration = Duration::from_secs(10);
 /// Reads the records of one program.
 pub(crate) trait Records: Send {
     /// Reads one line. Its events go to `out`; unknown records are ignored.
-    fn line(&mut self, line: &str, out: &mut Vec<Said>);
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>);
     /// Whether it said that the turn is over.
     fn over(&self) -> bool;
     /// The turn as reported, when the program has ended with this code (`None`: it was ended).
@@ -100,8 +100,8 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         }
         if run.missed.is_empty() && run.job.stay {
             let text = turn.ending.text.clone();
-            if run.out.send(Said::TurnDone { text }).await.is_err()
-                || run.out.state(Doing::Idle, Source::Report).await.is_err()
+            if run.out.send(AgentEvent::TurnDone { text }).await.is_err()
+                || run.out.state(Activity::Idle, Source::Report).await.is_err()
                 || !run.wait(wall).await
             {
                 run.miss_all("it ended first").await;
@@ -122,9 +122,9 @@ pub(crate) async fn run(mut run: Run) -> Ending {
             return turn.ending;
         }
         for (id, _) in next {
-            let _ = run.out.send(Said::Delivered { id }).await;
+            let _ = run.out.send(AgentEvent::Delivered { id }).await;
         }
-        let _ = run.out.send(Said::Break).await;
+        let _ = run.out.send(AgentEvent::Break).await;
     }
 }
 
@@ -202,8 +202,8 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
     let writer = tokio::spawn(async move {
         let _ = stdin.write_all(given.as_bytes()).await;
     });
-    let begun = run.out.send(Said::Started { pid: hosted.pid, transport: Transport::Headless }).await;
-    let stop = if begun.is_err() || run.out.state(Doing::Working, Source::Report).await.is_err() {
+    let begun = run.out.send(AgentEvent::Started { pid: hosted.pid, transport: Transport::Headless }).await;
+    let stop = if begun.is_err() || run.out.state(Activity::Working, Source::Report).await.is_err() {
         ReadEnd::Cancelled
     } else {
         read(run, &mut lines, &mut *records, wall).await
@@ -247,7 +247,7 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                 idle = Instant::now() + run.job.limits.idle;
                 match line {
                     Line::Text(line) => records.line(&line, &mut out),
-                    Line::TooLong => out.push(Said::Note(TOO_LONG.into())),
+                    Line::TooLong => out.push(AgentEvent::Note(TOO_LONG.into())),
                     Line::TooMuch => return ReadEnd::TooMuch,
                     Line::End => return ReadEnd::End,
                 }
@@ -255,13 +255,13 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                 while out.len() < TOGETHER {
                     match lines.ready() {
                         Some(Line::Text(line)) => records.line(&line, &mut out),
-                        Some(_) => out.push(Said::Note(TOO_LONG.into())),
+                        Some(_) => out.push(AgentEvent::Note(TOO_LONG.into())),
                         None => break,
                     }
                     join_last(&mut out);
                 }
                 for said in out.drain(..) {
-                    if let Said::Usage { usage, .. } = &said {
+                    if let AgentEvent::Usage { usage, .. } = &said {
                         run.job.resume.usage.add(usage);
                     }
                     if run.out.send(said).await.is_err() {
@@ -276,10 +276,10 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
 }
 
 /// Words that follow words are one piece.
-fn join_last(out: &mut Vec<Said>) {
-    if let [.., Said::Text(_), Said::Text(_)] = out.as_slice()
-        && let Some(Said::Text(last)) = out.pop()
-        && let Some(Said::Text(before)) = out.last_mut()
+fn join_last(out: &mut Vec<AgentEvent>) {
+    if let [.., AgentEvent::Text(_), AgentEvent::Text(_)] = out.as_slice()
+        && let Some(AgentEvent::Text(last)) = out.pop()
+        && let Some(AgentEvent::Text(before)) = out.last_mut()
     {
         before.push_str(&last);
     }

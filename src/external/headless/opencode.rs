@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
 use super::{Records, TurnReport};
-use crate::said::Said;
+use crate::event::AgentEvent;
 use crate::tools;
 
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Opencode {
 }
 
 impl Records for Opencode {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>) {
         let Ok(record) = serde_json::from_str::<Value>(line) else { return };
         let Some(kind) = record["type"].as_str() else { return };
         self.report.records += 1;
@@ -21,31 +21,31 @@ impl Records for Opencode {
             && let Some(id) = record["sessionID"].as_str()
         {
             self.report.session = Some(id.to_owned());
-            out.push(Said::Session { id: self.report.session.clone(), model: None });
+            out.push(AgentEvent::Session { id: self.report.session.clone(), model: None });
         }
         let part = &record["part"];
         let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
         match kind {
             "step_start" => {
                 self.report.text.clear();
-                out.push(Said::Break);
+                out.push(AgentEvent::Break);
             }
             "text" => {
                 self.report.text.push_str(&text(&part["text"]));
-                out.push(Said::Text(text(&part["text"])));
+                out.push(AgentEvent::Text(text(&part["text"])));
             }
-            "reasoning" => out.push(Said::Thinking(text(&part["text"]))),
+            "reasoning" => out.push(AgentEvent::Thinking(text(&part["text"]))),
             "tool_use" => {
                 let (id, name, state) = (text(&part["callID"]), text(&part["tool"]), &part["state"]);
                 let args = state["input"].clone();
                 if let Some(items) = args["todos"].as_array() {
-                    out.push(Said::Plan(tools::plan(items)));
+                    out.push(AgentEvent::Plan(tools::plan(items)));
                 }
                 let ok = state["status"] == "completed";
                 let diffs = if ok && tools::verb(&name) == "edit" { tools::diffs(&args) } else { Vec::new() };
-                out.push(Said::Tool(tools::tool(&id, &name, args)));
+                out.push(AgentEvent::Tool(tools::tool(&id, &name, args)));
                 let output = state["output"].as_str().or(state["error"].as_str()).unwrap_or_default();
-                out.push(Said::ToolDone { id, ok, output: output.to_owned(), diffs });
+                out.push(AgentEvent::ToolDone { id, ok, output: output.to_owned(), diffs });
             }
             "step_finish" => {
                 let n = |v: &Value| v.as_u64().unwrap_or(0);
@@ -58,8 +58,8 @@ impl Records for Opencode {
                     reasoning: n(&tokens["reasoning"]),
                     estimated: false,
                 };
-                out.push(Said::Usage { usage, cost: part["cost"].as_f64().map(Cost::from_usd) });
-                out.push(Said::Context { used: usage.context(), window: None });
+                out.push(AgentEvent::Usage { usage, cost: part["cost"].as_f64().map(Cost::from_usd) });
+                out.push(AgentEvent::Context { used: usage.context(), window: None });
                 // Any other reason than another round of tools is the end of the turn.
                 if part["reason"] != "tool-calls" {
                     self.report.over = Some(Ok(()));

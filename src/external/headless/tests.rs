@@ -6,10 +6,10 @@ use crate::fake::{Fake, all};
 use crate::{Receipt, Resume, StartError, start};
 
 /// The stream as lines.
-fn lines(said: &[Said]) -> String {
-    let row = |s: &Said| match s {
-        Said::Started { .. } => "started".into(),
-        Said::Usage { usage, cost } => format!(
+fn lines(said: &[AgentEvent]) -> String {
+    let row = |s: &AgentEvent| match s {
+        AgentEvent::Started { .. } => "started".into(),
+        AgentEvent::Usage { usage, cost } => format!(
             "usage in {} out {} cached {} thought {} cost {:?}",
             usage.input,
             usage.output,
@@ -17,8 +17,8 @@ fn lines(said: &[Said]) -> String {
             usage.reasoning,
             cost.map(|c| c.0)
         ),
-        Said::Tool(t) => format!("tool {} {} {}", t.name, t.verb, t.target),
-        Said::ToolDone { ok, output, diffs, .. } => {
+        AgentEvent::Tool(t) => format!("tool {} {} {}", t.name, t.verb, t.target),
+        AgentEvent::ToolDone { ok, output, diffs, .. } => {
             let diffs: Vec<_> = diffs.iter().map(|d| format!("{} {:?}", d.path, d.new.as_deref())).collect();
             format!("done {ok} {output:?} {diffs:?}")
         }
@@ -117,7 +117,7 @@ async fn hanging_and_flooding_end_at_the_limits() {
     let (_control, said) = start(job, &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!(ending.status, Status::Done, "{ending:?}");
-    assert!(said.iter().any(|s| matches!(s, Said::Note(n) if n.contains("too long"))));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("too long"))));
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn stopping_ends_the_whole_group_and_dropping_does_too() {
         let collect = async {
             loop {
                 match said.recv().await {
-                    Some(Said::Ended(e)) => break e,
+                    Some(AgentEvent::Ended(e)) => break e,
                     Some(_) => {}
                     None => panic!("no ending"),
                 }
@@ -211,7 +211,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "second"), "{ending:?}");
-    assert!(said.iter().any(|s| matches!(s, Said::Delivered { id: d } if *d == id)));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Delivered { id: d } if *d == id)));
     let args = std::fs::read_to_string(fake.tmp.path().join("args")).unwrap();
     assert_eq!(args, "-p\n-p --resume s7\n");
 
@@ -221,7 +221,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "one"), "{ending:?}");
-    assert!(said.iter().any(|s| matches!(s, Said::Missed { id: d, .. } if *d == id)));
+    assert!(said.iter().any(|s| matches!(s, AgentEvent::Missed { id: d, .. } if *d == id)));
     assert!(matches!(control.say("late"), Receipt::Missed { .. }));
 }
 
@@ -239,7 +239,7 @@ async fn one_that_cannot_resume_is_told_all_again() {
         let (_control, said) = start(job, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
         assert_eq!(ending.text, told, "{ending:?}");
-        assert_eq!(said.iter().any(|s| matches!(s, Said::Anew)), args.is_empty());
+        assert_eq!(said.iter().any(|s| matches!(s, AgentEvent::Anew)), args.is_empty());
         assert_eq!(std::fs::read_to_string(fake.tmp.path().join("args")).unwrap().trim(), args);
     }
 }
@@ -272,15 +272,15 @@ async fn one_that_stays_waits_for_more() {
     let talk = async {
         while let Some(s) = said.recv().await {
             match s {
-                Said::TurnDone { text } if turns.is_empty() => {
+                AgentEvent::TurnDone { text } if turns.is_empty() => {
                     turns.push(text);
                     control.say("b");
                 }
-                Said::TurnDone { text } => {
+                AgentEvent::TurnDone { text } => {
                     turns.push(text);
                     control.stop(false);
                 }
-                Said::Ended(e) => return e,
+                AgentEvent::Ended(e) => return e,
                 _ => {}
             }
         }
@@ -366,7 +366,7 @@ echo '{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_t
         assert_eq!(ending.status, Status::Done, "{ending:?}");
         let mut sum = Usage::default();
         said.iter().for_each(|s| {
-            if let Said::Usage { usage, .. } = s {
+            if let AgentEvent::Usage { usage, .. } = s {
                 sum.add(usage)
             }
         });
@@ -382,12 +382,12 @@ echo "{\"type\":\"turn.completed\",\"usage\":{\"input_tokens\":${n}0,\"output_to
     let talk = async {
         while let Some(s) = said.recv().await {
             match s {
-                Said::Usage { usage, .. } => sum.add(&usage),
-                Said::TurnDone { .. } if turns < 2 => {
+                AgentEvent::Usage { usage, .. } => sum.add(&usage),
+                AgentEvent::TurnDone { .. } if turns < 2 => {
                     turns += 1;
                     control.say("again");
                 }
-                Said::TurnDone { .. } => control.stop(false),
+                AgentEvent::TurnDone { .. } => control.stop(false),
                 _ => {}
             }
         }

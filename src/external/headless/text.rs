@@ -5,7 +5,7 @@ use tiller_protocol::Usage;
 
 use super::{Records, TurnReport};
 use crate::adapter::{Headless, Pattern};
-use crate::said::{FileDiff, Said};
+use crate::event::{AgentEvent, FileDiff};
 use crate::tools;
 
 /// Bytes of the answer that are kept: the last.
@@ -44,20 +44,20 @@ fn count(text: &str) -> u64 {
 }
 
 impl Records for Text {
-    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+    fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>) {
         let line = tiller_tool::text::clean(line.as_bytes());
         let line = line.trim_end();
         if let Some(path) = self.edited.as_ref().and_then(|p| p.group(line)) {
             self.edits += 1;
             let id = format!("edit-{}", self.edits);
-            out.push(Said::Tool(tools::tool(&id, "edit", json!({"path": path}))));
+            out.push(AgentEvent::Tool(tools::tool(&id, "edit", json!({"path": path}))));
             let diff = FileDiff { path: path.to_owned(), old: None, new: None };
-            out.push(Said::ToolDone { id, ok: true, output: String::new(), diffs: vec![diff] });
+            out.push(AgentEvent::ToolDone { id, ok: true, output: String::new(), diffs: vec![diff] });
         }
         if let Some((sent, received)) = self.tokens.as_ref().and_then(|p| p.pair(line)) {
             self.failure = None;
             let usage = Usage { input: count(sent), output: count(received), ..Usage::default() };
-            out.push(Said::Usage { usage, cost: None });
+            out.push(AgentEvent::Usage { usage, cost: None });
         }
         if let Some(why) = self.failed.as_ref().and_then(|p| p.group(line)) {
             self.failure = Some(why.to_owned());
@@ -79,7 +79,7 @@ impl Records for Text {
             let at = self.report.text.ceil_char_boundary(self.report.text.len() - LONGEST);
             self.report.text.drain(..at);
         }
-        out.push(Said::Text(text));
+        out.push(AgentEvent::Text(text));
     }
 
     fn over(&self) -> bool {

@@ -8,7 +8,7 @@ use super::answer::since;
 use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, RunEnd, STILL, seconds};
 use super::scan::{composes, prompt_mark};
 use super::typing::{echoed, paste};
-use crate::said::{Doing, Said};
+use crate::event::{Activity, AgentEvent};
 
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
@@ -73,11 +73,16 @@ impl Driver {
     }
 
     /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
-    pub(super) async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), RunEnd> {
+    pub(super) async fn type_next(
+        &mut self,
+        screen: &str,
+        doing: Activity,
+        now: Instant,
+    ) -> Result<(), RunEnd> {
         let composing = self.composing(screen);
         match std::mem::replace(&mut self.delivery.typing, Typing::Nothing) {
             Typing::Nothing => {}
-            Typing::Echo { ids, text, .. } if doing == Doing::Blocked => {
+            Typing::Echo { ids, text, .. } if doing == Activity::Blocked => {
                 self.delivery.typing = Typing::Echo { ids, text, until: now + ECHO, covered: true };
                 return Ok(());
             }
@@ -92,7 +97,10 @@ impl Driver {
                 } else {
                     let why = "its screen did not show the typed text, so it was not sent; check its screen";
                     for id in &ids {
-                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                        self.run
+                            .out
+                            .send(AgentEvent::Missed { id: *id, why: why.into(), tried: true })
+                            .await?;
                     }
                     if ids.is_empty() && self.turn.current.is_none() {
                         return Err(RunEnd::Failed(why.into()));
@@ -101,11 +109,11 @@ impl Driver {
                 return Ok(());
             }
             // A dialog came between: it must not get the Enter.
-            Typing::Enter { ids, text, .. } if doing == Doing::Blocked => {
+            Typing::Enter { ids, text, .. } if doing == Activity::Blocked => {
                 let why = "a dialog appeared while the text was typed; the text may be in its composer \
                     and was not sent";
                 for id in &ids {
-                    self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                    self.run.out.send(AgentEvent::Missed { id: *id, why: why.into(), tried: true }).await?;
                 }
                 if ids.is_empty() {
                     // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
@@ -117,7 +125,7 @@ impl Driver {
             Typing::Enter { ids, text, at } => {
                 // Enter goes to a composer that holds the message, and to nothing else: not while it works, and not
                 // when it is not known what it shows.
-                let safe = doing == Doing::Idle && composing;
+                let safe = doing == Activity::Idle && composing;
                 if now < at || !safe && now < at + DIALOG {
                     self.delivery.typing = Typing::Enter { ids, text, at };
                     return Ok(());
@@ -125,7 +133,10 @@ impl Driver {
                 if !safe && (echoed(screen, &text) || !ids.is_empty()) {
                     let why = "the state of its screen is unknown, so the typed text was not sent; check its screen";
                     for id in &ids {
-                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                        self.run
+                            .out
+                            .send(AgentEvent::Missed { id: *id, why: why.into(), tried: true })
+                            .await?;
                     }
                     if ids.is_empty() {
                         return Err(RunEnd::Failed(why.into()));
@@ -139,7 +150,7 @@ impl Driver {
                 }
                 self.press(b"\r".to_vec());
                 for id in &ids {
-                    self.run.out.send(Said::Delivered { id: *id }).await?;
+                    self.run.out.send(AgentEvent::Delivered { id: *id }).await?;
                 }
                 let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
                 self.turn.before = since(&shown, &text).to_vec();
@@ -153,7 +164,7 @@ impl Driver {
         let first = self.turn.finished == 0;
         let still = if first { seconds(self.pty.settle) } else { STILL };
         let limits = self.run.job.limits;
-        let free = doing == Doing::Idle
+        let free = doing == Activity::Idle
             && now.duration_since(self.view.changed) >= still
             && now.duration_since(self.delivery.last_message) >= limits.coalesce
             && self.person.last_key.is_none_or(|t| now.duration_since(t) >= limits.typing);

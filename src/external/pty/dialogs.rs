@@ -12,7 +12,7 @@ use super::stability::same;
 use super::typing::keys;
 use crate::adapter::{Dialog, DialogOption, Kind};
 use crate::choice::choose;
-use crate::said::{Answer, Choice, ChoiceKind, Question, Said, ToolUse};
+use crate::event::{AgentEvent, Answer, Choice, ChoiceKind, Question, ToolUse};
 
 /// For a dialog to be drawn again in another size.
 pub(super) const RESIZED: Duration = Duration::from_secs(2);
@@ -114,7 +114,7 @@ impl Driver {
 
     async fn untaken(&mut self, name: &str) -> Result<(), RunEnd> {
         let note = format!("its dialog \"{name}\" did not accept the answer; it is waiting for you");
-        Ok(self.run.out.send(Said::Note(note)).await?)
+        Ok(self.run.out.send(AgentEvent::Note(note)).await?)
     }
 
     /// The engine's answer to a dialog. It is typed only while that very dialog is on the screen.
@@ -127,7 +127,7 @@ impl Driver {
         let dialog = scan.dialog(&self.pty).cloned();
         let Some(dialog) = dialog.filter(|d| d.name == name && same(&part(&scan.text, d), &shown)) else {
             let note = format!("its dialog \"{name}\" changed before it was answered; nothing was typed");
-            self.run.out.send(Said::Note(note)).await?;
+            self.run.out.send(AgentEvent::Note(note)).await?;
             return Ok(());
         };
         let options: Vec<Choice> = dialog.option.iter().map(choice).collect();

@@ -17,9 +17,9 @@ use super::turn::Turn;
 use super::typing::keys;
 use super::{Pane, Run};
 use crate::adapter::{Means, Pty};
+use crate::event::{Activity, AgentEvent, Ending, Source, Status};
 use crate::job::Transport;
 use crate::out::Disconnected;
-use crate::said::{Doing, Ending, Said, Source, Status};
 
 /// Between two looks at the screen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -128,7 +128,7 @@ pub(super) fn seconds(s: f64) -> Duration {
 impl Driver {
     async fn serve(&mut self) -> Result<(), RunEnd> {
         let pid = self.pane.hosted.pid;
-        self.run.out.send(Said::Started { pid, transport: Transport::Pty }).await?;
+        self.run.out.send(AgentEvent::Started { pid, transport: Transport::Pty }).await?;
         let mut drawn = self.pane.drawn.clone();
         let (mut open, mut changed) = (true, false);
         let mut last = Instant::now();
@@ -220,7 +220,7 @@ impl Driver {
             self.view.stability.drawn(&screen, now);
             self.view.scan = Arc::new(Scan::new(screen, &self.pty));
             // One at a time; a reader gets the latest.
-            if self.pane.screen.notify() && !self.run.out.try_send(Said::Screen) {
+            if self.pane.screen.notify() && !self.run.out.try_send(AgentEvent::Screen) {
                 self.pane.screen.notice_gone();
             }
         }
@@ -234,23 +234,23 @@ impl Driver {
         let screen = scan.text.as_str();
         let signals = self.pane.screen.signals();
         if let Some(title) = signals.title {
-            self.run.out.send(Said::Title(title)).await?;
+            self.run.out.send(AgentEvent::Title(title)).await?;
         }
         if signals.bell {
-            self.run.out.send(Said::Bell).await?;
+            self.run.out.send(AgentEvent::Bell).await?;
         }
         if let Some(mark) = signals.mark {
             self.claims.set(Source::Escape, mark);
         }
         if std::mem::take(&mut self.delivery.keys_lost) {
             let note = "it is not reading its input: the last keys are lost; it may have hung";
-            self.run.out.send(Said::Note(note.into())).await?;
+            self.run.out.send(AgentEvent::Note(note.into())).await?;
         }
         self.dialogs(&scan, now).await?;
         self.claim(&scan)?;
         self.unknown(now).await?;
         let guess = self.claims.best();
-        if guess.what == Doing::Working && self.turn.current.is_some() {
+        if guess.what == Activity::Working && self.turn.current.is_some() {
             self.turn.worked = true;
         }
         self.run.out.state(guess.what, guess.source).await?;
@@ -270,21 +270,21 @@ impl Driver {
     /// What the screen says.
     fn claim(&mut self, scan: &Scan) -> Result<(), RunEnd> {
         let claim = if !matches!(self.dialog, DialogState::None) {
-            Some(Doing::Blocked)
+            Some(Activity::Blocked)
         } else {
             match scan.rule {
                 Some(Means::Failed) => return Err(RunEnd::Failed(self.not_logged_in(&scan.text))),
-                Some(Means::Blocked) => Some(Doing::Blocked),
-                Some(Means::Working) => Some(Doing::Working),
-                Some(Means::Idle) => Some(Doing::Idle),
-                None if scan.works => Some(Doing::Working),
-                None if scan.ready || self.composing(&scan.text) => Some(Doing::Idle),
-                None if !self.ready => Some(Doing::Starting),
+                Some(Means::Blocked) => Some(Activity::Blocked),
+                Some(Means::Working) => Some(Activity::Working),
+                Some(Means::Idle) => Some(Activity::Idle),
+                None if scan.works => Some(Activity::Working),
+                None if scan.ready || self.composing(&scan.text) => Some(Activity::Idle),
+                None if !self.ready => Some(Activity::Starting),
                 None => None,
             }
         };
         self.claims.set(Source::Screen, claim);
-        if claim == Some(Doing::Idle) {
+        if claim == Some(Activity::Idle) {
             self.ready = true;
         }
         Ok(())
@@ -292,7 +292,7 @@ impl Driver {
 
     /// When an unknown screen counts as waiting for the person.
     fn unknown_due(&self) -> Option<Instant> {
-        let known = matches!(self.claims.of(Source::Screen), Some(Doing::Blocked | Doing::Idle));
+        let known = matches!(self.claims.of(Source::Screen), Some(Activity::Blocked | Activity::Idle));
         if self.person.attached || known {
             return None;
         }
@@ -304,10 +304,10 @@ impl Driver {
         if self.unknown_due().is_none_or(|due| now < due) {
             return Ok(());
         }
-        self.claims.set(Source::Screen, Some(Doing::Blocked));
+        self.claims.set(Source::Screen, Some(Activity::Blocked));
         if !std::mem::replace(&mut self.view.stability.reported, true) {
             let note = "its screen shows an unknown state and may be waiting for you; open it to check";
-            self.run.out.send(Said::Note(note.into())).await?;
+            self.run.out.send(AgentEvent::Note(note.into())).await?;
         }
         Ok(())
     }

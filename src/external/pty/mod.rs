@@ -28,9 +28,9 @@ use self::keyboard::Keyboard;
 use self::screen::Screen;
 use self::screen::marks::Marks;
 use super::adapter::Pty;
+use super::event::Ending;
 use super::job::{Job, StartError};
 use super::run::{Run, fill};
-use super::said::Ending;
 
 /// Read at once.
 const CHUNK: usize = 64 << 10;

@@ -5,7 +5,9 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::fake::{Fake, all};
-use crate::{Answer, Ask, ChoiceKind, Doing, Job, Question, Receipt, Said, Status, Transport, start};
+use crate::{
+    Activity, AgentEvent, Answer, Ask, ChoiceKind, Job, Question, Receipt, Status, Transport, start,
+};
 
 /// A program with a composer `> `, that answers each line with `answer: LINE` after it has worked a moment.
 const TALKER: &str = r#"stty raw -echo
@@ -43,14 +45,17 @@ fn job(fake: &Fake, prompt: &str) -> Job {
     job
 }
 
-async fn next(said: &mut mpsc::Receiver<Said>) -> Said {
+async fn next(said: &mut mpsc::Receiver<AgentEvent>) -> AgentEvent {
     timeout(Duration::from_secs(25), said.recv()).await.expect("the stream is stuck").expect("no ending")
 }
 
-async fn until<T>(said: &mut mpsc::Receiver<Said>, mut wanted: impl FnMut(Said) -> Option<T>) -> T {
+async fn until<T>(
+    said: &mut mpsc::Receiver<AgentEvent>,
+    mut wanted: impl FnMut(AgentEvent) -> Option<T>,
+) -> T {
     loop {
         let s = next(said).await;
-        if let Said::Ended(e) = &s {
+        if let AgentEvent::Ended(e) = &s {
             panic!("it ended: {e:?}");
         }
         if let Some(t) = wanted(s) {
@@ -65,9 +70,9 @@ async fn a_prompt_is_typed_and_its_answer_is_read_from_the_screen() {
     let (_control, said) = start(job(&fake, "hello there"), &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "hello there"), "{ending:?}");
-    let states: Vec<Doing> =
-        said.iter().filter_map(|s| if let Said::State(g) = s { Some(g.what) } else { None }).collect();
-    assert!(states.contains(&Doing::Working), "{states:?}");
+    let states: Vec<Activity> =
+        said.iter().filter_map(|s| if let AgentEvent::State(g) = s { Some(g.what) } else { None }).collect();
+    assert!(states.contains(&Activity::Working), "{states:?}");
 }
 
 #[tokio::test]
@@ -76,7 +81,7 @@ async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
     let mut job = Job { stay: true, ..job(&fake, "one") };
     job.limits.typing = Duration::from_millis(1500);
     let (control, mut said) = start(job, &Host::default()).unwrap();
-    let turn = |s| if let Said::TurnDone { text } = s { Some(text) } else { None };
+    let turn = |s| if let AgentEvent::TurnDone { text } = s { Some(text) } else { None };
     assert_eq!(until(&mut said, turn).await, "one");
     // A person types half a word: nothing is typed into it before the cool-down.
     assert!(control.keys(b"ab".to_vec()));
@@ -87,11 +92,11 @@ async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
     assert!(control.keys(b"\r".to_vec()));
     let mut delivered = Vec::new();
     until(&mut said, |s| match s {
-        Said::Delivered { id } => {
+        AgentEvent::Delivered { id } => {
             delivered.push(id);
             None
         }
-        Said::TurnDone { .. } => Some(()),
+        AgentEvent::TurnDone { .. } => Some(()),
         _ => None,
     })
     .await;
@@ -102,7 +107,7 @@ async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
         assert_eq!(lines.iter().filter(|l| l.starts_with(answer)).count(), 1, "{lines:?}");
     }
     control.stop(false);
-    while !matches!(next(&mut said).await, Said::Ended(_)) {}
+    while !matches!(next(&mut said).await, AgentEvent::Ended(_)) {}
 }
 
 /// Shows a dialog first, then goes on as the talker.
@@ -139,7 +144,7 @@ async fn dialogs_are_asked_or_answered_by_rule_and_typed_once() {
         let mut asked = 0;
         let ending = loop {
             match next(&mut said).await {
-                Said::Ask(Ask { what, reply, .. }) => {
+                AgentEvent::Ask(Ask { what, reply, .. }) => {
                     asked += 1;
                     let Question::Permission { shown, options, .. } = what else { panic!() };
                     assert!(shown.contains("May I look?") && shown.contains("2. No"), "{shown}");
@@ -149,7 +154,7 @@ async fn dialogs_are_asked_or_answered_by_rule_and_typed_once() {
                         None => drop(reply),
                     }
                 }
-                Said::Ended(e) => break e,
+                AgentEvent::Ended(e) => break e,
                 _ => {}
             }
         };
@@ -167,7 +172,7 @@ async fn one_dialog_after_another_is_answered_by_rule_too() {
     let (_control, said) = start(job(&fake, "hi"), &Host::default()).unwrap();
     let (said, ending) = all(said).await;
     assert_eq!(ending.status, Status::Done, "{ending:?}");
-    assert!(!said.iter().any(|s| matches!(s, Said::Ask(_))));
+    assert!(!said.iter().any(|s| matches!(s, AgentEvent::Ask(_))));
     assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "1y");
 }
 
@@ -176,12 +181,12 @@ async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
     let fake = Fake::new(&format!("{PTY}{DIALOG}"), &with_dialog(""));
     let job = Job { auto_approve: false, ..job(&fake, "hi") };
     let (control, mut said) = start(job, &Host::default()).unwrap();
-    let mut ask = until(&mut said, |s| if let Said::Ask(a) = s { Some(a) } else { None }).await;
+    let mut ask = until(&mut said, |s| if let AgentEvent::Ask(a) = s { Some(a) } else { None }).await;
     control.attach(true);
     assert!(control.keys(b"2".to_vec()));
     timeout(Duration::from_secs(30), ask.reply.closed()).await.expect("it waits on");
     // It stays while a person looks, and ends when they leave.
-    until(&mut said, |s| matches!(s, Said::TurnDone { .. }).then_some(())).await;
+    until(&mut said, |s| matches!(s, AgentEvent::TurnDone { .. }).then_some(())).await;
     control.attach(false);
     let (_, ending) = all(said).await;
     assert_eq!(ending.status, Status::Done, "{ending:?}");
@@ -212,7 +217,7 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
     let begun = Instant::now();
     let (mut screens, mut slowest) = (0u32, Duration::ZERO);
     while begun.elapsed() < Duration::from_secs(3) {
-        if let Ok(Some(Said::Screen)) = timeout(Duration::from_millis(100), said.recv()).await {
+        if let Ok(Some(AgentEvent::Screen)) = timeout(Duration::from_millis(100), said.recv()).await {
             screens += 1;
         }
         let look = Instant::now();
@@ -291,8 +296,8 @@ async fn a_list_without_numbers_is_answered_by_the_words_of_its_lines() {
         let (_control, mut said) = start(job, &Host::default()).unwrap();
         let ending = loop {
             match next(&mut said).await {
-                Said::Ask(Ask { reply, .. }) => reply.send(answer.clone().unwrap()).unwrap(),
-                Said::Ended(e) => break e,
+                AgentEvent::Ask(Ask { reply, .. }) => reply.send(answer.clone().unwrap()).unwrap(),
+                AgentEvent::Ended(e) => break e,
                 _ => {}
             }
         };
@@ -313,11 +318,11 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
         let (control, mut said) = start(job(&fake, "hi"), &Host::default()).unwrap();
         let mut noted = false;
         until(&mut said, |s| match s {
-            Said::Note(n) => {
+            AgentEvent::Note(n) => {
                 noted |= n.contains("unknown state");
                 None
             }
-            Said::State(g) => (g.what == Doing::Blocked).then_some(()),
+            AgentEvent::State(g) => (g.what == Activity::Blocked).then_some(()),
             _ => None,
         })
         .await;
@@ -326,7 +331,7 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
         assert!(!fake.tmp.path().join("chosen").exists(), "something was typed into it");
         assert!(control.keys(b"y".to_vec()));
         let (rest, ending) = all(said).await;
-        noted |= rest.iter().any(|s| matches!(s, Said::Note(n) if n.contains("unknown state")));
+        noted |= rest.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("unknown state")));
         assert!(noted, "the person is told");
         assert_eq!(ending.status, Status::Done, "{ending:?}");
         assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "y");
@@ -348,7 +353,7 @@ sleep 3000";
     let fake = Fake::new(&format!("{PTY}unknown = 30.0\n"), script);
     let (control, mut said) = start(job(&fake, "hello"), &Host::default()).unwrap();
     let ending = loop {
-        if let Said::Ended(e) = next(&mut said).await {
+        if let AgentEvent::Ended(e) = next(&mut said).await {
             break e;
         }
     };
@@ -378,7 +383,7 @@ printf '[2J[H'
     let job = Job { auto_approve: false, ..job(&fake, "hi") };
     let (_control, mut said) = start(job, &Host::default()).unwrap();
     let shown = |s| match s {
-        Said::Ask(Ask { what: Question::Permission { shown, .. }, reply, .. }) => Some((shown, reply)),
+        AgentEvent::Ask(Ask { what: Question::Permission { shown, .. }, reply, .. }) => Some((shown, reply)),
         _ => None,
     };
     let (first, reply) = until(&mut said, shown).await;
@@ -405,7 +410,7 @@ async fn keys_and_pastes_reach_a_program_that_reads_late() {
     let fake = Fake::new(PTY, script);
     let (control, mut said) =
         start(Job { prompt: String::new(), ..job(&fake, "") }, &Host::default()).unwrap();
-    until(&mut said, |s| matches!(s, Said::State(g) if g.what == Doing::Idle).then_some(())).await;
+    until(&mut said, |s| matches!(s, AgentEvent::State(g) if g.what == Activity::Idle).then_some(())).await;
     let keys: Vec<u8> = (0..3000_u32).map(|n| b'a' + u8::try_from(n % 26).unwrap()).collect();
     for key in &keys {
         assert!(control.keys(vec![*key]), "a key was refused");
@@ -442,7 +447,8 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
     let run = crate::run::Run { job, launch, host, out, control: ends, missed: Vec::new() };
     let (drive, screen) = super::start(run).unwrap();
     let driver = tokio::spawn(drive);
-    until(&mut said, |s| matches!(s, Said::State(g) if g.what == Doing::Working).then_some(())).await;
+    until(&mut said, |s| matches!(s, AgentEvent::State(g) if g.what == Activity::Working).then_some(()))
+        .await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     let before = screen.scans.load(std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(2)).await;

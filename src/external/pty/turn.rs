@@ -6,7 +6,7 @@ use super::answer::{answer, since};
 use super::deliver::Typing;
 use super::driver::{BACK, DIALOG, Driver, RunEnd, STILL, seconds};
 use super::orders::HOLD;
-use crate::said::{Doing, Said};
+use crate::event::{Activity, AgentEvent};
 
 /// The running turn and those before it.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Driver {
     pub(super) async fn turn_over(
         &mut self,
         screen: &str,
-        doing: Doing,
+        doing: Activity,
         now: Instant,
     ) -> Result<bool, RunEnd> {
         if self.person.in_use
@@ -43,7 +43,8 @@ impl Driver {
             let idle = self.delivery.queue.is_empty() && matches!(self.delivery.typing, Typing::Nothing);
             // What a person began there may go on.
             let calm = self.person.last_key.is_none()
-                || doing == Doing::Idle && now.duration_since(self.view.changed) >= seconds(self.pty.quiet);
+                || doing == Activity::Idle
+                    && now.duration_since(self.view.changed) >= seconds(self.pty.quiet);
             let over = self.turn.finished > 0 || self.person.finish;
             return Ok(over
                 && idle
@@ -67,24 +68,24 @@ impl Driver {
         {
             self.turn.doubted = true;
             let note = "it may not have received the message: nothing has happened since; check its screen";
-            self.run.out.send(Said::Note(note.into())).await?;
+            self.run.out.send(AgentEvent::Note(note.into())).await?;
         }
-        if doing != Doing::Idle || !acted || now.duration_since(self.view.changed) < quiet {
+        if doing != Activity::Idle || !acted || now.duration_since(self.view.changed) < quiet {
             return Ok(false);
         }
         let lines = self.pane.screen.lock().lines(BACK);
         self.turn.answer = answer(&lines, &prompt, &self.pty);
         self.turn.current = None;
         self.turn.finished += 1;
-        self.run.out.send(Said::Text(self.turn.answer.clone())).await?;
-        self.run.out.send(Said::Break).await?;
+        self.run.out.send(AgentEvent::Text(self.turn.answer.clone())).await?;
+        self.run.out.send(AgentEvent::Break).await?;
         while let Some(order) = self.run.control.orders.try_recv() {
             self.order(order);
         }
         let more = !self.delivery.queue.is_empty();
         if self.run.job.stay || self.person.attached || self.person.in_use {
             if !more {
-                self.run.out.send(Said::TurnDone { text: self.turn.answer.clone() }).await?;
+                self.run.out.send(AgentEvent::TurnDone { text: self.turn.answer.clone() }).await?;
             }
             return Ok(false);
         }

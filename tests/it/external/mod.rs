@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tiller_external::{
-    Adapters, Answer, ChoiceKind, Ending, Job, Limits, Question, Resume, Said, Status, Transport, start,
+    Adapters, AgentEvent, Answer, ChoiceKind, Ending, Job, Limits, Question, Resume, Status, Transport, start,
 };
 use tiller_testkit::{Counts, Recorded, Reply, Script, ScriptServer, Wire};
 use tiller_tool::shell::{Host, find_program};
@@ -282,24 +282,27 @@ fn answer(asked: &Recorded, work: &Path) -> Reply {
 }
 
 /// Plays a run to its end, answering what is asked.
-async fn play(job: Job, reply: Answer) -> (Vec<Said>, Vec<Question>, Ending) {
+async fn play(job: Job, reply: Answer) -> (Vec<AgentEvent>, Vec<Question>, Ending) {
     play_with(job, |_| reply.clone()).await
 }
 
 /// The same with an answer of its own to each question.
-async fn play_with(job: Job, reply: impl Fn(&Question) -> Answer) -> (Vec<Said>, Vec<Question>, Ending) {
+async fn play_with(
+    job: Job,
+    reply: impl Fn(&Question) -> Answer,
+) -> (Vec<AgentEvent>, Vec<Question>, Ending) {
     let name = job.adapter.name.clone();
     let (control, mut said) = start(job, &Host::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
     let (mut all, mut asked) = (Vec::new(), Vec::new());
     let run = async {
         while let Some(s) = said.recv().await {
             match s {
-                Said::Ask(ask) => {
+                AgentEvent::Ask(ask) => {
                     asked.push(ask.what.clone());
                     let _ = ask.reply.send(reply(&ask.what));
                 }
-                Said::Ended(ending) => return ending,
-                Said::Screen => {
+                AgentEvent::Ended(ending) => return ending,
+                AgentEvent::Screen => {
                     control.screen();
                 }
                 s => all.push(s),
@@ -329,12 +332,12 @@ fn each<F: Future<Output = ()>>(
     }
 }
 
-fn session(said: &[Said]) -> Option<String> {
-    said.iter().find_map(|s| if let Said::Session { id, .. } = s { id.clone() } else { None })
+fn session(said: &[AgentEvent]) -> Option<String> {
+    said.iter().find_map(|s| if let AgentEvent::Session { id, .. } = s { id.clone() } else { None })
 }
 
-fn output_tokens(said: &[Said]) -> u64 {
-    said.iter().map(|s| if let Said::Usage { usage, .. } = s { usage.output } else { 0 }).sum()
+fn output_tokens(said: &[AgentEvent]) -> u64 {
+    said.iter().map(|s| if let AgentEvent::Usage { usage, .. } = s { usage.output } else { 0 }).sum()
 }
 
 #[test]
@@ -348,7 +351,7 @@ fn without_a_screen_each_does_a_turn_and_goes_on_with_its_session() {
         assert!(output_tokens(&said) >= 5, "{name}: {said:?}");
         let tools: HashSet<&str> = said
             .iter()
-            .filter_map(|s| if let Said::Tool(t) = s { Some(t.verb.as_str()) } else { None })
+            .filter_map(|s| if let AgentEvent::Tool(t) = s { Some(t.verb.as_str()) } else { None })
             .collect();
         assert!(tools.contains("edit") || tools.contains("shell"), "{name}: {tools:?}");
         if name == "aider" {
@@ -427,9 +430,13 @@ fn over_acp_each_asks_and_heeds_the_answer() {
             assert!(options.iter().any(|o| o.kind == ChoiceKind::AllowOnce), "{name}: {options:?}");
         }
         assert!(
-            session(&said).is_some() && said.iter().any(|s| matches!(s, Said::ToolDone { ok: true, .. }))
+            session(&said).is_some()
+                && said.iter().any(|s| matches!(s, AgentEvent::ToolDone { ok: true, .. }))
         );
-        assert!(said.iter().any(|s| matches!(s, Said::Context { .. } | Said::Usage { .. })), "{name}");
+        assert!(
+            said.iter().any(|s| matches!(s, AgentEvent::Context { .. } | AgentEvent::Usage { .. })),
+            "{name}"
+        );
     });
 }
 
@@ -456,7 +463,7 @@ fn over_acp_who_approves_everything_is_not_asked_and_a_session_goes_on() {
         let both =
             requests[before..].iter().any(|r| r.text().contains(MAKE) && r.text().contains("hello again"));
         assert!(both, "{name} forgot its session");
-        assert!(!said.iter().any(|s| matches!(s, Said::Tool(_))), "{name} tells its history again");
+        assert!(!said.iter().any(|s| matches!(s, AgentEvent::Tool(_))), "{name} tells its history again");
     });
 }
 
@@ -470,7 +477,7 @@ fn in_a_terminal_each_is_typed_to_and_read() {
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         assert!(ending.text.contains("PONG from"), "{name}: {ending:?}");
         assert!(name == "aider" || b.ran(), "{name}");
-        assert!(said.iter().any(|s| matches!(s, Said::Text(t) if t.contains("PONG"))));
+        assert!(said.iter().any(|s| matches!(s, AgentEvent::Text(t) if t.contains("PONG"))));
     });
 }
 

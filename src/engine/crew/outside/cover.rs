@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tiller_external::{Adapter, Said, Transport};
+use tiller_external::{Adapter, AgentEvent, Transport};
 use tiller_store::StepOf;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -171,7 +171,7 @@ impl Core {
     }
 
     /// The end waits a moment for what the last call did to the files: it comes again then.
-    pub(super) fn hold_end(&mut self, turn: u64, said: Said) -> Option<Said> {
+    pub(super) fn hold_end(&mut self, turn: u64, said: AgentEvent) -> Option<AgentEvent> {
         let again = self.outside().is_none_or(|o| std::mem::replace(&mut o.held, true));
         let Some(last) = (!again).then(|| self.files.recorded.take()).flatten() else { return Some(said) };
         // Whatever is recorded next comes after it, as it would have.

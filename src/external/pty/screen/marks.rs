@@ -1,6 +1,6 @@
 //! Activity that a program reports by escape sequences which draw nothing: OSC 9;4 (progress) and OSC 133 (prompt marks).
 
-use crate::said::Doing;
+use crate::event::Activity;
 
 /// Finds marks in output.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 
 impl Marks {
     /// Reads output. The last mark counts: `Some(None)`, it claims nothing any more.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<Option<Doing>> {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<Option<Activity>> {
         let mut found = None;
         let mut i = 0;
         while i < bytes.len() {
@@ -49,13 +49,13 @@ impl Marks {
     }
 }
 
-fn mark(body: &[u8]) -> Option<Option<Doing>> {
+fn mark(body: &[u8]) -> Option<Option<Activity>> {
     match body {
         [b'9', b';', b'4', b';', b'0', ..] => Some(None),
         [b'9', b';', b'4', b';', b'1' | b'3', ..] | [b'1', b'3', b'3', b';', b'C', ..] => {
-            Some(Some(Doing::Working))
+            Some(Some(Activity::Working))
         }
-        [b'1', b'3', b'3', b';', b'A' | b'B' | b'D', ..] => Some(Some(Doing::Idle)),
+        [b'1', b'3', b'3', b';', b'A' | b'B' | b'D', ..] => Some(Some(Activity::Idle)),
         _ => None,
     }
 }
@@ -69,11 +69,11 @@ mod tests {
         let mut marks = Marks::default();
         assert_eq!(marks.feed(b"text \x1b[31m \x1b]0;title\x07"), None);
         assert_eq!(marks.feed(b"x\x1b]9;"), None);
-        assert_eq!(marks.feed(b"4;1;50\x07y"), Some(Some(Doing::Working)));
-        assert_eq!(marks.feed(b"\x1b]133;C\x1b\\\x1b]133;D;0\x1b\\"), Some(Some(Doing::Idle)));
+        assert_eq!(marks.feed(b"4;1;50\x07y"), Some(Some(Activity::Working)));
+        assert_eq!(marks.feed(b"\x1b]133;C\x1b\\\x1b]133;D;0\x1b\\"), Some(Some(Activity::Idle)));
         assert_eq!(marks.feed(b"\x1b]9;4;0\x07"), Some(None));
         let long = [b"\x1b]133;".as_slice(), &[b'x'; 500], b"\x07"].concat();
         assert_eq!(marks.feed(&long), None);
-        assert_eq!(marks.feed(b"\x1b]133;A\x07"), Some(Some(Doing::Idle)));
+        assert_eq!(marks.feed(b"\x1b]133;A\x07"), Some(Some(Activity::Idle)));
     }
 }

@@ -22,7 +22,7 @@ use self::changes::Changes;
 use self::emulator::Emulator;
 use self::marks::Marks;
 use crate::control::View;
-use crate::said::Doing;
+use crate::event::Activity;
 
 /// What the output held besides text to draw. The driver takes it at each look.
 #[derive(Debug, Default)]
@@ -32,7 +32,7 @@ pub(super) struct Signals {
     /// The bell rang.
     pub bell: bool,
     /// The latest mark of progress; `Some(None)`: the program took its claim back.
-    pub mark: Option<Option<Doing>>,
+    pub mark: Option<Option<Activity>>,
 }
 
 /// The screen, shared by the thread that feeds it, the driver, and observers.
@@ -43,7 +43,7 @@ pub(crate) struct Screen {
     signals: Mutex<Signals>,
     /// Counts what was drawn; closed when the terminal is.
     drawn: watch::Receiver<u64>,
-    /// An event [`crate::Said::Screen`] waits in the channel, or no observer has read the screen since.
+    /// An event [`crate::AgentEvent::Screen`] waits in the channel, or no observer has read the screen since.
     notified: AtomicBool,
     /// How often the driver looked at it.
     #[cfg(test)]

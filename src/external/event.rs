@@ -11,7 +11,7 @@ use super::job::Transport;
 
 /// One event.
 #[derive(Debug)]
-pub enum Said {
+pub enum AgentEvent {
     /// The first: it runs.
     Started { pid: i32, transport: Transport },
     /// It reported its session (to resume it later), model or version.
@@ -28,7 +28,7 @@ pub enum Said {
     Tool(ToolUse),
     /// Output of a running tool: what is new of it.
     ToolProgress { id: String, text: String },
-    /// A tool ended. `id` is that of an earlier [`Said::Tool`].
+    /// A tool ended. `id` is that of an earlier [`AgentEvent::Tool`].
     ToolDone { id: String, ok: bool, output: String, diffs: Vec<FileDiff> },
     /// Its todo list, all of it.
     Plan(Vec<TodoItem>),
@@ -39,7 +39,7 @@ pub enum Said {
     /// Its context: tokens in use, and the window when known.
     Context { used: u64, window: Option<u64> },
     /// What it seems to be doing.
-    State(Guess),
+    State(ActivityClaim),
     /// Its screen changed; take it with [`super::Control::screen`]. At most one waits in the channel.
     Screen,
     /// It set the title of its terminal.
@@ -151,14 +151,14 @@ pub enum Answer {
 /// The activity of the program, and how it is known. A lower source never overwrites a higher one, except a
 /// visible blocking prompt over a stale claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guess {
-    pub what: Doing,
+pub struct ActivityClaim {
+    pub what: Activity,
     pub source: Source,
 }
 
 /// The activity of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     Starting,
     Working,
     /// It waits for a person.
@@ -169,7 +169,20 @@ pub enum Doing {
     Unknown,
 }
 
-/// Where a guess comes from, lowest first.
+impl Activity {
+    /// As shown and as scripts read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Blocked => "blocked",
+            Self::Idle => "idle",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The source of an activity, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// What the process does.
