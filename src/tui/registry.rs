@@ -7,6 +7,7 @@ use crate::app::App;
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
+use crate::model::Slice;
 use crate::panel::{Panel, View, nothing};
 use crate::slash::Commands;
 
@@ -64,6 +65,9 @@ pub struct PanelEntry {
     pub view: View,
     /// Makes it.
     pub make: fn(&Registry) -> Box<dyn Panel>,
+    /// Slices of the model that it reads besides [`Slice::SHARED`]: it is drawn again when one of them changes, or its
+    /// own state.
+    pub reads: &'static [Slice],
     /// Actions of its own.
     pub groups: &'static [Group],
     /// Sections of the key file of its own.
@@ -225,6 +229,11 @@ impl Registry {
     /// The dialog that answers this question; `None` when no dialog is registered for it.
     pub fn for_ask(&self, ask: &Ask) -> Option<Box<dyn Panel>> {
         self.dialogs.iter().filter_map(|d| d.answers).find_map(|of| of(ask))
+    }
+
+    /// The slices of the model that the panel of a view reads.
+    pub fn reads(&self, view: View) -> &'static [Slice] {
+        self.panels.iter().find(|p| p.view == view).map_or(&[], |p| p.reads)
     }
 
     /// Makes the panel of a view. A view without a panel shows why it is empty.

@@ -54,6 +54,7 @@ const DIALOG: Dialog = Dialog {
 const PANEL: PanelEntry = PanelEntry {
     view: View::Diff,
     make: |_| Box::new(Dummy),
+    reads: &[],
     groups: &[("Dummy view", &[ActionSpec::new("dummy.look", "look", "Look at the dummy")])],
     scopes: &[Scope::new("dummy_view", Some("list"), "Dummy view", false)],
 };
@@ -80,7 +81,13 @@ fn registry() -> &'static Registry {
     let dialogs: Vec<Dialog> = crate::dialog::DIALOGS.iter().map(copy).chain([DIALOG]).collect();
     let others = crate::panel::views::PANELS.iter().filter(|p| p.view != PANEL.view);
     let panels: Vec<PanelEntry> = others
-        .map(|p| PanelEntry { view: p.view, make: p.make, groups: p.groups, scopes: p.scopes })
+        .map(|p| PanelEntry {
+            view: p.view,
+            make: p.make,
+            reads: p.reads,
+            groups: p.groups,
+            scopes: p.scopes,
+        })
         .chain([PANEL])
         .collect();
     let commands: Vec<&'static dyn SlashCommand> =

@@ -285,7 +285,8 @@ impl Robot {
             return;
         }
         // Colours of code may come at any moment while they are waited for.
-        let colours = self.app.wake.is_some_and(|w| w <= self.app.model.mono + Duration::from_millis(30));
+        let colours =
+            self.app.frame.wake.is_some_and(|w| w <= self.app.model.mono + Duration::from_millis(30));
         self.app.redraw();
         let mut whole = Buffer::empty(self.buf.area);
         let cursor = self.app.draw(&mut whole);

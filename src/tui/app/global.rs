@@ -242,7 +242,7 @@ fn stop(app: &mut App) -> Option<Vec<Effect>> {
     if !app.model.agent.stoppable() {
         return None;
     }
-    let hard = app.told.stopped(app.model.mono);
+    let hard = app.outside.stopped(app.model.mono);
     Some(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
 }
 

@@ -27,9 +27,7 @@ use tiller_protocol::{Clock, Event, EventBody};
 use crate::app::msg::{ConfigMsg, Msg, OutputMsg, SignalMsg};
 
 use crate::app::effect::Task;
-use crate::app::state::{
-    AgentViewState, Asking, Keys, LastFrame, Layer, Owner, Router, Screen, Stale, is_words,
-};
+use crate::app::state::{AgentViewState, Asking, Keys, Layer, OutsideState, Owner, Router, Screen};
 use crate::input::Input;
 use crate::keymap::Keymap;
 use crate::keymap::action::Action;
@@ -37,37 +35,29 @@ use crate::model::{Model, Tracked};
 use crate::panel::{Panel, PanelEvent, PanelStatus, Reply, View};
 use crate::registry::Registry;
 use crate::theme::Themes;
+use crate::view::changes::FrameState;
 use crate::view::layout::Zoom;
 use crate::view::toast::Toasts;
+use crate::view::view_panel::{Facts, ViewPanel};
 
-/// The face's state.
+/// The screen's state.
 pub struct App {
     pub model: Model,
     /// What the screen is made of.
     pub(crate) registry: &'static Registry,
     pub(crate) screen: Screen,
-    pub(crate) views: Vec<(View, Box<dyn Panel>)>,
+    pub(crate) views: Vec<ViewPanel>,
     pub(crate) layers: Vec<Layer>,
     pub(crate) keys: Keys,
     pub(crate) themes: Themes,
     pub(crate) toasts: Toasts,
     pub(crate) asking: Asking,
     pub(crate) router: Router,
-    pub(crate) stage: AgentViewState,
+    pub(crate) agent_view: AgentViewState,
     pub(crate) tasks: Vec<Task>,
-    pub(crate) told: crate::app::state::Outside,
-    pub(crate) status: crate::app::state::StatusLine,
+    pub(crate) outside: OutsideState,
     clock: Arc<dyn Clock>,
-    /// Something changed since the last frame.
-    pub(crate) dirty: bool,
-    /// What, as far as that is known.
-    pub(crate) stale: Stale,
-    /// The view whose inside is all that the message changes that is being dealt with.
-    pub(crate) inside: Option<View>,
-    /// The frames before.
-    pub(crate) last: LastFrame,
-    /// When to draw again though nothing happens, as the last frame said.
-    pub(crate) wake: Option<Duration>,
+    pub(crate) frame: FrameState,
 }
 
 impl App {
@@ -95,7 +85,7 @@ impl App {
                 boxes: Vec::new(),
                 grab: None,
             },
-            views: View::ALL.into_iter().map(|v| (v, registry.panel(v))).collect(),
+            views: View::ALL.into_iter().map(|v| ViewPanel::new(v, registry)).collect(),
             layers: Vec::new(),
             keys: Keys {
                 map,
@@ -114,16 +104,11 @@ impl App {
             toasts: Toasts::default(),
             asking: Asking::default(),
             router: Router::default(),
-            stage: AgentViewState::default(),
+            agent_view: AgentViewState::default(),
             tasks: Vec::new(),
-            told: crate::app::state::Outside::default(),
-            status: crate::app::state::StatusLine::default(),
+            outside: OutsideState::default(),
             clock,
-            dirty: true,
-            stale: Stale::All,
-            inside: None,
-            last: LastFrame::default(),
-            wake: None,
+            frame: FrameState::new(),
         }
     }
 
@@ -140,9 +125,7 @@ impl App {
     pub fn update(&mut self, msg: Msg) {
         self.tick_clock();
         // What waits to be drawn goes on waiting, whatever comes.
-        let before = std::mem::replace(&mut self.dirty, true);
-        let stale = std::mem::replace(&mut self.stale, Stale::NOTHING);
-        self.inside = None;
+        let before = std::mem::replace(&mut self.frame.dirty, true);
         match msg {
             Msg::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => {
                 // Some terminals forget to say that the focus is back.
@@ -158,7 +141,7 @@ impl App {
             | Msg::Output(OutputMsg::Bytes(_))
             | Msg::Output(OutputMsg::Lost)
             | Msg::Seat(_)
-            | Msg::Source(_) => self.dirty = false,
+            | Msg::Source(_) => self.frame.dirty = false,
             Msg::Input(Input::Mouse(event)) => self.mouse(&event),
             Msg::Input(Input::Paste(text)) => self.paste(&text),
             Msg::Resize(width, height) => {
@@ -167,17 +150,30 @@ impl App {
             }
             Msg::Input(Input::FocusGained) => self.back(),
             Msg::Input(Input::FocusLost) => self.model.window.away = true,
-            Msg::Input(Input::Background(r, g, b)) => self.dirty = self.themes.background(r, g, b),
-            Msg::Input(Input::Scheme { dark }) => self.dirty = self.themes.scheme(dark),
+            Msg::Input(Input::Background(r, g, b)) => {
+                if self.themes.background(r, g, b) {
+                    self.redraw();
+                } else {
+                    self.frame.dirty = false;
+                }
+            }
+            Msg::Input(Input::Scheme { dark }) => {
+                if self.themes.scheme(dark) {
+                    self.redraw();
+                } else {
+                    self.frame.dirty = false;
+                }
+            }
             Msg::Engine(event) => {
                 self.event(&event);
                 // Agents that nobody looks at change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
-                self.dirty = answer || self.model.affects_screen(&event);
+                self.frame.dirty = answer || self.model.affects_screen(&event);
             }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
             Msg::Tick => {
+                self.views.iter_mut().for_each(ViewPanel::tick);
                 for view in View::ALL {
                     self.tell(Owner::View(view), PanelEvent::Tick);
                 }
@@ -185,33 +181,29 @@ impl App {
             Msg::Config(ConfigMsg::Changed) => self.tasks.push(Task::Reload),
             Msg::Config(ConfigMsg::Kinds(kinds)) => {
                 self.model.crew.kinds = kinds;
-                self.dirty = false;
+                self.frame.dirty = false;
             }
             Msg::Signal(SignalMsg::Terminate(_)) => self.tasks.push(Task::Quit),
-            Msg::Signal(SignalMsg::Stop) => self.dirty = false,
+            Msg::Signal(SignalMsg::Stop) => self.frame.dirty = false,
             Msg::Signal(SignalMsg::Continued) => self.tasks.push(Task::Repaint),
         }
-        self.settle_terminal();
+        crate::pane::settle(self);
         self.time_asks();
         self.show_asks();
-        self.outside();
-        self.stale = match (self.stale, self.dirty) {
-            (Stale::All, _) => Stale::All,
-            (_, true) => stale.and(self.inside),
-            (_, false) => stale,
-        };
-        self.dirty |= before;
+        crate::terminal::outside::show_title(self);
+        self.frame.dirty |= before;
     }
 
     /// Tells every panel that the settings are others now.
     pub(crate) fn settings_changed(&mut self) {
         let Self { views, layers, model, .. } = self;
-        let layers = layers.iter_mut().map(|l| &mut l.panel);
-        views
-            .iter_mut()
-            .map(|(_, p)| p)
-            .chain(layers)
-            .for_each(|p| drop(p.handle(PanelEvent::SettingsChanged, model)));
+        for view in views {
+            view.call(model, |p, m| p.handle(PanelEvent::SettingsChanged, m));
+        }
+        for layer in layers {
+            layer.panel.handle(PanelEvent::SettingsChanged, model);
+        }
+        self.redraw();
     }
 
     /// The window has the focus again.
@@ -227,12 +219,12 @@ impl App {
 
     /// Something changed since the last frame, or a moment that the last frame named has come.
     pub fn due(&self) -> bool {
-        self.dirty || self.wake.is_some_and(|w| self.clock.mono() >= w)
+        self.frame.dirty || self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
     }
 
     /// How long nothing has to be drawn if nothing happens; `None`: for ever.
     pub fn sleep(&self) -> Option<Duration> {
-        self.wake.map(|w| w.saturating_sub(self.clock.mono()))
+        self.frame.wake.map(|w| w.saturating_sub(self.clock.mono()))
     }
 
     pub(crate) fn tick_clock(&mut self) {
@@ -245,20 +237,31 @@ impl App {
         self.layers.last().map_or(Owner::View(self.screen.focus), |l| Owner::Layer(l.id))
     }
 
-    /// Calls into a panel, if it is still there.
-    pub(crate) fn with<R>(&mut self, owner: Owner, f: impl FnOnce(&mut dyn Panel, &Model) -> R) -> Option<R> {
-        let panel = match owner {
-            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
-            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+    /// Calls a panel; `None`: it is gone.
+    pub(crate) fn with(
+        &mut self,
+        owner: Owner,
+        f: impl FnOnce(&mut dyn Panel, &Model) -> Reply,
+    ) -> Option<Reply> {
+        match owner {
+            Owner::View(v) => Some(self.views.iter_mut().find(|x| x.view == v)?.call(&self.model, f)),
+            Owner::Layer(id) => {
+                let layer = self.layers.iter_mut().find(|l| l.id == id)?;
+                Some(f(layer.panel.as_mut(), &self.model))
+            }
             Owner::Shell => None,
-        }?;
-        Some(f(panel, &self.model))
+        }
+    }
+
+    /// What layout, titles and badges show of a view.
+    pub(crate) fn facts(&self, view: View) -> &Facts {
+        self.views[view.digit()].facts()
     }
 
     /// Looks at a panel.
     pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
         match owner {
-            Owner::View(v) => self.views.iter().find(|(x, _)| *x == v).map(|(_, p)| p.as_ref()),
+            Owner::View(v) => self.views.iter().find(|x| x.view == v).map(ViewPanel::panel),
             Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(|l| l.panel.as_ref()),
             Owner::Shell => None,
         }
@@ -293,9 +296,6 @@ impl App {
         let escape = action == Action("global.escape");
         let running = self.model.agent.turn.running
             && (!escape || crate::app::global::escape_step(self) == crate::input::escape::EscapeStep::Stop);
-        if self.model.tour.step().is_some() {
-            self.stale = Stale::All;
-        }
         let done = self.carry_out(action);
         if done && self.model.tour.step().is_some() {
             self.model.tour.did(action, running);
@@ -314,7 +314,7 @@ impl App {
             return true;
         }
         if let Some(Reply::Done(list)) = self.with(top, |p, m| p.act(action, m)) {
-            self.mine(top, list);
+            self.effects(top, list);
             return true;
         }
         if let Some(list) = crate::app::global::run(self, action) {
@@ -325,7 +325,7 @@ impl App {
             match (open.open)(self) {
                 Ok(panel) => {
                     if action.0 == "errors.open" {
-                        self.told.seen = self.model.notices.len();
+                        self.outside.seen = self.model.notices.len();
                     }
                     self.push(panel);
                 }
@@ -348,7 +348,6 @@ impl App {
     }
 
     fn event(&mut self, event: &Event) {
-        let before = self.model.agent.conversation.cells().len();
         let failed = self.fails(event);
         self.model.apply(event);
         if let Some(notice) = failed {
@@ -362,17 +361,10 @@ impl App {
             }
             return;
         }
-        let cells = self.model.agent.conversation.cells().len();
-        if is_words(event) && cells == before {
-            self.inside = Some(View::Conversation);
-        }
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
         owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
         for owner in owners {
             if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.handle(PanelEvent::Engine(event), m)) {
-                if owner != Owner::View(View::Conversation) {
-                    self.inside = None;
-                }
                 self.effects(owner, list);
             }
         }

@@ -11,7 +11,7 @@ use tiller_protocol::{
 
 use crate::app::App;
 use crate::app::effect::{ComposerInput, Effect, Navigation, Request, SettingsChange, Task, Token, Visit};
-use crate::app::state::{Asked, Layer, Owner, Stale, Then};
+use crate::app::state::{Asked, Layer, Owner, Then};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::conversation::GoTo;
 use crate::panel::{Availability, Panel, PanelEvent, PanelInput, Reply, View};
@@ -21,9 +21,6 @@ const RECENT: usize = 8;
 
 impl App {
     pub(crate) fn effects(&mut self, from: Owner, list: Vec<Effect>) {
-        if !list.is_empty() {
-            self.stale = Stale::All;
-        }
         for effect in list {
             self.effect(from, effect);
         }
@@ -86,9 +83,9 @@ impl App {
         match to {
             Navigation::Agent(agent) => self.show_agent(&agent),
             Navigation::AgentFor(agent, action) => self.show_for(&agent, action),
-            Navigation::Terminal(agent) => self.show_terminal(&agent),
-            Navigation::NextTerminal => self.next_terminal(),
-            Navigation::FullScreen => self.zoom_full(),
+            Navigation::Terminal(agent) => crate::pane::show(self, &agent),
+            Navigation::NextTerminal => crate::pane::next(self),
+            Navigation::FullScreen => crate::pane::full_screen(self),
             Navigation::Question(id) => {
                 if !self.open_this(id) {
                     self.say("This question was already answered");
@@ -109,7 +106,9 @@ impl App {
     fn change_settings(&mut self, change: SettingsChange) {
         match change {
             SettingsChange::Theme { name, keep } => {
-                if let Err(why) = self.themes.show(name.as_deref(), keep) {
+                let shown = self.themes.show(name.as_deref(), keep);
+                self.redraw();
+                if let Err(why) = shown {
                     self.say(why);
                 } else if let (true, Some(name)) = (keep, name) {
                     self.setting("ui.theme".into(), name.into());
@@ -301,7 +300,7 @@ impl App {
     /// Why an action cannot be done now; the panel that owns the action says so.
     pub(crate) fn disabled(&self, action: crate::keymap::action::Action) -> Option<String> {
         crate::app::global::disabled(self, action).or_else(|| {
-            self.views.iter().find_map(|(_, p)| match p.availability(action, &self.model) {
+            self.views.iter().find_map(|v| match v.panel().availability(action, &self.model) {
                 Availability::Unavailable(why) => Some(why),
                 _ => None,
             })
@@ -336,7 +335,7 @@ impl App {
         let waits = self.router.jobs.remove(&token);
         if let Some((Owner::Shell, _)) = waits {
             if let Ok(said) = result.downcast::<Result<String, String>>() {
-                self.status_done(*said);
+                crate::view::statusline::done(self, *said);
             }
             return;
         }
@@ -401,8 +400,8 @@ impl App {
             },
             _ => {}
         }
-        self.tell_outside(event);
-        self.status_event(event);
+        crate::terminal::outside::notify(self, event);
+        crate::view::statusline::event(self, event);
     }
 
     /// The editor is done with the file of the panel that asked for it.

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
-use tiller_protocol::event::{ToolEvent, TurnEvent};
-use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Event, EventBody, Message, ModelRef, SessionId};
+use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Message, ModelRef, SessionId};
 
 use crate::app::effect::Token;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap};
 use crate::model::Model;
-use crate::panel::{Hint, Panel, Placement, View};
-use crate::view::layout::{Areas, Section, Zoom};
+use crate::panel::{Panel, Placement, View};
+use crate::view::layout::{Areas, Zoom};
 
 /// The view or dialog that made a request, and receives its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -192,9 +191,10 @@ pub(crate) struct StatusLine {
     pub(crate) wrong: Option<String>,
 }
 
-/// The last values that were sent to the terminal.
+/// The last values that were shown outside of the screen.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct OutsideState {
+    /// The terminal's title.
     pub(crate) title: String,
     pub(crate) turn: Option<Duration>,
     pub(crate) stop: Option<Duration>,
@@ -202,9 +202,11 @@ pub(crate) struct Outside {
     pub(crate) pane: crate::panel::terminal::visibility::Visibility,
     /// Notices that the person has seen in the error log.
     pub(crate) seen: usize,
+    /// The command of the person's status line.
+    pub(crate) status: StatusLine,
 }
 
-impl Outside {
+impl OutsideState {
     /// Resets the values for another terminal, which has received none yet.
     pub(crate) fn forget(&mut self) {
         self.title.clear();
@@ -215,56 +217,5 @@ impl Outside {
         let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2));
         self.stop = Some(now);
         hard
-    }
-}
-
-/// What may have changed since the last frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stale {
-    /// Anything.
-    All,
-    /// Nothing but the insides of these views; a bit for each, by its digit.
-    Inside(u8),
-}
-
-impl Stale {
-    pub(crate) const NOTHING: Self = Self::Inside(0);
-
-    /// The same and this view; `None`: anything.
-    pub(crate) fn and(self, view: Option<View>) -> Self {
-        match (self, view) {
-            (Self::Inside(views), Some(view)) => Self::Inside(views | 1 << view.digit()),
-            _ => Self::All,
-        }
-    }
-}
-
-/// What is known of the frames before.
-#[derive(Default)]
-pub(crate) struct LastFrame {
-    /// What the last whole one drew around the views.
-    pub(crate) around: Option<Around>,
-    /// What the last one drew.
-    pub(crate) drawn: Vec<Rect>,
-}
-
-/// What the last whole frame drew around the views, and the values that they returned. While these are the same, their
-/// insides can be drawn alone.
-pub(crate) struct Around {
-    pub(crate) screen: Rect,
-    /// Rows that the composer and the sections of the rail would like.
-    pub(crate) composer: u16,
-    pub(crate) sections: Vec<Section>,
-    pub(crate) hints: Vec<Hint>,
-    /// Title of each view, and whether it is empty: they stand in borders and badges.
-    pub(crate) views: [(String, bool); View::ALL.len()],
-}
-
-/// Words of a reply or of a call that runs: they change the conversation, and nothing around it.
-pub(crate) fn is_words(event: &Event) -> bool {
-    match &event.body {
-        EventBody::Turn(e) => matches!(e, TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }),
-        EventBody::Tool(e) => matches!(e, ToolEvent::ToolProgress { .. }),
-        _ => false,
     }
 }

@@ -297,7 +297,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.environment.folders.draft.clone_from(&o.folders.draft);
     app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
     app.model.environment.folders.config.clone_from(&o.folders.config);
-    app.status.runner.clone_from(&o.hooks.statusline);
+    app.outside.status.runner.clone_from(&o.hooks.statusline);
     app.asking.first_run = o.start.first_run;
     app.model.environment.restricted = o.restricted.load(Ordering::Acquire);
     app.model.environment.found_keys.clone_from(&o.found.keys);

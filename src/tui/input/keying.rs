@@ -5,7 +5,6 @@ use crossterm::event::{KeyCode, KeyEvent};
 use tiller_protocol::{Notice, NoticeKind};
 
 use crate::app::App;
-use crate::app::effect::Effect;
 use crate::app::state::Owner;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap, Lookup, show};
@@ -91,7 +90,7 @@ impl App {
         let top = self.top();
         match self.with(top, |p, m| p.input(PanelInput::Key(key), m)) {
             Some(Reply::Done(list)) => {
-                self.mine(top, list);
+                self.effects(top, list);
                 true
             }
             _ => {
@@ -125,15 +124,6 @@ impl App {
     /// In place of what was said of the key before.
     fn say_of_keys(&mut self, text: String) {
         self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
-        self.stale = crate::app::state::Stale::All;
-    }
-
-    /// A panel took a key: with no effects it has changed nothing but itself.
-    pub(crate) fn mine(&mut self, owner: Owner, list: Vec<Effect>) {
-        match owner {
-            Owner::View(view) if list.is_empty() => self.inside = Some(view),
-            _ => self.effects(owner, list),
-        }
     }
 
     /// Text was pasted, already cleaned.
@@ -142,7 +132,7 @@ impl App {
         self.keys.pending.clear();
         let reply = self.with(top, |p, m| p.input(PanelInput::Paste(text), m));
         if let Some(Reply::Done(list)) = reply {
-            self.mine(top, list);
+            self.effects(top, list);
         } else if matches!(top, Owner::View(v) if v != View::Composer) {
             // Pasting with the focus in a pane means the composer: nothing else takes text.
             self.screen.focus = View::Composer;

@@ -30,7 +30,7 @@ impl App {
         let fresh = matches!(event.kind, MouseEventKind::Down(_) | MouseEventKind::Up(_))
             && self.model.mono.saturating_sub(self.model.window.back) < FOCUSING;
         if !wanted || self.model.window.away || fresh {
-            self.dirty = false;
+            self.frame.dirty = false;
             return;
         }
         let mut event = *event;
@@ -50,7 +50,7 @@ impl App {
         }
         let event = &event;
         let Some((owner, area)) = held.or(under) else {
-            self.dirty = self.strip_click(event);
+            self.frame.dirty = self.strip_click(event);
             return;
         };
         if let (MouseEventKind::Down(_), Owner::View(view)) = (event.kind, owner)
@@ -61,7 +61,7 @@ impl App {
         }
         match self.with(owner, |p, m| p.input(PanelInput::Mouse(event, area), m)) {
             Some(Reply::Done(list)) => self.effects(owner, list),
-            _ => self.dirty = matches!(event.kind, MouseEventKind::Down(_)),
+            _ => self.frame.dirty = matches!(event.kind, MouseEventKind::Down(_)),
         }
     }
 

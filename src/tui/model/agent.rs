@@ -7,8 +7,8 @@ use tiller_protocol::{
     QueuedState, SessionSummary, Time, TodoItem, Usage,
 };
 
-use super::conversation::Conversation;
-use super::tracked::Tracked;
+use super::conversation::{Change, Conversation};
+use super::tracked::{Revision, Tracked};
 
 /// State of one agent.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub struct AgentModel {
     /// Title, project, model, profile, git, cost: what the header shows.
     pub session: Tracked<SessionModel>,
     pub conversation: Tracked<Conversation>,
+    /// Number of the conversation's state apart from the words that are being written.
+    pub(super) outline: Revision,
     pub todo: Tracked<Vec<TodoItem>>,
     /// Messages in the order in which they go out; also those that the agent has read.
     pub queue: Tracked<Vec<Queued>>,
@@ -77,11 +79,25 @@ impl AgentModel {
 
     /// Takes an event of this agent in.
     pub(super) fn apply(&mut self, event: &Event) {
-        self.conversation.apply(event);
+        self.converse(event);
         match &event.body {
             EventBody::Turn(e) => self.turn(event.time, e),
             EventBody::State(e) => self.state(e),
             EventBody::Reply(_) | EventBody::Tool(_) | EventBody::Ask(_) => {}
+        }
+    }
+
+    /// Takes an event into the conversation, and notes what it changed there.
+    pub(super) fn converse(&mut self, event: &Event) {
+        let cells = self.conversation.cells().len();
+        self.conversation.untracked().apply(event);
+        let grown = self.conversation.cells().len() != cells;
+        let change = if grown { Change::Outline } else { Change::of(event) };
+        if change != Change::Nothing {
+            self.conversation.touch();
+        }
+        if change == Change::Outline {
+            self.outline = Revision::fresh();
         }
     }
 

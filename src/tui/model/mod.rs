@@ -5,6 +5,7 @@ mod agent;
 pub mod conversation;
 pub mod kinds;
 pub mod remarks;
+mod revisions;
 mod shown;
 mod slices;
 pub mod tour;
@@ -18,6 +19,7 @@ use tiller_protocol::view::Snapshot;
 use tiller_protocol::{AgentId, Event, EventBody, Notice, Time};
 
 pub use agent::{AgentModel, Retry, SessionModel, TurnModel};
+pub use revisions::{Revisions, Slice};
 pub(crate) use shown::EventTarget;
 pub use slices::{
     CrewModel, EngineModel, Environment, Folders, Process, Questions, WindowModel, WorkspaceModel,

@@ -197,10 +197,10 @@ impl Model {
         }
         let shown = self.shown_agent();
         if agent.is_none_or(|a| *a == shown) {
-            self.agent.conversation.apply(event);
+            self.agent.converse(event);
         }
         if self.shown.is_some() && agent.is_none_or(AgentId::is_main) {
-            self.home.conversation.apply(event);
+            self.home.converse(event);
         }
     }
 

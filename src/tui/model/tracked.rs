@@ -6,14 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of one state of one value. Two states of any values never share a number in one process, so that equal
 /// numbers mean an unchanged value, also after values were swapped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision(u64);
 
 impl Revision {
-    /// A number that no value has had.
+    /// A number that no value has had, higher than all before.
     pub fn fresh() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Default for Revision {
+    fn default() -> Self {
+        Self::fresh()
     }
 }
 
@@ -32,6 +38,11 @@ impl<T> Tracked<T> {
     /// The number of the present state.
     pub fn revision(&self) -> Revision {
         self.revision
+    }
+
+    /// Gives the value another number, as a change of it does.
+    pub fn touch(&mut self) {
+        self.revision = Revision::fresh();
     }
 
     /// Mutable access to what does not show, such as caches: the number stays.
@@ -65,7 +76,7 @@ impl<T> Deref for Tracked<T> {
 
 impl<T> DerefMut for Tracked<T> {
     fn deref_mut(&mut self) -> &mut T {
-        self.revision = Revision::fresh();
+        self.touch();
         &mut self.value
     }
 }

@@ -35,7 +35,7 @@ pub mod views;
 pub mod watch;
 
 pub use event::{PanelEvent, PanelInput};
-pub use status::{Availability, KeyRouting, PanelStatus, Placement, Refresh};
+pub use status::{Attention, Availability, KeyRouting, PanelStatus, Placement, Refresh};
 pub use view::View;
 
 /// What a panel did with an input, an action or an event.

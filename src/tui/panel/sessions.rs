@@ -20,8 +20,8 @@ use crate::dialog::restore::Restore;
 use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
 use crate::model::conversation::Body;
+use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
@@ -32,6 +32,7 @@ use crate::widget::draw;
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Sessions,
     make: |_| Box::new(Tree::default()),
+    reads: &[Slice::Session, Slice::Outline, Slice::Turn, Slice::Crew],
     groups: &[("Session tree", ACTIONS)],
     scopes: &[Scope::new("sessions", Some("list"), "Session tree", false)],
 };

@@ -24,12 +24,33 @@ pub struct PanelStatus {
     pub question: Option<AskId>,
     /// There is nothing to show: the rail folds it to its title. For the composer: there is no draft.
     pub empty: bool,
+    /// How its title stands out.
+    pub attention: Attention,
+}
+
+/// What makes a title stand out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attention {
+    #[default]
+    None,
+    /// Something has not been seen yet.
+    Unseen,
+    /// Something waits for the person.
+    Waiting,
 }
 
 impl PanelStatus {
     /// Keys of this section, and nothing special.
     pub const fn new(scope: &'static str) -> Self {
-        Self { scope, keys: KeyRouting::Bound, escape: None, leave: "close", question: None, empty: false }
+        Self {
+            scope,
+            keys: KeyRouting::Bound,
+            escape: None,
+            leave: "close",
+            question: None,
+            empty: false,
+            attention: Attention::None,
+        }
     }
 
     /// A dialog that answers a question of the engine.
@@ -47,6 +68,12 @@ impl PanelStatus {
     #[must_use]
     pub const fn empty(self, empty: bool) -> Self {
         Self { empty, ..self }
+    }
+
+    /// With a title that stands out, or not.
+    #[must_use]
+    pub const fn attention(self, attention: Attention) -> Self {
+        Self { attention, ..self }
     }
 
     /// Whether keys go to the panel without a look-up.

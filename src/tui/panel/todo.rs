@@ -13,7 +13,7 @@ use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
@@ -24,6 +24,7 @@ use crate::widget::{draw, input};
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Todo,
     make: |_| Box::new(Todo::default()),
+    reads: &[Slice::Todo, Slice::Crew],
     groups: &[("Todo", ACTIONS)],
     scopes: &[
         Scope::new("todo", Some("list"), "Todo", false),

@@ -8,12 +8,14 @@ use tiller_protocol::feed::Who;
 use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Notice, NoticeKind};
 
 use super::rows::{Rows, clock};
-use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
+use super::{
+    Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::app::effect::{ComposerInput, Effect, Task, Token};
 use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_middle, width};
@@ -24,6 +26,7 @@ use crate::widget::draw;
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Watch,
     make: |_| Box::new(Watch::default()),
+    reads: &[Slice::Crew, Slice::Workspace],
     groups: &[("Watch", ACTIONS)],
     scopes: &[Scope::new("watch", Some("list"), "Watch", false)],
 };
@@ -199,6 +202,7 @@ impl Panel for Watch {
         PanelStatus::new(if self.rows.typing() { "input" } else { "watch" })
             .escape(self.rows.escape_step())
             .empty(model.workspace.feed.is_empty())
+            .attention(if !self.paused && self.unseen > 0 { Attention::Unseen } else { Attention::None })
     }
 
     fn title(&self, _model: &Model) -> String {

@@ -31,11 +31,11 @@ impl Loop {
                 }
                 Said::Look(columns, rows) => {
                     self.seating.watchers.look(id, Some((columns, rows)));
-                    self.app.dirty = true;
+                    self.app.frame.dirty = true;
                 }
                 Said::Follow => {
                     self.seating.watchers.look(id, None);
-                    self.app.dirty = true;
+                    self.app.frame.dirty = true;
                 }
                 Said::Gone | Said::Signal(_) => self.seating.watchers.remove(id),
                 Said::Continued(_) | Said::Stop => {}
@@ -266,8 +266,9 @@ impl Loop {
         (self.seating.idle, self.seating.ended) = (None, None);
         self.app.model.window.away = false;
         self.app.keys.pending.clear();
-        self.app.told.forget();
+        self.app.outside.forget();
         self.take(Msg::Resize(w, h));
+        self.app.redraw();
         // As at the start: the first frame and the switches in one write, then the terminal is asked.
         let cursor = self.app.draw(&mut self.buf);
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);

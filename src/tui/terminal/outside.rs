@@ -14,41 +14,39 @@ use crate::widget::draw;
 /// A turn that took longer than this is worth a notification.
 const LONG: Duration = Duration::from_secs(20);
 
-impl App {
-    /// The title, when it has changed.
-    pub(crate) fn outside(&mut self) {
-        let title = title(self);
-        if title != self.told.title {
-            self.told.title.clone_from(&title);
-            self.tasks.push(Task::Window(WindowTask::Title(title)));
-        }
+/// The title, when it has changed.
+pub(crate) fn show_title(app: &mut App) {
+    let title = title(app);
+    if title != app.outside.title {
+        app.outside.title.clone_from(&title);
+        app.tasks.push(Task::Window(WindowTask::Title(title)));
     }
+}
 
-    /// A notification, when one is due.
-    pub(crate) fn tell_outside(&mut self, event: &Event) {
-        let text = match &event.body {
-            EventBody::Turn(TurnEvent::TurnStarted {}) => {
-                self.told.turn = Some(self.model.mono);
-                return;
-            }
-            EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
-                let took = self.told.turn.take().map(|t| self.model.mono.saturating_sub(t));
-                if self.model.environment.detachable {
-                    self.tasks.push(Task::Ended(*status));
-                }
-                match status {
-                    TurnStatus::Done if took.is_some_and(|t| t >= LONG) => "Turn finished",
-                    TurnStatus::Failed | TurnStatus::Store => "Turn failed",
-                    TurnStatus::Limit => "Budget or limit reached",
-                    _ => return,
-                }
-            }
-            EventBody::Ask(AskEvent::PermissionAsked { .. } | AskEvent::QuestionAsked { .. }) => "needs you",
-            _ => return,
-        };
-        if self.model.window.away && self.model.ui.notifications {
-            self.tasks.push(Task::Window(WindowTask::Notify(text.into())));
+/// A notification, when one is due.
+pub(crate) fn notify(app: &mut App, event: &Event) {
+    let text = match &event.body {
+        EventBody::Turn(TurnEvent::TurnStarted {}) => {
+            app.outside.turn = Some(app.model.mono);
+            return;
         }
+        EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
+            let took = app.outside.turn.take().map(|t| app.model.mono.saturating_sub(t));
+            if app.model.environment.detachable {
+                app.tasks.push(Task::Ended(*status));
+            }
+            match status {
+                TurnStatus::Done if took.is_some_and(|t| t >= LONG) => "Turn finished",
+                TurnStatus::Failed | TurnStatus::Store => "Turn failed",
+                TurnStatus::Limit => "Budget or limit reached",
+                _ => return,
+            }
+        }
+        EventBody::Ask(AskEvent::PermissionAsked { .. } | AskEvent::QuestionAsked { .. }) => "needs you",
+        _ => return,
+    };
+    if app.model.window.away && app.model.ui.notifications {
+        app.tasks.push(Task::Window(WindowTask::Notify(text.into())));
     }
 }
 

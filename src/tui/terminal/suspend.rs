@@ -146,7 +146,7 @@ impl Loop {
             None => {}
         }
         self.app.model.environment.restricted = o.restricted.load(std::sync::atomic::Ordering::Acquire);
-        self.app.status_refresh();
+        crate::view::statusline::refresh(&mut self.app);
         if let Err(e) = self.app.themes.reload(&self.app.model.ui) {
             wrong.push(Notice::new(NoticeKind::Config, format!("theme: {e}")));
         }

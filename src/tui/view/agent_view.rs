@@ -91,9 +91,9 @@ impl App {
         let id = CommandId(self.router.fresh());
         let agent = agent.filter(|a| !a.is_main());
         if let (Some(_), CommandBody::Turn(TurnCommand::Submit { message, .. })) = (&agent, &body) {
-            self.stage.sent.push_back((id, message.clone()));
-            if self.stage.sent.len() > SENT {
-                self.stage.sent.pop_front();
+            self.agent_view.sent.push_back((id, message.clone()));
+            if self.agent_view.sent.len() > SENT {
+                self.agent_view.sent.pop_front();
             }
         }
         self.tasks.push(Task::Send(Command { id, agent, body }));
@@ -112,16 +112,16 @@ impl App {
             }
             self.model.show(Some(agent.clone()));
             for view in [View::Conversation, View::Composer] {
-                let (mut next, fresh) = match self.stage.take(agent, view) {
+                let (mut next, fresh) = match self.agent_view.take(agent, view) {
                     Some(panel) => (panel, false),
                     None => (self.registry.panel(view), true),
                 };
-                if let Some((_, panel)) = self.views.iter_mut().find(|(v, _)| *v == view) {
-                    std::mem::swap(panel, &mut next);
+                if let Some(shown) = self.views.iter_mut().find(|v| v.view == view) {
+                    next = shown.replace(next);
                 }
                 // What was written is kept; the rest of a conversation is read anew, but for the main one's.
                 if view == View::Composer || now.is_main() {
-                    self.stage.parked.push((now.clone(), view, next));
+                    self.agent_view.parked.push((now.clone(), view, next));
                 }
                 if fresh {
                     self.tell(Owner::View(view), PanelEvent::Opened);
@@ -144,30 +144,30 @@ impl App {
         if here {
             self.effects(Owner::Shell, vec![Effect::Act(action)]);
         } else if *agent == self.model.shown_agent() {
-            self.stage.then = Some((agent.clone(), action));
+            self.agent_view.then = Some((agent.clone(), action));
         }
     }
 
     /// The conversation of the agent on the screen is here.
     pub(crate) fn agent_here(&mut self) {
         let now = self.model.shown_agent();
-        if let Some((_, action)) = self.stage.then.take().filter(|(agent, _)| *agent == now) {
+        if let Some((_, action)) = self.agent_view.then.take().filter(|(agent, _)| *agent == now) {
             self.effects(Owner::Shell, vec![Effect::Act(action)]);
         }
     }
 
     /// As [`App::with`], for a panel of an agent that may not be on the screen any more.
-    pub(crate) fn with_of<R>(
+    pub(crate) fn with_of(
         &mut self,
         agent: &AgentId,
         owner: Owner,
-        f: impl FnOnce(&mut dyn Panel, &Model) -> R,
-    ) -> Option<R> {
+        f: impl FnOnce(&mut dyn Panel, &Model) -> Reply,
+    ) -> Option<Reply> {
         match owner {
             Owner::View(view @ (View::Composer | View::Conversation))
                 if *agent != self.model.shown_agent() =>
             {
-                let panel = self.stage.find(agent, view)?;
+                let panel = self.agent_view.find(agent, view)?;
                 Some(f(panel, &self.model))
             }
             owner => self.with(owner, f),
@@ -182,7 +182,7 @@ impl App {
         );
         if composers
             && self.model.target(event) == EventTarget::Home
-            && let Some(panel) = self.stage.find(&event.agent, View::Composer)
+            && let Some(panel) = self.agent_view.find(&event.agent, View::Composer)
             && let Reply::Done(list) = panel.handle(PanelEvent::Engine(event), &self.model)
         {
             self.effects(Owner::Shell, list);
@@ -203,10 +203,10 @@ impl App {
 
     /// A message to an agent was delivered, or was not: then its text returns to the composer, with a notice.
     pub(crate) fn receipt(&mut self, event: &Event, receipt: &Receipt) {
-        let at = self.stage.sent.iter().position(|(id, _)| Some(*id) == event.cause);
+        let at = self.agent_view.sent.iter().position(|(id, _)| Some(*id) == event.cause);
         let message = match receipt {
             Receipt::Queued => return,
-            _ => at.and_then(|at| self.stage.sent.remove(at)).map(|(_, message)| message),
+            _ => at.and_then(|at| self.agent_view.sent.remove(at)).map(|(_, message)| message),
         };
         let Receipt::Missed { why } = receipt else { return };
         let name = self.model.name_of(&event.agent);
@@ -225,7 +225,7 @@ impl App {
         if gone {
             self.show_agent(&AgentId::main());
         }
-        self.stage.parked.retain(|(agent, _, _)| agent.is_main() || self.model.row(agent).is_some());
+        self.agent_view.parked.retain(|(agent, _, _)| agent.is_main() || self.model.row(agent).is_some());
     }
 }
 

@@ -5,6 +5,7 @@ use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::panel::View;
 use crate::view::layout::{self, Class, Preset};
+use crate::view::layout_request;
 
 /// Names and help.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
@@ -133,7 +134,7 @@ fn direction(app: &App, dx: i32, dy: i32) -> Vec<Effect> {
 /// The next step that changes something: half of a wide screen is less than the conversation has.
 fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
     let before = app.screen.zoom;
-    let looks = |app: &App| layout::layout(&app.wish(app.screen.size, 0));
+    let looks = |app: &App| layout::layout(&layout_request::request(app, app.screen.size, 0));
     let now = looks(app);
     loop {
         app.screen.zoom = app.screen.zoom.turn(up);

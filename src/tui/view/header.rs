@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use tiller_protocol::{Effort, Profile};
 use unicode_width::UnicodeWidthStr;
 
-use crate::panel::DrawCx;
+use crate::panel::{Attention, DrawCx, View};
 use crate::theme::Role;
 use crate::view::layout::Class;
 use crate::view::notice_bar::LOW;
@@ -27,10 +27,18 @@ const NICE: u8 = 6;
 /// What the header knows besides the model.
 #[derive(Clone, Debug, Default)]
 pub struct HeaderFacts {
-    /// Titles of views as badges, where they have no part of their own: `2:todo 3/7`.
-    pub badges: Vec<String>,
+    /// Views that have no part of their own.
+    pub badges: Vec<Badge>,
     /// Lasting states: errors not yet looked at.
     pub errors: usize,
+}
+
+/// A view that is not on the screen: `2:Todo 3/7`.
+#[derive(Clone, Debug)]
+pub struct Badge {
+    pub view: View,
+    pub title: String,
+    pub attention: Attention,
 }
 
 /// Draws. At XS the pieces share the status line with the footer.
@@ -150,14 +158,13 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         right.push(Piece { text, brief, role, rank });
     };
     for b in &facts.badges {
-        // Without its word, when there is something else to it: the digit is the key.
-        let brief = match (b.split_once(':'), b.split_once(' ')) {
-            (Some((digit, _)), Some((_, state))) => format!("{digit}:{state}"),
-            _ => b.clone(),
-        };
-        // The session tree has nothing to tell.
-        let rank = if b.starts_with("5:") { 7 } else { 3 };
-        put(b.clone(), brief, if b.contains('!') { Role::Waiting } else { Role::Dim }, rank);
+        let digit = b.view.digit();
+        // Without its name, when there is something else in the title: the digit is the key.
+        let brief = b.title.split_once(' ').map_or(b.title.as_str(), |(_, state)| state);
+        // The session tree has no state.
+        let rank = if b.view == View::Sessions { 7 } else { 3 };
+        let role = if b.attention == Attention::Waiting { Role::Waiting } else { Role::Dim };
+        put(format!("{digit}:{}", b.title), format!("{digit}:{brief}"), role, rank);
     }
     if !m.environment.status_line.is_empty() {
         put(m.environment.status_line.clone(), draw::cut(&m.environment.status_line, 20), Role::Dim, 5);

@@ -2,15 +2,16 @@
 
 pub mod agent_view;
 pub(crate) mod arrange;
+pub(crate) mod changes;
 pub mod footer;
 pub(crate) mod frame;
 pub mod header;
 pub mod layout;
 pub(crate) mod layout_request;
 pub(crate) mod notice_bar;
-pub(crate) mod stale;
 pub mod statusline;
 pub(crate) mod toast;
+pub(crate) mod view_panel;
 pub(crate) mod words;
 
 use std::time::Duration;
@@ -18,21 +19,23 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::state::{Layer, Owner, Stale};
+use crate::app::state::Owner;
 use crate::app::{App, global};
 use crate::dialog::which_key;
 use crate::input::escape::EscapeStep;
+use crate::model::Revisions;
 use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, Refresh, View};
 use crate::theme::Role;
-use crate::view::header::HeaderFacts;
+use crate::view::header::{Badge, HeaderFacts};
 use crate::view::layout::{Areas, Class, Part};
 use crate::view::layout_request::RAIL;
+use crate::view::view_panel::ViewPanel;
 use crate::widget::draw;
 
 /// A drawing context from the app's fields, so that panels stay free to be borrowed.
 macro_rules! cx {
     ($app:expr, $scopes:expr, $focus:expr) => {
-        DrawCx {
+        $crate::panel::DrawCx {
             theme: $app.themes.current(),
             model: &$app.model,
             focus: $focus,
@@ -47,57 +50,80 @@ macro_rules! cx {
         }
     };
 }
+pub(crate) use cx;
 
 impl App {
-    /// Draws into `buf` (its area is the screen) and says where the cursor belongs. `buf` holds the frame before:
-    /// when only the inside of a view has changed, the rest stays as it is ([`App::drawn`]).
+    /// Draws into `buf` (its area is the screen) and returns the position of the cursor. `buf` holds the frame before:
+    /// what has not changed stays as it is ([`App::drawn`]).
     pub fn draw(&mut self, buf: &mut Buffer) -> Option<Position> {
         self.tick_clock();
-        self.dirty = false;
+        self.frame.dirty = false;
         draw::set_ascii(self.model.ui.ascii);
-        if let Stale::Inside(views) = std::mem::replace(&mut self.stale, Stale::NOTHING)
-            && let Some(cursor) = self.draw_inside(views, buf)
-        {
-            return cursor;
-        }
-        self.last.drawn.clear();
-        self.last.drawn.push(buf.area);
         self.toasts.expire(self.model.mono);
         self.screen.size = buf.area;
         let screen = (buf.area.width, buf.area.height);
         if self.model.window.screen != screen {
             self.model.window.screen = screen;
         }
-        let scopes = self.scopes();
-        let waiting = self.waiting_asks();
-        // How wide the strip is does not depend on how high it is.
-        let mut wish = self.wish(buf.area, 1);
-        let width = layout::layout(&wish).strip.width;
-        let mut strip_lines = notice_bar::lines(&cx!(self, &scopes, false), waiting, width);
-        // What the dialog on top lists is not told twice.
-        if self.status_of(self.top()).is_some_and(|s| s.scope.starts_with("queue")) {
-            strip_lines.retain(|l| l.act != Some("queue.open"));
+        let slices = self.model.revisions();
+        self.count_views(buf.area, &slices);
+        match changes::draw(self, &slices, buf) {
+            Some(cursor) => cursor,
+            None => self.draw_everything(&slices, buf),
         }
-        wish.strip = strip_lines.len() as u16;
-        let areas = layout::layout(&wish);
+    }
+
+    /// The next frame draws everything.
+    pub(crate) fn redraw(&mut self) {
+        self.frame.forget();
+    }
+
+    /// What the last frame drew: cells elsewhere are as they were.
+    pub fn drawn(&self) -> &[Rect] {
+        &self.frame.drawn
+    }
+
+    /// Brings what the layout needs to know of the panels up to date.
+    pub(super) fn count_views(&mut self, screen: Rect, slices: &Revisions) {
+        for view in &mut self.views {
+            let columns = match view.view {
+                View::Composer => screen.width.saturating_sub(2),
+                _ => layout_request::RAIL_COLUMNS,
+            };
+            view.count(&self.model, slices, columns);
+        }
+    }
+
+    /// Sections of the key file that are active in the focused view.
+    pub(super) fn view_scopes(&self) -> Vec<&'static str> {
+        let focused = self.status_of(Owner::View(self.screen.focus)).map_or("global", |s| s.scope);
+        self.registry.words().chain(focused)
+    }
+
+    fn draw_everything(&mut self, slices: &Revisions, buf: &mut Buffer) -> Option<Position> {
+        self.frame.drawn.clear();
+        self.frame.drawn.push(buf.area);
+        let scopes = self.scopes();
+        let notices = self.notice_lines(buf.area);
+        let request = layout_request::request(self, buf.area, notices.len() as u16);
+        let areas = layout::layout(&request);
         draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
         if areas.class == Class::Tiny {
             let style = self.themes.current().style(Role::Strong);
             let words = format!("{}x{} is too small; you can still type", buf.area.width, buf.area.height);
             draw::text(buf, areas.main.inner, &words, style);
         }
-        let docked = self.docked();
+        let docked = layout_request::docked(self);
         // A box that takes the whole screen hides all but header and footer.
         let spare = self.toast_rows(&areas, &cx!(self, &scopes, false), buf.area);
         let full = full_of(&areas, buf.area, spare);
         let covered =
             self.layers.iter().any(|l| box_of(l.placement(&self.model), &areas, buf.area, spare) == full);
-        // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
-        let focused = self.status_of(Owner::View(self.screen.focus)).map_or("global", |s| s.scope);
-        let below = self.registry.words().chain(focused);
+        // A view names the keys that hold in it, not those of a dialog that lies over it.
+        let below = self.view_scopes();
         let parts: Vec<Part> = areas.parts().copied().collect();
         let mut cursor = None;
-        let mut wake = None;
+        self.views.iter_mut().for_each(ViewPanel::was_hidden);
         for part in parts {
             let skip = covered
                 || (part.view == View::Composer && docked.is_some())
@@ -106,13 +132,13 @@ impl App {
                 continue;
             }
             let focus = self.layers.is_empty() && self.screen.focus == part.view;
-            self.panel_into(Owner::View(part.view), part.inner, focus, &below, buf, &mut cursor, &mut wake);
+            self.view_into(&part, focus, &below, slices, buf, &mut cursor);
         }
         let cx = cx!(self, &scopes, false);
-        self.screen.strip = strip_lines.iter().map(|l| l.act).collect();
+        self.screen.strip = notices.iter().map(|l| l.act).collect();
         if !covered {
-            notice_bar::draw(&cx, &strip_lines, areas.strip, buf);
-            self.frame(&areas, &cx, buf);
+            notice_bar::draw(&cx, &notices, areas.strip, buf);
+            frame::draw(self, &areas, &cx, buf);
         }
         if areas.class == Class::S || areas.class == Class::Xs {
             let c = areas.composer.inner;
@@ -121,16 +147,27 @@ impl App {
             }
         }
         self.status(&areas, &cx, buf);
+        let mut wake = self.views.iter().filter_map(ViewPanel::wake).min();
         self.draw_layers(&areas, spare, &scopes, buf, &mut cursor, &mut wake);
         let cx = cx!(self, &scopes, false);
         self.toasts.draw(&cx, self.toast_room(&areas, buf.area), buf);
         self.draw_which_key(&areas, &cx, buf);
-        self.wake = self.next_wake(wake);
         self.screen.areas = Some(areas);
-        // What lies over the views now has to go from them later.
-        let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
-        self.last.around = bare.then(|| self.around(&wish));
+        changes::drew_everything(self, request, slices, wake);
         cursor
+    }
+
+    /// The lines of the notice bar.
+    pub(crate) fn notice_lines(&self, screen: Rect) -> Vec<notice_bar::Line> {
+        // How wide the bar is does not depend on how high it is.
+        let width = layout::layout(&layout_request::request(self, screen, 1)).strip.width;
+        let scopes = self.scopes();
+        let mut lines = notice_bar::lines(&cx!(self, &scopes, false), self.waiting_asks(), width);
+        // Messages that the dialog on top lists are not listed twice.
+        if self.status_of(self.top()).is_some_and(|s| s.scope.starts_with("queue")) {
+            lines.retain(|l| l.act != Some("queue.open"));
+        }
+        lines
     }
 
     /// Where toasts go: in the main view; with a dialog on the screen above or below it, never over it.
@@ -161,39 +198,38 @@ impl App {
         self.screen.areas.as_ref().map_or(0..0, |a| a.main.inner.left()..a.main.inner.right())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
-    fn panel_into(
+    /// Draws the panel of a view on a cleared ground.
+    fn view_into(
         &mut self,
-        owner: Owner,
-        area: Rect,
+        part: &Part,
         focus: bool,
         scopes: &[&'static str],
+        slices: &Revisions,
         buf: &mut Buffer,
         cursor: &mut Option<Position>,
-        wake: &mut Option<Duration>,
     ) {
-        let top = self.layers.last().filter(|l| focus && owner == Owner::Layer(l.id));
-        let deaf = top.and_then(|l| l.deaf.left(&self.model));
-        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
-        let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
-        let refresh = panel.measure(area, &cx);
-        panel.draw(&cx, area, buf);
-        follow(panel, area, &cx, cursor);
-        note_wake(refresh, cx.mono, wake);
+        let Some(view) = self.views.iter_mut().find(|v| v.view == part.view) else { return };
+        let cx = cx!(self, scopes, focus);
+        let panel = view.panel_to_draw();
+        let refresh = panel.measure(part.inner, &cx);
+        panel.draw(&cx, part.inner, buf);
+        follow(panel, part.inner, &cx, cursor);
+        view.was_drawn(&self.model, slices, refresh.wake.map(|w| cx.mono + w));
     }
 
-    /// Draws one panel over what it drew before; gives the part that is new.
+    /// Draws the panel of a view over what it drew before; returns the part that is new.
     pub(crate) fn panel_again(
         &mut self,
         part: &Part,
         scopes: &[&'static str],
+        slices: &Revisions,
         buf: &mut Buffer,
         cursor: &mut Option<Position>,
-        wake: &mut Option<Duration>,
     ) -> Rect {
-        let (owner, area) = (Owner::View(part.view), part.inner);
-        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return Rect::ZERO };
+        let area = part.inner;
+        let Some(view) = self.views.iter_mut().find(|v| v.view == part.view) else { return Rect::ZERO };
         let mut cx = cx!(self, scopes, self.screen.focus == part.view);
+        let panel = view.panel_to_draw();
         let refresh = panel.measure(area, &cx);
         cx.kept = refresh.kept.min(area.height);
         let rest = area.height - cx.kept;
@@ -202,17 +238,39 @@ impl App {
         draw::clear(buf, new, cx.theme.style(Role::Text));
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor);
-        note_wake(refresh, cx.mono, wake);
+        view.was_drawn(&self.model, slices, refresh.wake.map(|w| cx.mono + w));
         new
     }
 
+    /// Draws the panel of a layer.
+    fn layer_into(
+        &mut self,
+        (n, area): (usize, Rect),
+        focus: bool,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) {
+        let deaf = self.layers[n].deaf.left(&self.model).filter(|_| focus);
+        let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
+        let panel = self.layers[n].panel.as_mut();
+        let refresh = panel.measure(area, &cx);
+        panel.draw(&cx, area, buf);
+        follow(panel, area, &cx, cursor);
+        note_wake(refresh, cx.mono, wake);
+    }
+
     /// Header and footer; at XS one line for both.
-    fn status(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+    pub(crate) fn status(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
         let shown = |v: View| areas.part(v).is_some();
         let badges = RAIL
             .into_iter()
-            .filter(|v| !shown(*v) && !self.is_empty(Owner::View(*v)))
-            .map(|v| format!("{}:{}", v.digit(), self.title(v)))
+            .filter(|v| !shown(*v) && !self.facts(*v).empty)
+            .map(|view| {
+                let facts = self.facts(view);
+                Badge { view, title: facts.title.clone(), attention: facts.attention }
+            })
             .collect();
         let facts = HeaderFacts { badges, errors: self.unseen_errors() };
         let hints = self.hints();
@@ -308,7 +366,7 @@ impl App {
             if top {
                 *cursor = None;
             }
-            self.panel_into(owner, inner, top, scopes, buf, cursor, wake);
+            self.layer_into((i, inner), top, scopes, buf, cursor, wake);
             // Words keep their colour, but lie on the dialog's ground, not on the screen's.
             let theme = self.themes.current();
             if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
@@ -330,10 +388,10 @@ impl App {
         Duration::from_millis(self.model.ui.which_key_delay)
     }
 
-    /// The next moment at which the screen changes by itself.
-    pub(crate) fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
+    /// When what is drawn around the panels changes by itself (monotonic).
+    pub(crate) fn next_wake(&self) -> Option<Duration> {
         let now = self.model.mono;
-        let mut all = vec![panels, self.toasts.wake()];
+        let mut all = vec![self.toasts.wake()];
         if !self.keys.pending.is_empty() && !self.keys.which {
             all.push(Some(self.keys.since + self.which_delay()).filter(|t| *t > now));
         }
@@ -357,20 +415,7 @@ impl App {
         use tiller_protocol::NoticeKind::{Info, User};
         // What a person asked for and cannot have was said; it is nothing that lasts.
         let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
-        self.model.notices.iter().skip(self.told.seen).filter(lasts).count()
-    }
-}
-
-/// Of the fields, so that the others stay free.
-fn panel_of<'a>(
-    views: &'a mut [(View, Box<dyn Panel>)],
-    layers: &'a mut [Layer],
-    owner: Owner,
-) -> Option<&'a mut dyn Panel> {
-    match owner {
-        Owner::View(v) => views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
-        Owner::Layer(id) => layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
-        Owner::Shell => None,
+        self.model.notices.iter().skip(self.outside.seen).filter(lasts).count()
     }
 }
 

@@ -238,7 +238,7 @@ fn another_session_brings_the_main_agent_back() {
     let EventBody::Reply(reply) = Script::new().snapshot(Vec::new(), 0, false).body else { unreachable!() };
     r.of("main", None, EventBody::Reply(reply));
     assert!(r.app.model.shown.is_none(), "its agents are others");
-    assert!(r.app.stage.parked.is_empty());
+    assert!(r.app.agent_view.parked.is_empty());
 }
 
 #[test]

@@ -15,72 +15,70 @@ use crate::text::{clean, shorten_end};
 /// Columns of the line at most.
 const LONGEST: usize = 60;
 
-impl App {
-    /// After an event that changes the command's input.
-    pub(crate) fn status_event(&mut self, event: &Event) {
-        let changes = match &event.body {
-            EventBody::Turn(t) => matches!(
-                t,
-                TurnEvent::TurnStarted {} | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. }
-            ),
-            EventBody::State(s) => matches!(
-                s,
-                StateEvent::ModelChanged { .. }
-                    | StateEvent::ProfileChanged { .. }
-                    | StateEvent::EffortChanged { .. }
-                    | StateEvent::GitChanged { .. }
-                    | StateEvent::TitleChanged { .. }
-            ),
-            EventBody::Reply(r) => matches!(r.as_ref(), ReplyEvent::SnapshotReply { .. }),
-            _ => false,
-        };
-        if changes {
-            self.status_refresh();
-        }
+/// After an event that changes the command's input.
+pub(crate) fn event(app: &mut App, event: &Event) {
+    let changes = match &event.body {
+        EventBody::Turn(t) => matches!(
+            t,
+            TurnEvent::TurnStarted {} | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. }
+        ),
+        EventBody::State(s) => matches!(
+            s,
+            StateEvent::ModelChanged { .. }
+                | StateEvent::ProfileChanged { .. }
+                | StateEvent::EffortChanged { .. }
+                | StateEvent::GitChanged { .. }
+                | StateEvent::TitleChanged { .. }
+        ),
+        EventBody::Reply(r) => matches!(r.as_ref(), ReplyEvent::SnapshotReply { .. }),
+        _ => false,
+    };
+    if changes {
+        refresh(app);
     }
+}
 
-    /// Runs the command, or lets it run once more when it is done.
-    pub(crate) fn status_refresh(&mut self) {
-        let command = self.model.ui.statusline.clone().filter(|c| !c.trim().is_empty());
-        let (Some(command), Some(runner)) = (command, self.status.runner.clone()) else {
-            self.model.environment.status_line.clear();
-            return;
-        };
-        if self.status.running {
-            self.status.again = true;
-            return;
-        }
-        self.status.running = true;
-        let state = state(&self.model);
-        let job = Box::new(move || Box::new(runner(&command, &state)) as Box<dyn std::any::Any + Send>);
-        self.effects(Owner::Shell, vec![Effect::Task(Task::Job(job, Token(0)))]);
+/// Runs the command, or lets it run once more when it is done.
+pub(crate) fn refresh(app: &mut App) {
+    let command = app.model.ui.statusline.clone().filter(|c| !c.trim().is_empty());
+    let (Some(command), Some(runner)) = (command, app.outside.status.runner.clone()) else {
+        app.model.environment.status_line.clear();
+        return;
+    };
+    if app.outside.status.running {
+        app.outside.status.again = true;
+        return;
     }
+    app.outside.status.running = true;
+    let state = state(&app.model);
+    let job = Box::new(move || Box::new(runner(&command, &state)) as Box<dyn std::any::Any + Send>);
+    app.effects(Owner::Shell, vec![Effect::Task(Task::Job(job, Token(0)))]);
+}
 
-    /// The command is done.
-    pub(crate) fn status_done(&mut self, result: Result<String, String>) {
-        self.status.running = false;
-        match result {
-            Ok(text) => {
-                let first = clean::lines(&text).map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
-                let ascii = self.model.ui.ascii;
-                self.model.environment.status_line = shorten_end(&clean::plain(first), LONGEST, ascii);
-                self.status.wrong = None;
-            }
-            Err(why) => {
-                self.model.environment.status_line.clear();
-                let why = format!("Status line: {}", clean::plain(&why));
-                if self.status.wrong.as_ref() != Some(&why) {
-                    self.notice(
-                        tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Config, why.clone())
-                            .hint("See ui.statusline in config.toml"),
-                    );
-                    self.status.wrong = Some(why);
-                }
+/// The command is done.
+pub(crate) fn done(app: &mut App, result: Result<String, String>) {
+    app.outside.status.running = false;
+    match result {
+        Ok(text) => {
+            let first = clean::lines(&text).map(str::trim).find(|l| !l.is_empty()).unwrap_or("");
+            let ascii = app.model.ui.ascii;
+            app.model.environment.status_line = shorten_end(&clean::plain(first), LONGEST, ascii);
+            app.outside.status.wrong = None;
+        }
+        Err(why) => {
+            app.model.environment.status_line.clear();
+            let why = format!("Status line: {}", clean::plain(&why));
+            if app.outside.status.wrong.as_ref() != Some(&why) {
+                app.notice(
+                    tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Config, why.clone())
+                        .hint("See ui.statusline in config.toml"),
+                );
+                app.outside.status.wrong = Some(why);
             }
         }
-        if std::mem::take(&mut self.status.again) {
-            self.status_refresh();
-        }
+    }
+    if std::mem::take(&mut app.outside.status.again) {
+        refresh(app);
     }
 }
 
@@ -130,7 +128,7 @@ mod tests {
         let mut r = Robot::with(118, 25, ui);
         let calls = Calls::default();
         let log = Arc::clone(&calls);
-        r.app.status.runner = Some(Arc::new(move |command: &str, state: &str| {
+        r.app.outside.status.runner = Some(Arc::new(move |command: &str, state: &str| {
             log.lock().unwrap().push((command.into(), state.into()));
             answer.map(Into::into).map_err(Into::into)
         }));

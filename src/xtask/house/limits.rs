@@ -28,7 +28,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/session/mod.rs", "Session", 26),
     ("src/engine/turn/state.rs", "Turn", 21),
     ("src/snapshot/shadow.rs", "Shadow", 20),
-    ("src/tui/app/mod.rs", "App", 20),
     ("src/tui/dialog/approval/mod.rs", "Approval", 18),
     ("src/tui/dialog/clarify.rs", "Clarify", 21),
     ("src/tui/dialog/picker_source.rs", "Source", 20),

@@ -15,8 +15,8 @@ use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
 use crate::model::remarks::Spot;
+use crate::model::{Model, Slice};
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -27,8 +27,13 @@ use state::State;
 use talk::say;
 
 /// What is registered of the view of changes.
-pub(crate) const PANEL: PanelEntry =
-    PanelEntry { view: View::Diff, make: |_| Box::new(Review::view()), groups: &[], scopes: &[] };
+pub(crate) const PANEL: PanelEntry = PanelEntry {
+    view: View::Diff,
+    make: |_| Box::new(Review::view()),
+    reads: &[Slice::Session, Slice::Crew],
+    groups: &[],
+    scopes: &[],
+};
 
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {

@@ -7,6 +7,7 @@
 
 mod build;
 mod cell;
+mod change;
 mod lines;
 #[cfg(test)]
 pub(crate) mod script;
@@ -21,6 +22,7 @@ use tiller_protocol::{
 };
 
 pub use cell::{Body, Cell, End, ShellRun, State, Tail, ToolCell};
+pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
 pub const KEEP: usize = 4000;

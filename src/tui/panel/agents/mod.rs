@@ -23,12 +23,14 @@ use self::tree::{Tree, processes};
 pub(crate) use self::tree::{look, nearest_limit};
 use self::what::What;
 use super::rows::Rows;
-use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
+use super::{
+    Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
 use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::Line;
 use crate::text::sheet::Sheet;
@@ -40,6 +42,17 @@ use crate::widget::draw;
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Agents,
     make: |_| Box::new(Agents::default()),
+    reads: &[
+        Slice::Session,
+        Slice::Outline,
+        Slice::Todo,
+        Slice::Turn,
+        Slice::Home,
+        Slice::Crew,
+        Slice::Questions,
+        Slice::Workspace,
+        Slice::Engine,
+    ],
     groups: &[("Agents", ACTIONS)],
     scopes: &[Scope::new("agents", Some("list"), "Agents", false)],
 };
@@ -133,6 +146,11 @@ impl Panel for Agents {
         PanelStatus::new(if self.rows.typing() { "input" } else { "agents" })
             .escape(self.rows.escape_step())
             .empty(model.crew.agents.is_empty())
+            .attention(if model.crew.agents.iter().any(|a| waits(model, a)) {
+                Attention::Waiting
+            } else {
+                Attention::None
+            })
     }
 
     fn title(&self, model: &Model) -> String {

@@ -30,7 +30,7 @@ use self::vim::Vim;
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::panel::composer::sent::Sent;
 use crate::panel::{Reply, View};
 use crate::registry::PanelEntry;
@@ -40,6 +40,7 @@ use crate::slash::Commands;
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Composer,
     make: |all| Box::new(Composer::new(all.commands())),
+    reads: &[Slice::Session, Slice::Outline, Slice::Queue, Slice::Turn, Slice::Crew],
     groups: &[("Composer", ACTIONS)],
     scopes: &[
         Scope::new("composer", Some("input"), "Composer", true),

@@ -25,7 +25,7 @@ use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
@@ -40,6 +40,7 @@ use viewport::{Pos, Scroll, Viewport};
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Conversation,
     make: |_| Box::new(ConversationPanel::default()),
+    reads: &[Slice::Session, Slice::Conversation, Slice::Outline, Slice::Turn, Slice::Crew, Slice::Engine],
     groups: &[("Conversation", ACTIONS), ("Copy mode", copy_mode::ACTIONS)],
     scopes: &[
         Scope::new("conversation", Some("list"), "Conversation", false),

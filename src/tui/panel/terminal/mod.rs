@@ -26,13 +26,14 @@ use crate::app::effect::{Effect, Navigation, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::Model;
+use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 
 /// What is registered of it.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Terminals,
     make: |_| Box::new(Terminal::default()),
+    reads: &[Slice::Crew],
     groups: &[("Program terminal", ACTIONS)],
     scopes: &[
         Scope::new("pane", Some("list"), "Program terminal", false),
