@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_current_process_group, kill_process, waitpid};
 use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
-use tiller_tui::terminal::observer::{Looking, Wants};
+use tiller_tui::terminal::observer::{ObserverAction, ObserverKeys};
 
 use super::codec::{self, Lines};
 use super::crash_report::CrashReport;
@@ -84,7 +84,7 @@ pub(super) struct Client {
     child: Option<Pid>,
     inline: bool,
     /// It observes, and these keys are its own.
-    watching: Option<Looking>,
+    watching: Option<ObserverKeys>,
     /// How the terminal was.
     before: Option<Termios>,
     foreground: Foreground,
@@ -121,7 +121,7 @@ impl Client {
     /// At a host that another client started. It may draw on its own screen, or on the shell's: switching back is harmless.
     /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
     pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
-        let watching = watching.then(Looking::default);
+        let watching = watching.then(ObserverKeys::default);
         Self { lines, watching, ..Self::of(line, None, false, before, CrashReport::default()) }
     }
 
@@ -177,7 +177,7 @@ impl Client {
             if self.watching.is_some() || matches!(self.foreground, Foreground::Text) {
                 fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
             }
-            let rest = self.watching.as_ref().and_then(Looking::rest);
+            let rest = self.watching.as_ref().and_then(ObserverKeys::rest);
             let rest = rest.and_then(|r| Timespec::try_from(r).ok());
             match poll(&mut fds, rest.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -288,9 +288,9 @@ impl Client {
             let wants = looking.keys(bytes.get(..n).unwrap_or_default(), rows);
             for want in wants {
                 match want {
-                    Wants::Leave => return Ok(true),
-                    Wants::Look(columns, rows) => self.say(&FromClient::Look { columns, rows })?,
-                    Wants::Follow => self.say(&FromClient::Follow)?,
+                    ObserverAction::Leave => return Ok(true),
+                    ObserverAction::Look(columns, rows) => self.say(&FromClient::Look { columns, rows })?,
+                    ObserverAction::Follow => self.say(&FromClient::Follow)?,
                 }
             }
             return Ok(n == 0 && !silent);

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tiller_protocol::{Clock, Notice};
 use tiller_tui::UiSender;
-use tiller_tui::terminal::terminal_owner::{Arrival, Facts, Left, Seat, SeatMsg};
+use tiller_tui::terminal::terminal_owner::{Attachment, DetachReport, OwnerMsg, TerminalOwner, WorkSummary};
 
 use super::codec::{self, Lines};
 use super::folder::{Folder, key, ours};
@@ -107,8 +107,8 @@ impl Host {
     }
 
     /// The client at the start, for the screen.
-    pub(crate) fn first(&self) -> Option<Arc<dyn Seat>> {
-        self.state().attached.clone().map(|c| c as Arc<dyn Seat>)
+    pub(crate) fn first(&self) -> Option<Arc<dyn TerminalOwner>> {
+        self.state().attached.clone().map(|c| c as Arc<dyn TerminalOwner>)
     }
 
     /// Runs a program in the foreground of the attached terminal; returns its exit code.
@@ -198,7 +198,7 @@ impl Host {
             Request::Attach { take, place, env } => self.attach(line, lines, to, take, place, env),
             Request::Detach => {
                 let (tell, hear) = sync_channel(1);
-                to.seat(SeatMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
+                to.owner(OwnerMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
                 let answer = match hear.recv_timeout(PATIENCE) {
                     Ok(Ok(facts)) => FromHost::Done { text: format!("{} still running", facts.words()) },
                     Ok(Err(message)) => FromHost::Refused { message, hints: Vec::new() },
@@ -223,7 +223,7 @@ impl Host {
 
     fn about(&self, to: &UiSender) -> About {
         let (tell, hear) = sync_channel(1);
-        to.seat(SeatMsg::Facts(Box::new(move |facts| drop(tell.send(facts)))));
+        to.owner(OwnerMsg::WorkSummary(Box::new(move |facts| drop(tell.send(facts)))));
         let facts = hear.recv_timeout(PATIENCE).ok();
         let state = self.state();
         let busy = facts.is_none();
@@ -289,8 +289,8 @@ impl Host {
             tell(OF_TERMINAL, &env);
         }
         *self.terminal_env.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
-        let arrival = Arrival {
-            seat: Arc::clone(&conn) as Arc<dyn Seat>,
+        let arrival = Attachment {
+            owner: Arc::clone(&conn) as Arc<dyn TerminalOwner>,
             input,
             output,
             words: format!("{place} took over this workbench"),
@@ -298,7 +298,7 @@ impl Host {
                 .1
                 .map(|left| format!("detached at {}; `tiller --new` starts a new session", clock_of(&left))),
         };
-        to.seat(SeatMsg::Arrive(arrival));
+        to.owner(OwnerMsg::Arrive(arrival));
         conn.listen(lines, to.clone())
     }
 
@@ -315,26 +315,26 @@ impl Host {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let conn =
             ClientConnection::new(id, line, AttachedTerminal { place, since: self.clock.now().to_rfc3339() });
-        to.seat(SeatMsg::Watch(Arc::clone(&conn) as Arc<dyn Seat>, terminal));
+        to.owner(OwnerMsg::Watch(Arc::clone(&conn) as Arc<dyn TerminalOwner>, terminal));
         conn.listen(lines, to.clone())
     }
 
     /// The terminal was detached, or the work has ended while none was attached.
-    pub(crate) fn left(&self, left: Left<'_>) {
+    pub(crate) fn left(&self, left: DetachReport<'_>) {
         match left {
-            Left::By(id) => {
+            DetachReport::By(id) => {
                 let mut state = self.state();
                 if state.attached.as_ref().is_some_and(|s| s.id() == id) {
                     state.attached = None;
                     state.left = Some(self.clock.now().to_rfc3339());
                 }
             }
-            Left::Ended(facts) => self.remember(facts),
+            DetachReport::Ended(facts) => self.remember(facts),
         }
     }
 
     /// For the next start in this project.
-    fn remember(&self, facts: &Facts) {
+    fn remember(&self, facts: &WorkSummary) {
         let Some(Ok(folder)) = self.folder.get() else { return };
         let note = serde_json::json!({
             "session": facts.session,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_tui::UiSender;
-use tiller_tui::terminal::terminal_owner::{Said, Seat, SeatMsg};
+use tiller_tui::terminal::terminal_owner::{OwnerEvent, OwnerMsg, TerminalOwner};
 
 use super::codec::{self, Lines};
 use super::messages::{AttachedTerminal, FromClient, FromHost};
@@ -42,7 +42,7 @@ impl ClientConnection {
         made.stack_size(128 << 10).spawn(move || {
             me.read(lines, &to);
             me.abandon("the terminal was closed");
-            to.seat(SeatMsg::From(me.id, Said::Gone));
+            to.owner(OwnerMsg::From(me.id, OwnerEvent::Gone));
         })?;
         Ok(())
     }
@@ -50,14 +50,14 @@ impl ClientConnection {
     fn read(&self, mut lines: Lines, to: &UiSender) {
         loop {
             let said = match lines.wait(&self.line) {
-                Ok(Some(FromClient::Resized)) => Said::Resized,
-                Ok(Some(FromClient::Continued { stopped })) => Said::Continued(stopped),
-                Ok(Some(FromClient::Stop)) => Said::Stop,
-                Ok(Some(FromClient::Look { columns, rows })) => Said::Look(columns, rows),
-                Ok(Some(FromClient::Follow)) => Said::Follow,
+                Ok(Some(FromClient::Resized)) => OwnerEvent::Resized,
+                Ok(Some(FromClient::Continued { stopped })) => OwnerEvent::Continued(stopped),
+                Ok(Some(FromClient::Stop)) => OwnerEvent::Stop,
+                Ok(Some(FromClient::Look { columns, rows })) => OwnerEvent::Look(columns, rows),
+                Ok(Some(FromClient::Follow)) => OwnerEvent::Follow,
                 Ok(Some(FromClient::Signal { n })) => {
                     self.abandon("it was asked to end");
-                    Said::Signal(n)
+                    OwnerEvent::Signal(n)
                 }
                 Ok(Some(FromClient::Ran { code, error })) => {
                     let _ = self.give_up.try_send(ForegroundExit { code, error });
@@ -65,7 +65,7 @@ impl ClientConnection {
                 }
                 Ok(None) | Err(_) => return,
             };
-            if !to.seat(SeatMsg::From(self.id, said)) {
+            if !to.owner(OwnerMsg::From(self.id, said)) {
                 return;
             }
         }
@@ -98,7 +98,7 @@ impl ClientConnection {
     }
 }
 
-impl Seat for ClientConnection {
+impl TerminalOwner for ClientConnection {
     fn id(&self) -> u64 {
         self.id
     }

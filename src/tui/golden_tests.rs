@@ -113,7 +113,7 @@ fn reduced_motion_moves_nothing() {
     }
 }
 
-/// The header's badges at 80 columns, and the strip's title where No message is waiting.
+/// The header's badges at 80 columns, and the notice bar's title where no message is waiting.
 #[test]
 fn badges_and_titles() {
     let r = robot(80, 24, "mono", Depth::Mono, false);
@@ -187,7 +187,7 @@ fn golden_looks_without_colours_and_on_a_light_ground() {
     );
 }
 
-/// `NO_COLOR` is heard, and beats everything that wants colours.
+/// `NO_COLOR` overrides all other settings of colours.
 #[test]
 fn no_color_means_no_colour() {
     let var = |k: &str| ["NO_COLOR", "FORCE_COLOR", "COLORTERM"].contains(&k).then(|| "3".to_owned());

@@ -17,7 +17,8 @@
 //! | [`pane`] | whose terminal program is shown |
 //! | [`plain`] | linear text: no drawing at all |
 //!
-//! Drawing changes nothing: `measure` may fill caches, `draw` takes `&self`.
+//! Drawing changes nothing: `measure` may fill caches, `draw` takes `&self`. Each slice of the model and each panel has a
+//! revision number; a frame draws the panels of which a number has changed ([`view`]).
 
 pub mod app;
 pub mod cell;

@@ -57,7 +57,7 @@ pub(crate) fn settle(app: &mut App) {
     let covered = !app.layers.is_empty();
     let away = app.model.window.away;
     let now = Visibility { shown, focus, covered, away, agent: app.model.crew.pane.clone() };
-    // The person is in the pane, or has just left it, and knows of the bell.
+    // The person is in the pane, or has just left it, and has noticed the bell.
     let inside = focus && app.status_of(app.top()).is_some_and(|s| s.is_raw());
     let before = &app.outside.pane;
     let left = before.shown && (!shown || before.agent != now.agent);

@@ -41,7 +41,7 @@ pub struct Robot {
     /// Everything that the app wanted done, with commands taken out.
     pub tasks: Vec<Task>,
     commands: Vec<(CommandId, CommandBody)>,
-    /// Whom commands were for, where that was not the main agent.
+    /// Agents that commands were for, other than the main one.
     to: std::collections::HashMap<CommandId, AgentId>,
     seq: u64,
     /// The layer that it has looked at before it went on pressing keys.
@@ -136,7 +136,7 @@ impl Robot {
         self.msg(Msg::Engine(Box::new(event)))
     }
 
-    /// Commands with whom they are for: `main` or another agent.
+    /// Commands with the agent that they are for: `main` or another one.
     pub fn addressed(&self) -> Vec<(String, &CommandBody)> {
         let whom = |id| self.to.get(id).map_or("main", |a: &AgentId| a.0.as_str()).to_owned();
         self.commands.iter().map(|(id, body)| (whom(id), body)).collect()

@@ -161,7 +161,7 @@ pub(crate) fn show(
     options.host = host.and_then(|host| {
         let (may, left) = (Arc::clone(host), Arc::clone(host));
         Some(tiller_tui::terminal::terminal_owner::Host {
-            seat: host.first()?,
+            owner: host.first()?,
             on_hangup: setup.config.config.detach.on_hangup,
             may_leave: Arc::new(move || may.may_leave()),
             left: Arc::new(move |how| left.left(how)),

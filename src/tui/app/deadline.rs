@@ -1,4 +1,4 @@
-//! An approval that nobody answers within the set time is a no, on the screen and in plain text. The time
+//! An approval without an answer within the set time is denied, on the screen and in plain text. The time
 //! begins anew when the question changes, and when the person shows that they are at it.
 
 use std::collections::HashMap;

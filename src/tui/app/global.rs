@@ -7,12 +7,12 @@ use crate::app::App;
 use crate::app::effect::{Effect, External, Navigation, Task};
 use crate::app::state::Owner;
 use crate::dialog::confirm::Confirm;
-use crate::input::escape::{self, Break, EscapeStep, Standing};
+use crate::input::escape::{self, Break, EscapeContext, EscapeStep};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::{PanelInput, Reply, View};
-use crate::terminal::terminal_owner::{Facts, rests};
+use crate::terminal::terminal_owner::{WorkSummary, rests};
 
 /// Names and help.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -160,7 +160,7 @@ pub(crate) fn escape_step(app: &App) -> EscapeStep {
     let armed = |at: Option<std::time::Duration>| {
         at.is_some_and(|t| app.model.mono.saturating_sub(t) <= escape::DOUBLE)
     };
-    escape::step(&Standing {
+    escape::step(&EscapeContext {
         prefix: !app.keys.pending.is_empty(),
         inside: app.status_of(app.top()).and_then(|s| s.escape),
         layer: !app.layers.is_empty(),
@@ -196,7 +196,7 @@ fn escape(app: &mut App) -> Vec<Effect> {
             }
             // A question that is left without an answer waits at the side.
             if escape_step == EscapeStep::Layer {
-                app.asking.aside.extend(question);
+                app.questions.aside.extend(question);
             }
         }
         EscapeStep::Pane => return vec![Effect::Focus(View::Composer)],
@@ -258,7 +258,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
         return Some(go);
     }
     let mut ask = Confirm::new("Quit?", text.trim_end(), "quit", go);
-    if app.model.environment.detachable && Facts::of(&app.model).at_work() {
+    if app.model.environment.detachable && WorkSummary::of(&app.model).at_work() {
         ask = ask.otherwise("detach", vec![Effect::Task(Task::Leave)]);
     }
     Some(vec![Effect::Push(Box::new(ask))])

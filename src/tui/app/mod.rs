@@ -2,19 +2,19 @@
 //! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
 //! [`crate::input::escape`].
 
-pub(crate) mod asking;
 pub(crate) mod deadline;
+pub(crate) mod decisions;
 pub mod effect;
 pub mod global;
 pub(crate) mod inbox;
 pub mod msg;
+pub(crate) mod questions;
 pub(crate) mod queued_prompt;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod saver;
 pub mod state;
 pub mod ui;
-pub(crate) mod withheld;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use tiller_protocol::{Clock, Event, EventBody};
 use crate::app::msg::{ConfigMsg, Msg, OutputMsg, SignalMsg};
 
 use crate::app::effect::Task;
-use crate::app::state::{AgentViewState, Asking, Keys, Layer, OutsideState, Owner, Router, Screen};
+use crate::app::state::{AgentViewState, Keys, Layer, OutsideState, Owner, QuestionState, Router, Screen};
 use crate::input::Input;
 use crate::keymap::Keymap;
 use crate::keymap::action::Action;
@@ -51,7 +51,7 @@ pub struct App {
     pub(crate) keys: Keys,
     pub(crate) themes: Themes,
     pub(crate) toasts: Toasts,
-    pub(crate) asking: Asking,
+    pub(crate) questions: QuestionState,
     pub(crate) router: Router,
     pub(crate) agent_view: AgentViewState,
     pub(crate) tasks: Vec<Task>,
@@ -81,7 +81,7 @@ impl App {
                 half: false,
                 size: Rect::new(0, 0, 80, 24),
                 areas: None,
-                strip: Vec::new(),
+                notice_actions: Vec::new(),
                 boxes: Vec::new(),
                 grab: None,
             },
@@ -102,7 +102,7 @@ impl App {
             },
             themes,
             toasts: Toasts::default(),
-            asking: Asking::default(),
+            questions: QuestionState::default(),
             router: Router::default(),
             agent_view: AgentViewState::default(),
             tasks: Vec::new(),
@@ -140,7 +140,7 @@ impl App {
             | Msg::Line(_)
             | Msg::Output(OutputMsg::Bytes(_))
             | Msg::Output(OutputMsg::Lost)
-            | Msg::Seat(_)
+            | Msg::Owner(_)
             | Msg::Source(_) => self.frame.dirty = false,
             Msg::Input(Input::Mouse(event)) => self.mouse(&event),
             Msg::Input(Input::Paste(text)) => self.paste(&text),
@@ -166,7 +166,7 @@ impl App {
             }
             Msg::Engine(event) => {
                 self.event(&event);
-                // Agents that nobody looks at change nothing on the screen.
+                // Events of agents that are not shown change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
                 self.frame.dirty = answer || self.model.affects_screen(&event);
             }
@@ -232,7 +232,7 @@ impl App {
         self.model.mono = self.clock.mono();
     }
 
-    /// Who takes keys: the top layer, else the focused view.
+    /// The panel that takes keys: the top layer, else the focused view.
     pub(crate) fn top(&self) -> Owner {
         self.layers.last().map_or(Owner::View(self.screen.focus), |l| Owner::Layer(l.id))
     }
@@ -290,7 +290,7 @@ impl App {
     }
 
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
-    /// `false`: nobody could do it now.
+    /// `false`: it cannot be done now.
     pub(crate) fn act(&mut self, action: Action) -> bool {
         // For Escape it counts what it ends.
         let escape = action == Action("global.escape");
@@ -298,7 +298,7 @@ impl App {
             && (!escape || crate::app::global::escape_step(self) == crate::input::escape::EscapeStep::Stop);
         let done = self.carry_out(action);
         if done && self.model.tour.step().is_some() {
-            self.model.tour.did(action, running);
+            self.model.tour.performed(action, running);
         }
         done
     }

@@ -27,7 +27,7 @@ pub enum Msg {
     Config(ConfigMsg),
     Signal(SignalMsg),
     /// From the process that owns the terminal, or asks for it.
-    Seat(Box<crate::terminal::terminal_owner::SeatMsg>),
+    Owner(Box<crate::terminal::terminal_owner::OwnerMsg>),
 }
 
 /// About the bytes that go to the terminal.

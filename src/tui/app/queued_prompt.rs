@@ -47,8 +47,8 @@ impl App {
     }
 
     fn wait_for_model(&mut self) {
-        self.asking.held.waits = true;
-        self.asking.first_run = false;
+        self.questions.pending.waits = true;
+        self.questions.first_run = false;
         // It may be there already, offered by itself at the start; now it is asked for.
         let there =
             self.layers.iter().find(|l| l.panel.status(&self.model).scope.starts_with("setup")).map(|l| l.id);
@@ -70,48 +70,48 @@ impl App {
 
     /// Notes such a message.
     pub(crate) fn sent_early(&mut self, id: CommandId) {
-        self.asking.held.early = Some(id);
+        self.questions.pending.early = Some(id);
     }
 
     /// The engine refused something: perhaps that message, and it is in the composer again.
     pub(crate) fn refused_early(&mut self, cause: Option<CommandId>) {
-        let early = self.asking.held.early;
+        let early = self.questions.pending.early;
         let known = self.model.engine.ready && self.model.agent.session.model.0.is_empty();
         if early.is_some() && early == cause && known {
-            self.asking.held.early = None;
+            self.questions.pending.early = None;
             self.wait_for_model();
         }
     }
 
     /// The person writes: what is in the composer is not what was sent.
     pub(crate) fn unhold(&mut self) {
-        self.asking.held.waits = false;
+        self.questions.pending.waits = false;
     }
 
     /// A model was chosen: what waited goes out.
     pub(crate) fn release(&mut self) {
-        if std::mem::take(&mut self.asking.held.waits) {
+        if std::mem::take(&mut self.questions.pending.waits) {
             self.send_composed();
         }
     }
 
     /// Keeps a model for later sessions: at once when it is in use, else when the engine has taken it.
     pub(crate) fn keep_model(&mut self, which: Option<ModelRef>) {
-        self.asking.held.keep = Some(which);
+        self.questions.pending.keep = Some(which);
         self.model_chosen();
     }
 
     /// The session's model is another one, perhaps the one that is to be kept.
     pub(crate) fn model_chosen(&mut self) {
         let now = self.model.agent.session.model.clone();
-        let wanted = match &self.asking.held.keep {
+        let wanted = match &self.questions.pending.keep {
             Some(Some(which)) => *which == now,
             // The demo model is kept only when it was chosen by name.
             Some(None) => !matches!(now.provider(), "" | "demo"),
             None => false,
         };
         if wanted {
-            self.asking.held.keep = None;
+            self.questions.pending.keep = None;
             self.tasks.push(Task::SaveSetting { key: "model".into(), value: now.0.into() });
         }
     }
@@ -207,7 +207,7 @@ mod tests {
         let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
         r.app.model.engine.ready = true;
         // It is offered by itself first.
-        r.app.asking.first_run = true;
+        r.app.questions.first_run = true;
         r.run("wait 2000");
         let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
         r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));

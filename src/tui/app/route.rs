@@ -1,4 +1,4 @@
-//! Carries effects out, and brings answers back to those who asked.
+//! Carries effects out, and delivers answers to the panels that asked.
 
 use std::any::Any;
 
@@ -11,7 +11,7 @@ use tiller_protocol::{
 
 use crate::app::App;
 use crate::app::effect::{ComposerInput, Effect, Navigation, Request, SettingsChange, Task, Token, Visit};
-use crate::app::state::{Asked, Layer, Owner, Then};
+use crate::app::state::{AfterOpen, Layer, Owner, PendingRequest};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::conversation::GoTo;
 use crate::panel::{Availability, Panel, PanelEvent, PanelInput, Reply, View};
@@ -93,13 +93,13 @@ impl App {
             }
             Navigation::Entry { session, entry, then } => {
                 let then = match then {
-                    Visit::Show => Then::Show(entry),
-                    Visit::Branch => Then::Branch(Some(entry)),
-                    Visit::Restore => Then::Restore(entry),
+                    Visit::Show => AfterOpen::Show(entry),
+                    Visit::Branch => AfterOpen::Branch(Some(entry)),
+                    Visit::Restore => AfterOpen::Restore(entry),
                 };
                 self.visit(session, then);
             }
-            Navigation::Branch(session) => self.visit(session, Then::Branch(None)),
+            Navigation::Branch(session) => self.visit(session, AfterOpen::Branch(None)),
         }
     }
 
@@ -151,8 +151,8 @@ impl App {
     }
 
     /// Opens a session, unless it is the open one, and does something there.
-    fn visit(&mut self, id: SessionId, then: Then) {
-        // Who works for the open session is shown as such: its session is open here already.
+    fn visit(&mut self, id: SessionId, then: AfterOpen) {
+        // The session of an agent of the open session is open already: that agent is shown.
         if let Some(agent) = self.model.of_session(id).map(|a| a.id.clone()) {
             self.show_agent(&agent);
         } else if self.model.main_session() == Some(id) {
@@ -171,13 +171,13 @@ impl App {
     fn arrived(&mut self, s: &Snapshot) {
         let Some((_, _, then)) = self.router.then.take_if(|(id, ..)| *id == s.session.id) else { return };
         match then {
-            Then::Show(entry) => {
+            AfterOpen::Show(entry) => {
                 self.focus(View::Conversation);
                 self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry))));
             }
-            Then::Restore(entry) => self.push(Box::new(crate::dialog::restore::Restore::to(entry))),
-            Then::Branch(_) if s.read_only => {}
-            Then::Branch(at) => match at.or(s.head) {
+            AfterOpen::Restore(entry) => self.push(Box::new(crate::dialog::restore::Restore::to(entry))),
+            AfterOpen::Branch(_) if s.read_only => {}
+            AfterOpen::Branch(at) => match at.or(s.head) {
                 Some(entry) => {
                     self.send(CommandBody::Session(SessionCommand::Fork { entry }));
                     self.focus(View::Composer);
@@ -207,7 +207,7 @@ impl App {
     /// The answer goes to this panel.
     fn asks(&mut self, id: CommandId, owner: Owner, token: Token) {
         let screen = self.model.shown_agent();
-        self.router.asked.insert(id, Asked { owner, token, screen });
+        self.router.requests.insert(id, PendingRequest { owner, token, screen });
     }
 
     /// Asks for the whole state of the agent on the screen, once at a time.
@@ -314,9 +314,12 @@ impl App {
         if reply {
             self.router.snapshots.retain(|_, asked| *asked != cause);
         }
-        let found =
-            if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).cloned() };
-        if let Some(Asked { owner, token, screen }) = found.clone()
+        let found = if reply {
+            self.router.requests.remove(&cause)
+        } else {
+            self.router.requests.get(&cause).cloned()
+        };
+        if let Some(PendingRequest { owner, token, screen }) = found.clone()
             && let Some(Reply::Done(list)) =
                 self.with_of(&screen, owner, |p, m| p.handle(PanelEvent::Answer(token, event), m))
         {
@@ -363,7 +366,7 @@ impl App {
             EventBody::State(StateEvent::ProfileChanged { profile }) => {
                 let meaning = crate::dialog::profile::meaning(*profile);
                 let said = format!("permission mode {}: {meaning}", profile.word());
-                // Who goes through the modes reads only the last one.
+                // When modes are cycled through, only the last one is shown.
                 let notice = Notice::new(NoticeKind::Info, said);
                 self.toasts.push_about(self.model.mono, "mode", notice);
             }

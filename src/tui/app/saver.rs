@@ -17,7 +17,7 @@ const GATHER: Duration = Duration::from_millis(150);
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a saver keeps. An empty value ([`Default`]) removes the file.
-pub(crate) trait Kept: Serialize + Default + PartialEq + Send + 'static {
+pub(crate) trait Persistent: Serialize + Default + PartialEq + Send + 'static {
     /// The bytes of the file `path`. A value may write large parts into files of its own beside it.
     ///
     /// # Errors
@@ -38,13 +38,13 @@ struct Slot<T> {
 }
 
 /// Writes the latest value to one file (0600, its folder 0700). Dropping it writes what is left and ends the thread.
-pub(crate) struct Saver<T: Kept> {
+pub(crate) struct Saver<T: Persistent> {
     path: PathBuf,
     slot: Arc<(Mutex<Slot<T>>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<T: Kept> Saver<T> {
+impl<T: Persistent> Saver<T> {
     /// Writes to `path`. Nothing is touched before the first value.
     pub(crate) fn new(path: PathBuf) -> Self {
         let slot = Slot { next: None, changes: 0, done: false };
@@ -69,7 +69,7 @@ impl<T: Kept> Saver<T> {
     }
 }
 
-impl<T: Kept> Drop for Saver<T> {
+impl<T: Persistent> Drop for Saver<T> {
     fn drop(&mut self) {
         self.slot.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
         self.slot.1.notify_one();
@@ -80,7 +80,7 @@ impl<T: Kept> Drop for Saver<T> {
     }
 }
 
-fn run<T: Kept>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
+fn run<T: Persistent>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
     let mut s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
         if s.next.is_none() {
@@ -125,7 +125,7 @@ pub(crate) fn own_lock(path: &Path) -> Option<File> {
 ///
 /// # Errors
 /// When the folder or the file cannot be written.
-pub(crate) fn write<T: Kept>(path: &Path, value: &T) -> std::io::Result<()> {
+pub(crate) fn write<T: Persistent>(path: &Path, value: &T) -> std::io::Result<()> {
     if *value == T::default() {
         return match std::fs::remove_file(path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),

@@ -55,8 +55,8 @@ pub(crate) struct Screen {
     pub(crate) size: Rect,
     /// As drawn last; for the mouse and for moving the focus by direction.
     pub(crate) areas: Option<Areas>,
-    /// What a click on each row of the strip does.
-    pub(crate) strip: Vec<Option<&'static str>>,
+    /// What a click on each row of the notice bar does.
+    pub(crate) notice_actions: Vec<Option<&'static str>>,
     /// Where each layer was drawn last.
     pub(crate) boxes: Vec<Rect>,
     /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
@@ -71,7 +71,7 @@ pub(crate) struct Keys {
     pub(crate) since: Duration,
     /// Show the which-key box without waiting.
     pub(crate) which: bool,
-    /// Everything that was asked for, for the tests of footer and keys.
+    /// Every action, for the tests of footer and keys.
     #[cfg(test)]
     pub(crate) log: Vec<Action>,
     /// Rows of the palette that were chosen, the last one first.
@@ -84,9 +84,9 @@ pub(crate) struct Keys {
     pub(crate) typed: Option<Duration>,
 }
 
-/// Questions that the person has put aside, and which of them waits to be shown.
+/// Questions that the person has put aside, and what is offered when the moment is right.
 #[derive(Default)]
-pub(crate) struct Asking {
+pub(crate) struct QuestionState {
     pub(crate) aside: HashSet<AskId>,
     /// Their dialogs, with what was begun in them.
     pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
@@ -94,12 +94,12 @@ pub(crate) struct Asking {
     /// The set-up is to be offered once.
     pub(crate) first_run: bool,
     /// A message that waits for a model.
-    pub(crate) held: crate::app::state::Held,
+    pub(crate) pending: PendingPrompt,
 }
 
-/// What waits for a model.
+/// A message that waits for a model.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct PendingPrompt {
     /// The composer's text goes out when a model is chosen.
     pub(crate) waits: bool,
     /// A message on its way to an engine that had not answered yet.
@@ -112,27 +112,27 @@ pub(crate) struct Held {
 #[derive(Default)]
 pub(crate) struct Router {
     pub(crate) next: u64,
-    pub(crate) asked: HashMap<CommandId, Asked>,
+    pub(crate) requests: HashMap<CommandId, PendingRequest>,
     pub(crate) jobs: HashMap<Token, (Owner, Token)>,
     /// The panel for which the screen was left.
     pub(crate) suspended: Option<Owner>,
     /// Whole states that are on their way, by whose they are.
     pub(crate) snapshots: HashMap<AgentId, CommandId>,
     /// The session where something is to be done as soon as it is open.
-    pub(crate) then: Option<(SessionId, CommandId, Then)>,
+    pub(crate) then: Option<(SessionId, CommandId, AfterOpen)>,
 }
 
 /// One outstanding request: its owner, its number there, and the agent that was on the screen then.
 #[derive(Clone)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     pub(crate) owner: Owner,
     pub(crate) token: Token,
     pub(crate) screen: AgentId,
 }
 
-/// What is done in a session that was opened.
+/// What is done in a session once it is open.
 #[derive(Clone, Copy)]
-pub(crate) enum Then {
+pub(crate) enum AfterOpen {
     /// Go on from here on another branch; `None`: from its end.
     Branch(Option<EntryId>),
     Show(EntryId),
@@ -154,7 +154,7 @@ impl Router {
     }
 }
 
-/// What is not on the screen.
+/// State of agents that are not shown.
 #[derive(Default)]
 pub(crate) struct AgentViewState {
     /// Panels of agents that are not shown.

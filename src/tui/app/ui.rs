@@ -14,7 +14,7 @@ use crate::app::msg::{ConfigMsg, Msg, SignalMsg};
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
 use crate::shipped;
-use crate::terminal::terminal_owner::{Host, SeatMsg, Seating};
+use crate::terminal::terminal_owner::{AttachState, Host, OwnerMsg};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
 use crate::theme::{Depth, Themes};
 
@@ -175,8 +175,8 @@ impl UiSender {
     }
 
     /// From the attached terminal, or one that wants to attach; `false` when the screen has ended.
-    pub fn seat(&self, msg: SeatMsg) -> bool {
-        self.0.send(Msg::Seat(Box::new(msg))).is_ok()
+    pub fn owner(&self, msg: OwnerMsg) -> bool {
+        self.0.send(Msg::Owner(Box::new(msg))).is_ok()
     }
 
     /// A line for the person.
@@ -247,7 +247,7 @@ impl Ui {
             run.app.notice(n);
         }
         run.io.read_environment(&o.env);
-        run.seating = Seating::new(o.host.clone());
+        run.attached = AttachState::new(o.host.clone());
         run.app.model.environment.detachable = o.host.is_some();
         run.options = Some(o);
         run.run()
@@ -298,7 +298,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
     app.model.environment.folders.config.clone_from(&o.folders.config);
     app.outside.status.runner.clone_from(&o.hooks.statusline);
-    app.asking.first_run = o.start.first_run;
+    app.questions.first_run = o.start.first_run;
     app.model.environment.restricted = o.restricted.load(Ordering::Acquire);
     app.model.environment.found_keys.clone_from(&o.found.keys);
     app.model.environment.found_agents.clone_from(&o.found.agents);

@@ -4,7 +4,7 @@ use tiller_protocol::Origin;
 use tiller_protocol::tool::Display;
 
 use crate::cell::{diff, end, summary, tool};
-use crate::model::conversation::{Body, Cell, State};
+use crate::model::conversation::{Body, Cell, ToolState};
 use crate::text::clean;
 use crate::text::markdown::{Doc, Opts};
 use crate::text::sheet::Stack;
@@ -47,10 +47,10 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             let (size, time) = tool::measure(t, cell.time);
             let state = match t.state {
                 _ if t.asking => "needs you",
-                State::Begun | State::Waiting | State::Running => "started",
-                State::Done(o) if o.ok() => "done",
-                State::Done(_) => "failed",
-                State::Lost => "no result",
+                ToolState::Begun | ToolState::Waiting | ToolState::Running => "started",
+                ToolState::Done(o) if o.ok() => "done",
+                ToolState::Done(_) => "failed",
+                ToolState::Lost => "no result",
             };
             let mut said: Vec<&str> = [state, &size, &time].into_iter().filter(|s| !s.is_empty()).collect();
             said.dedup();
@@ -73,7 +73,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
                         );
                     }
                 }
-                _ if matches!(t.state, State::Done(o) if !o.ok()) => {
+                _ if matches!(t.state, ToolState::Done(o) if !o.ok()) => {
                     let lines: Vec<&str> = clean::lines(t.output.text()).filter(|l| !l.is_empty()).collect();
                     let from = lines.len().saturating_sub(OUTPUT);
                     out.extend(lines[from..].iter().map(|l| clean::plain(l).into_owned()));

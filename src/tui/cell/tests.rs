@@ -3,7 +3,7 @@ use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{ChangeKind, Notice, NoticeKind, Origin, ToolOutcome};
 
 use super::*;
-use crate::model::conversation::{End, State, Tail, ToolCell};
+use crate::model::conversation::{End, Tail, ToolCell, ToolState};
 
 fn cell(body: Body) -> Cell {
     Cell { key: 1, entry: None, entries: 1, turn: 1, time: Time(37_260_000), rev: 0, open: false, body }
@@ -52,7 +52,7 @@ pub(crate) fn shown(laid: &Laid, columns: usize) -> String {
     out
 }
 
-fn tool(name: &str, arguments: serde_json::Value, state: State) -> ToolCell {
+fn tool(name: &str, arguments: serde_json::Value, state: ToolState) -> ToolCell {
     ToolCell {
         call_id: "c".into(),
         name: name.into(),
@@ -78,12 +78,12 @@ fn all() -> Vec<Cell> {
     let mut read = tool(
         "read_file",
         json!({"path": "src/provider/anthropic/stream/a_rather_long_name.rs"}),
-        State::Done(ToolOutcome::Ok),
+        ToolState::Done(ToolOutcome::Ok),
     );
     read.display = Some(Display::Measure { text: "412 lines".into() });
-    let mut edit = tool("edit_file", json!({"path": "src/client.rs"}), State::Done(ToolOutcome::Ok));
+    let mut edit = tool("edit_file", json!({"path": "src/client.rs"}), ToolState::Done(ToolOutcome::Ok));
     edit.display = Some(Display::Diff { files: vec![diff()] });
-    let mut shell = tool("terminal", json!({"command": "cargo test -p api"}), State::Running);
+    let mut shell = tool("terminal", json!({"command": "cargo test -p api"}), ToolState::Running);
     shell.started = Some(Time(37_260_000));
     shell.heard = Some(Time(37_271_000));
     shell.output = Tail::of(&(0..44).map(|n| format!("test retry::case_{n} ... ok\n")).collect::<String>());
@@ -91,18 +91,18 @@ fn all() -> Vec<Cell> {
     silent.output = Tail::default();
     silent.heard = Some(Time(37_234_000));
     let mut failed =
-        tool("terminal", json!({"command": "make\nmake install"}), State::Done(ToolOutcome::Error));
+        tool("terminal", json!({"command": "make\nmake install"}), ToolState::Done(ToolOutcome::Error));
     failed.display = Some(Display::Output { tail: String::new(), exit: Some(2), full: None });
     failed.output = Tail::of("cc: error: \x1b[31mno input\x1b[0m\nmake: *** [all] Error 2\n");
-    let mut asking = tool("terminal", json!({"command": "git push origin docs"}), State::Waiting);
+    let mut asking = tool("terminal", json!({"command": "git push origin docs"}), ToolState::Waiting);
     asking.asking = true;
     let denied = tool(
         "web_fetch",
         json!({"url": "https://example.org/very/long/path/to/some/page.html?with=query&and=more"}),
-        State::Done(ToolOutcome::Denied),
+        ToolState::Done(ToolOutcome::Denied),
     );
-    let lost = tool("search", json!({"pattern": "Retry-After"}), State::Lost);
-    let begun = tool("write_file", json!(null), State::Begun);
+    let lost = tool("search", json!({"pattern": "Retry-After"}), ToolState::Lost);
+    let begun = tool("write_file", json!(null), ToolState::Begun);
     let bodies = vec![
         Body::User { text: "Make the retry logic honour Retry-After and add tests, and keep the old behaviour behind a flag.".into(), origin: Origin::Prompt },
         Body::User { text: "be quick\u{200b}".into(), origin: Origin::Steer },
@@ -158,7 +158,7 @@ fn every_look_in_words() {
 
 #[test]
 fn a_difference_side_by_side_from_140_columns_on() {
-    let mut t = tool("edit_file", json!({"path": "src/client.rs"}), State::Done(ToolOutcome::Ok));
+    let mut t = tool("edit_file", json!({"path": "src/client.rs"}), ToolState::Done(ToolOutcome::Ok));
     t.display = Some(Display::Diff { files: vec![diff()] });
     let laid = lay(&cell(Body::Tool(Box::new(t))), &CellCx { unfolded: true, measure: 150, ..cx(150) }, None);
     insta::assert_snapshot!(shown(&laid, 150));
@@ -186,7 +186,7 @@ fn nothing_is_wider_than_its_room() {
 #[test]
 fn u1_no_look_lets_a_control_through() {
     let bad = "\x1b]0;x\x07\u{202e}\u{9b}2J\r";
-    let mut t = tool(bad, json!({"x": bad}), State::Done(ToolOutcome::Error));
+    let mut t = tool(bad, json!({"x": bad}), ToolState::Done(ToolOutcome::Error));
     t.output = Tail::of(bad);
     t.display = Some(Display::Diff {
         files: vec![FileDiff {

@@ -5,7 +5,7 @@ use tiller_protocol::ToolOutcome;
 use tiller_protocol::tool::Display;
 
 use super::{CellCx, Laid, describe, diff, output_lines};
-use crate::model::conversation::{State, ToolCell};
+use crate::model::conversation::{ToolCell, ToolState};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::shorten::{shorten_end, shorten_middle};
@@ -45,12 +45,12 @@ fn mark(t: &ToolCell, ascii: bool) -> (&'static str, Role) {
         return ("! ", Role::Waiting);
     }
     match t.state {
-        State::Begun | State::Waiting | State::Running => ("~ ", Role::Running),
-        State::Done(ToolOutcome::Ok) => (pick("v ", "✓ "), Role::Ok),
-        State::Done(ToolOutcome::Error | ToolOutcome::Denied | ToolOutcome::TimedOut) => {
+        ToolState::Begun | ToolState::Waiting | ToolState::Running => ("~ ", Role::Running),
+        ToolState::Done(ToolOutcome::Ok) => (pick("v ", "✓ "), Role::Ok),
+        ToolState::Done(ToolOutcome::Error | ToolOutcome::Denied | ToolOutcome::TimedOut) => {
             (pick("x ", "✗ "), Role::Error)
         }
-        State::Done(ToolOutcome::Interrupted) | State::Lost => ("- ", Role::Skipped),
+        ToolState::Done(ToolOutcome::Interrupted) | ToolState::Lost => ("- ", Role::Skipped),
     }
 }
 
@@ -71,9 +71,9 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
     };
     match t.state {
         _ if t.asking => ("needs you".into(), String::new()),
-        State::Begun => ("preparing the call".into(), String::new()),
-        State::Waiting => ("waiting".into(), String::new()),
-        State::Running => {
+        ToolState::Begun => ("preparing the call".into(), String::new()),
+        ToolState::Waiting => ("waiting".into(), String::new()),
+        ToolState::Running => {
             let silent = since(t.heard);
             let said = if silent >= SILENT {
                 format!("silent {}", seconds(silent as f64))
@@ -82,7 +82,7 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
             };
             (said, seconds(since(t.started) as f64))
         }
-        State::Done(outcome) => {
+        ToolState::Done(outcome) => {
             let size = size();
             let word = match outcome {
                 ToolOutcome::Ok => "",
@@ -94,7 +94,7 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
             };
             (if word.is_empty() { size } else { word.into() }, time())
         }
-        State::Lost => ("no result".into(), String::new()),
+        ToolState::Lost => ("no result".into(), String::new()),
     }
 }
 
@@ -113,9 +113,9 @@ pub(super) fn lay(t: &ToolCell, cx: &CellCx<'_>) -> Laid {
     let indent = indent(cx);
     let room = cx.prose().saturating_sub(indent);
     let mut all = vec![row(t, room, cx)];
-    let running = matches!(t.state, State::Running);
+    let running = matches!(t.state, ToolState::Running);
     let failed =
-        matches!(t.state, State::Done(ToolOutcome::Error | ToolOutcome::TimedOut | ToolOutcome::Denied));
+        matches!(t.state, ToolState::Done(ToolOutcome::Error | ToolOutcome::TimedOut | ToolOutcome::Denied));
     if cx.unfolded {
         unfolded(t, cx, &mut all);
     } else if running {
@@ -158,8 +158,8 @@ fn row(t: &ToolCell, room: usize, cx: &CellCx<'_>) -> Line {
     line.pad_to(room.saturating_sub(width(&right)), Look::of(Role::Text));
     let role = match t.state {
         _ if t.asking => Role::Waiting,
-        State::Running => Role::Running,
-        State::Done(o) if !o.ok() => Role::Error,
+        ToolState::Running => Role::Running,
+        ToolState::Done(o) if !o.ok() => Role::Error,
         _ => Role::Dim,
     };
     line.push_strict(&right, Look::of(role));
@@ -210,7 +210,7 @@ fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
     }
     if !t.output.is_empty() {
         all.extend(output_lines(&lines[from..].join("\n"), Role::Text, cx));
-    } else if matches!(t.state, State::Done(_)) {
+    } else if matches!(t.state, ToolState::Done(_)) {
         all.extend(output_lines("(no output)", Role::Dim, cx));
     }
 }

@@ -53,7 +53,7 @@ fn a_server_needs_a_url_and_the_demo_model_nothing() {
 #[test]
 fn it_is_offered_once_and_never_over_typing() {
     let mut r = Robot::new(80, 24);
-    r.app.asking.first_run = true;
+    r.app.questions.first_run = true;
     r.run("type hello");
     r.app.model.engine.ready = true;
     r.run("wait 500");
@@ -214,7 +214,7 @@ fn words_typed_or_pasted_into_it_go_to_the_composer() {
 #[test]
 fn what_is_typed_just_as_it_comes_is_no_answer() {
     let mut r = Robot::new(80, 24);
-    r.app.asking.first_run = true;
+    r.app.questions.first_run = true;
     r.app.model.engine.ready = true;
     r.run("wait 0");
     assert!(r.screen().contains("Set up a model"), "{}", r.screen());
@@ -222,7 +222,7 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
     assert!(r.commands().is_empty() && r.screen().contains("3 files"), "{}", r.screen());
     // Seen for a moment, a digit is an answer.
     let mut r = Robot::new(80, 24);
-    r.app.asking.first_run = true;
+    r.app.questions.first_run = true;
     r.app.model.engine.ready = true;
     r.run("wait 0; wait 401").clear().run("3");
     assert_eq!(r.commands().len(), 1);

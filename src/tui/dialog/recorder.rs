@@ -18,7 +18,7 @@ use crate::app::effect::{Effect, Task, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
-use crate::keymap::{self, Chord, Does, Keymap, show};
+use crate::keymap::{self, BindingTarget, Chord, Keymap, show};
 use crate::model::Model;
 use crate::panel::{
     DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
@@ -55,7 +55,7 @@ pub(crate) fn open(app: &App) -> Picker {
             let keys: Vec<String> = map
                 .scope(home)
                 .iter()
-                .filter(|b| matches!(&b.does, Does::Actions(a) if a.contains(&s.action)))
+                .filter(|b| matches!(&b.does, BindingTarget::Actions(a) if a.contains(&s.action)))
                 .map(|b| show(&b.keys))
                 .collect();
             let mut item = Item::new(format!("{home} {}", s.action.0), s.help);
@@ -71,7 +71,7 @@ pub(crate) fn open(app: &App) -> Picker {
 /// Sections in which the action has keys; without any, everywhere.
 fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
     let bound = |s: &&Scope| {
-        map.scope(s.name).iter().any(|b| matches!(&b.does, Does::Actions(a) if a.contains(&action)))
+        map.scope(s.name).iter().any(|b| matches!(&b.does, BindingTarget::Actions(a) if a.contains(&action)))
     };
     let mut all: Vec<&'static str> = map.words().scopes().iter().filter(bound).map(|s| s.name).collect();
     if all.is_empty() {
@@ -141,17 +141,17 @@ impl Recorder {
         {
             return Err(format!("'{}' types a letter there; use a key with Ctrl or Alt", one.shown()));
         }
-        let names = |does: &Does| match does {
-            Does::Actions(a) => a
+        let names = |does: &BindingTarget| match does {
+            BindingTarget::Actions(a) => a
                 .iter()
                 .map(|a| self.map.words().find(a.0).map_or(a.0, |s| s.help))
                 .collect::<Vec<_>>()
                 .join(", then "),
-            Does::Nothing => "nothing".into(),
+            BindingTarget::Nothing => "nothing".into(),
         };
         for (n, name) in self.map.words().chain(self.home.name).into_iter().enumerate() {
             let Some(b) = self.map.scope(name).iter().find(|b| b.keys == self.keys) else { continue };
-            if matches!(&b.does, Does::Actions(a) if a.first() == Some(&self.spec.action)) {
+            if matches!(&b.does, BindingTarget::Actions(a) if a.first() == Some(&self.spec.action)) {
                 return Err("That key is already bound to this action".into());
             }
             let place = self.map.words().scope(name).map_or(name, |s| s.title);

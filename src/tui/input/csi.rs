@@ -5,7 +5,7 @@ use crossterm::event::{
 };
 
 use super::keys::key;
-use super::{Front, Input, TerminalFact};
+use super::{Input, Parse, TerminalFact};
 
 /// Numbers between semicolons, each with its colon parts.
 struct Params<'a>(&'a [u8]);
@@ -30,15 +30,15 @@ impl Params<'_> {
 }
 
 /// `ESC [ ...`. `b` begins with the Escape.
-pub(super) fn parse(b: &[u8], longest: usize) -> Front {
+pub(super) fn parse(b: &[u8], longest: usize) -> Parse {
     if b.get(2) == Some(&b'[') {
         // The Linux console's F1 to F5: ESC [ [ A.
-        let Some(c) = b.get(3) else { return Front::More };
+        let Some(c) = b.get(3) else { return Parse::More };
         let meaning = match c {
             b'A'..=b'E' => press(KeyCode::F(c - b'A' + 1), KeyModifiers::empty()),
             _ => None,
         };
-        return Front::Done(4, meaning);
+        return Parse::Done(4, meaning);
     }
     for (i, c) in b.iter().enumerate().skip(2) {
         match c {
@@ -46,38 +46,38 @@ pub(super) fn parse(b: &[u8], longest: usize) -> Front {
             0x40..=0x7e => {
                 if *c == b'M' && i == 2 {
                     // The old mouse form: three more bytes, which could be anything.
-                    return if b.len() < 6 { Front::More } else { Front::Done(6, None) };
+                    return if b.len() < 6 { Parse::More } else { Parse::Done(6, None) };
                 }
-                return Front::Done(i + 1, meaning(&b[2..i], *c));
+                return Parse::Done(i + 1, meaning(&b[2..i], *c));
             }
             // Not a sequence after all: swallow what looked like one.
-            0x18 | 0x1a => return Front::Done(i + 1, None),
-            _ => return Front::Done(i, None),
+            0x18 | 0x1a => return Parse::Done(i + 1, None),
+            _ => return Parse::Done(i, None),
         }
     }
-    if b.len() > longest { Front::Done(b.len(), None) } else { Front::More }
+    if b.len() > longest { Parse::Done(b.len(), None) } else { Parse::More }
 }
 
 /// `ESC O x`: keypad and function keys; some terminals put a modifier before the letter.
-pub(super) fn ss3(b: &[u8]) -> Front {
+pub(super) fn ss3(b: &[u8]) -> Parse {
     let none = KeyModifiers::empty();
     let (mods, at) = match b.get(2) {
-        None => return Front::More,
+        None => return Parse::More,
         Some(d @ b'1'..=b'9') => (modifiers(u32::from(d - b'0')), 3),
         Some(_) => (none, 2),
     };
-    let Some(c) = b.get(at) else { return Front::More };
+    let Some(c) = b.get(at) else { return Parse::More };
     let code = match c {
         b'A'..=b'F' | b'H' | b'P'..=b'S' => letter(*c),
         b'M' => Some(KeyCode::Enter),
         b'I' => Some(KeyCode::Tab),
         b'X' => Some(KeyCode::Char('=')),
         b'j'..=b'y' => Some(KeyCode::Char(char::from(b"*+,-./0123456789"[usize::from(c - b'j')]))),
-        0x1b => return Front::Done(at, None),
+        0x1b => return Parse::Done(at, None),
         _ => None,
     };
     let pad = matches!(c, b'M' | b'X' | b'j'..=b'y');
-    Front::Done(at + 1, code.and_then(|code| if pad { padded(code, mods) } else { press(code, mods) }))
+    Parse::Done(at + 1, code.and_then(|code| if pad { padded(code, mods) } else { press(code, mods) }))
 }
 
 /// A key of the keypad. It is like its twin elsewhere, but for a program that wants to tell them apart.

@@ -63,7 +63,7 @@ pub const DOUBLE: Duration = Duration::from_millis(600);
 
 /// What the choice of a step needs to know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct EscapeContext {
     /// Keys of a sequence wait.
     pub prefix: bool,
     /// What the panel on top (layer or focused pane) has open inside.
@@ -84,7 +84,7 @@ pub struct Standing {
 }
 
 /// The step that Escape does.
-pub fn step(s: &Standing) -> EscapeStep {
+pub fn step(s: &EscapeContext) -> EscapeStep {
     if s.prefix {
         return EscapeStep::Prefix;
     }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn standing() -> impl Strategy<Value = Standing> {
+    fn standing() -> impl Strategy<Value = EscapeContext> {
         let inside = prop_oneof![
             Just(None),
             Just(Some(EscapeStep::Popup)),
@@ -156,7 +156,7 @@ mod tests {
             Just(Some(EscapeStep::Decline)),
         ];
         (any::<[bool; 8]>(), inside).prop_map(
-            |([prefix, layer, pane, child, line, running, empty, armed], inside)| Standing {
+            |([prefix, layer, pane, child, line, running, empty, armed], inside)| EscapeContext {
                 prefix,
                 inside,
                 layer,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     /// What is left after the step, as the app carries it out.
-    fn after(s: &Standing, escape_step: EscapeStep) -> Standing {
+    fn after(s: &EscapeContext, escape_step: EscapeStep) -> EscapeContext {
         let mut n = *s;
         n.armed = false;
         match escape_step {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// How many things are open.
-    fn height(s: &Standing) -> usize {
+    fn height(s: &EscapeContext) -> usize {
         [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.line, s.running]
             .iter()
             .filter(|b| **b)
@@ -237,9 +237,9 @@ mod tests {
 
     #[test]
     fn a_running_turn_is_stopped_only_when_nothing_lies_over_it() {
-        let s = Standing { running: true, layer: true, ..Standing::default() };
+        let s = EscapeContext { running: true, layer: true, ..EscapeContext::default() };
         assert_eq!(step(&s), EscapeStep::Layer);
-        assert_eq!(step(&Standing { layer: false, ..s }), EscapeStep::Stop);
+        assert_eq!(step(&EscapeContext { layer: false, ..s }), EscapeStep::Stop);
     }
 
     #[test]

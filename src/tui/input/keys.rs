@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::{Front, Input};
+use super::{Input, Parse};
 
 pub(super) fn key(code: KeyCode, mods: KeyModifiers) -> KeyEvent {
     KeyEvent::new_with_kind(code, mods, KeyEventKind::Press)
@@ -32,35 +32,35 @@ pub(super) fn control(b: u8) -> KeyEvent {
 }
 
 /// One character of UTF-8. Bad bytes are swallowed one by one; so are C1 controls.
-pub(super) fn utf8(b: &[u8]) -> Front {
+pub(super) fn utf8(b: &[u8]) -> Parse {
     let need = match b[0] {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
-        _ => return Front::Done(1, None),
+        _ => return Parse::Done(1, None),
     };
     let have = b.len().min(need);
     match std::str::from_utf8(&b[..have]) {
         Ok(s) => match s.chars().next() {
             Some(c) if !c.is_control() => {
-                Front::Done(need, Some(Input::Key(key(KeyCode::Char(c), KeyModifiers::empty()))))
+                Parse::Done(need, Some(Input::Key(key(KeyCode::Char(c), KeyModifiers::empty()))))
             }
-            _ => Front::Done(need, None),
+            _ => Parse::Done(need, None),
         },
-        Err(e) if e.error_len().is_none() && have < need => Front::More,
-        Err(_) => Front::Done(1, None),
+        Err(e) if e.error_len().is_none() && have < need => Parse::More,
+        Err(_) => Parse::Done(1, None),
     }
 }
 
 /// What follows an Escape that began no sequence: the key with Alt.
-pub(super) fn after_escape(b: &[u8]) -> Front {
+pub(super) fn after_escape(b: &[u8]) -> Parse {
     let alt = |k: KeyEvent| Input::Key(key(k.code, k.modifiers | KeyModifiers::ALT));
     match b[0] {
-        0x20..=0x7e => Front::Done(1, Some(alt(plain(b[0])))),
+        0x20..=0x7e => Parse::Done(1, Some(alt(plain(b[0])))),
         0x80.. => match utf8(b) {
-            Front::Done(n, Some(Input::Key(k))) => Front::Done(n, Some(alt(k))),
+            Parse::Done(n, Some(Input::Key(k))) => Parse::Done(n, Some(alt(k))),
             other => other,
         },
-        c => Front::Done(1, Some(alt(control(c)))),
+        c => Parse::Done(1, Some(alt(control(c)))),
     }
 }

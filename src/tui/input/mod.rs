@@ -69,7 +69,7 @@ pub struct Decoder {
 }
 
 /// The outcome of looking at the front of the buffer.
-enum Front {
+enum Parse {
     /// More bytes are needed.
     More,
     /// So many bytes are done, with a meaning or without.
@@ -138,8 +138,8 @@ impl Decoder {
     fn run(&mut self, out: &mut Vec<Input>) {
         while !self.buf.is_empty() && !self.paste.open() {
             match self.front() {
-                Front::More => return,
-                Front::Done(n, meaning) => {
+                Parse::More => return,
+                Parse::Done(n, meaning) => {
                     let start = self.buf.get(..n) == Some(b"\x1b[200~");
                     self.buf.drain(..n.min(self.buf.len()));
                     if start {
@@ -161,22 +161,22 @@ impl Decoder {
         }
     }
 
-    fn front(&mut self) -> Front {
+    fn front(&mut self) -> Parse {
         let b = self.buf.as_slice();
         if self.skip {
             return self.skip_string();
         }
         match b[0] {
             0x1b => self.escape(),
-            0x20..=0x7e => Front::Done(1, Some(Input::Key(keys::plain(b[0])))),
+            0x20..=0x7e => Parse::Done(1, Some(Input::Key(keys::plain(b[0])))),
             0x80.. => keys::utf8(b),
-            c => Front::Done(1, Some(Input::Key(keys::control(c)))),
+            c => Parse::Done(1, Some(Input::Key(keys::control(c)))),
         }
     }
 
-    fn escape(&mut self) -> Front {
+    fn escape(&mut self) -> Parse {
         let b = self.buf.as_slice();
-        let Some(second) = b.get(1) else { return Front::More };
+        let Some(second) = b.get(1) else { return Parse::More };
         match second {
             b'[' => csi::parse(b, LONGEST),
             b'O' => csi::ss3(b),
@@ -184,53 +184,53 @@ impl Decoder {
             b']' => self.string(|c| c.is_ascii_digit()),
             b'P' => self.string(|c| c.is_ascii_digit() || b">$+!|=".contains(&c)),
             b'_' => self.string(|c| c == b'G'),
-            0x1b => Front::Done(1, Some(Input::Key(keys::key(KeyCode::Esc, KeyModifiers::empty())))),
+            0x1b => Parse::Done(1, Some(Input::Key(keys::key(KeyCode::Esc, KeyModifiers::empty())))),
             _ => match keys::after_escape(&b[1..]) {
-                Front::Done(n, meaning) => Front::Done(n + 1, meaning),
-                Front::More => Front::More,
+                Parse::Done(n, meaning) => Parse::Done(n + 1, meaning),
+                Parse::More => Parse::More,
             },
         }
     }
 
     /// OSC, DCS or APC up to BEL or ST.
-    fn string(&mut self, begins: impl Fn(u8) -> bool) -> Front {
+    fn string(&mut self, begins: impl Fn(u8) -> bool) -> Parse {
         let b = self.buf.as_slice();
-        let Some(third) = b.get(2) else { return Front::More };
+        let Some(third) = b.get(2) else { return Parse::More };
         if !begins(*third) {
             let alt = keys::key(KeyCode::Char(char::from(b[1])), KeyModifiers::ALT);
-            return Front::Done(2, Some(Input::Key(alt)));
+            return Parse::Done(2, Some(Input::Key(alt)));
         }
         match end_of_string(&b[2..]) {
-            End::At(text, n) => {
+            StringEnd::At(text, n) => {
                 let meaning = if b[1] == b']' { csi::osc(&b[2..2 + text]) } else { None };
-                Front::Done(2 + n, meaning)
+                Parse::Done(2 + n, meaning)
             }
-            End::Broken(n) => Front::Done(2 + n, None),
-            End::Open if b.len() > LONGEST => {
+            StringEnd::Broken(n) => Parse::Done(2 + n, None),
+            StringEnd::Open if b.len() > LONGEST => {
                 self.skip = true;
                 // A last Escape may be the first half of the terminator.
                 let keep = usize::from(b.last() == Some(&0x1b));
-                Front::Done(b.len() - keep, None)
+                Parse::Done(b.len() - keep, None)
             }
-            End::Open => Front::More,
+            StringEnd::Open => Parse::More,
         }
     }
 
     /// The rest of a string that was too long.
-    fn skip_string(&mut self) -> Front {
+    fn skip_string(&mut self) -> Parse {
         match end_of_string(&self.buf) {
-            End::At(_, n) | End::Broken(n) => {
+            StringEnd::At(_, n) | StringEnd::Broken(n) => {
                 self.skip = false;
-                Front::Done(n, None)
+                Parse::Done(n, None)
             }
-            End::Open if self.buf.last() == Some(&0x1b) => Front::More,
-            End::Open => Front::Done(self.buf.len(), None),
+            StringEnd::Open if self.buf.last() == Some(&0x1b) => Parse::More,
+            StringEnd::Open => Parse::Done(self.buf.len(), None),
         }
     }
 }
 
 /// Where a string ends.
-enum End {
+enum StringEnd {
     /// Length of the text, and with its terminator.
     At(usize, usize),
     /// Something else begins here.
@@ -238,21 +238,21 @@ enum End {
     Open,
 }
 
-fn end_of_string(b: &[u8]) -> End {
+fn end_of_string(b: &[u8]) -> StringEnd {
     for (i, c) in b.iter().enumerate() {
         match c {
-            0x07 => return End::At(i, i + 1),
+            0x07 => return StringEnd::At(i, i + 1),
             0x1b => match b.get(i + 1) {
-                Some(b'\\') => return End::At(i, i + 2),
-                Some(_) => return End::Broken(i),
-                None => return End::Open,
+                Some(b'\\') => return StringEnd::At(i, i + 2),
+                Some(_) => return StringEnd::Broken(i),
+                None => return StringEnd::Open,
             },
             // Cancel and substitute end any sequence.
-            0x18 | 0x1a => return End::Broken(i + 1),
+            0x18 | 0x1a => return StringEnd::Broken(i + 1),
             _ => {}
         }
     }
-    End::Open
+    StringEnd::Open
 }
 
 #[cfg(test)]

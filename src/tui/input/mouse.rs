@@ -50,7 +50,7 @@ impl App {
         }
         let event = &event;
         let Some((owner, area)) = held.or(under) else {
-            self.frame.dirty = self.strip_click(event);
+            self.frame.dirty = self.notice_click(event);
             return;
         };
         if let (MouseEventKind::Down(_), Owner::View(view)) = (event.kind, owner)
@@ -66,13 +66,13 @@ impl App {
     }
 
     /// A click on a line between conversation and composer opens what it tells of.
-    fn strip_click(&mut self, event: &MouseEvent) -> bool {
-        let strip = self.screen.areas.as_ref().map_or(Rect::ZERO, |a| a.strip);
-        let inside = strip.contains(Position::new(event.column, event.row));
+    fn notice_click(&mut self, event: &MouseEvent) -> bool {
+        let notices = self.screen.areas.as_ref().map_or(Rect::ZERO, |a| a.notices);
+        let inside = notices.contains(Position::new(event.column, event.row));
         if event.kind != MouseEventKind::Down(MouseButton::Left) || !inside || !self.layers.is_empty() {
             return false;
         }
-        let line = self.screen.strip.get(usize::from(event.row - strip.y)).copied().flatten();
+        let line = self.screen.notice_actions.get(usize::from(event.row - notices.y)).copied().flatten();
         line.is_some_and(|id| self.act(Action(id)))
     }
 }

@@ -114,7 +114,7 @@ pub(super) fn is_text(key: &KeyEvent) -> bool {
     }
 }
 
-/// Many bytes at once with a line break before the last one: nobody types like that.
+/// Many bytes at once with a line break before the last one: that is a paste, not typing.
 pub(super) fn is_burst(b: &[u8]) -> bool {
     b.len() >= BURST && !b.contains(&0x1b) && b[..b.len() - 1].iter().any(|c| matches!(c, b'\r' | b'\n'))
 }

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::chord::{Chord, parse_sequence, written};
-use super::table::{Binding, Does, Keymap};
+use super::table::{Binding, BindingTarget, Keymap};
 use super::vocabulary::Vocabulary;
 use crate::keymap::action::Action;
 use crate::mistakes::{self, Mistakes};
@@ -104,10 +104,10 @@ fn refuse(file: &str, wrong: Mistakes<'_>) -> Result<(), KeyError> {
 }
 
 /// One `key = action` line, not yet joined with the others.
-struct Line {
+struct FileLine {
     scope: &'static str,
     keys: String,
-    does: Does,
+    does: BindingTarget,
     line: usize,
 }
 
@@ -117,7 +117,7 @@ struct Source {
     preset: Option<String>,
     preset_line: usize,
     leader: Option<Chord>,
-    lines: Vec<Line>,
+    lines: Vec<FileLine>,
 }
 
 impl Source {
@@ -198,11 +198,11 @@ impl Source {
         for list in map.scopes.values_mut() {
             list.sort_by_key(|b| !b.own);
         }
-        for (l, keys) in good.into_iter().filter(|(l, _)| l.does != Does::Nothing) {
+        for (l, keys) in good.into_iter().filter(|(l, _)| l.does != BindingTarget::Nothing) {
             let clash = map.scope(l.scope).iter().find(|b| {
                 let (short, long) =
                     if b.keys.len() < keys.len() { (&b.keys, &keys) } else { (&keys, &b.keys) };
-                b.does != Does::Nothing && short.len() < long.len() && long.starts_with(short)
+                b.does != BindingTarget::Nothing && short.len() < long.len() && long.starts_with(short)
             });
             if let Some(b) = clash {
                 let (a, b) = (written(&keys), written(&b.keys));
@@ -225,7 +225,7 @@ fn lines(
     scope: &'static str,
     key: &Spanned<Cow<'_, str>>,
     value: &Spanned<DeValue<'_>>,
-    out: &mut Vec<Line>,
+    out: &mut Vec<FileLine>,
     line: usize,
 ) -> At<()> {
     let at = key.span().start;
@@ -246,12 +246,12 @@ fn lines(
     if is_id(name) {
         let action = known(words, name).map_err(|m| (at, m))?;
         for keys in texts()? {
-            out.push(Line { scope, keys, does: Does::Actions(vec![action]), line });
+            out.push(FileLine { scope, keys, does: BindingTarget::Actions(vec![action]), line });
         }
         return Ok(());
     }
     let does = match value.get_ref() {
-        DeValue::Boolean(false) => Does::Nothing,
+        DeValue::Boolean(false) => BindingTarget::Nothing,
         _ => {
             let at = value.span().start;
             let actions = texts()?.iter().map(|t| known(words, t)).collect::<Result<Vec<_>, _>>();
@@ -259,10 +259,10 @@ fn lines(
             if actions.is_empty() {
                 return Err((at, "empty list: use false to unbind".into()));
             }
-            Does::Actions(actions)
+            BindingTarget::Actions(actions)
         }
     };
-    out.push(Line { scope, keys: name.to_owned(), does, line });
+    out.push(FileLine { scope, keys: name.to_owned(), does, line });
     Ok(())
 }
 
@@ -281,8 +281,13 @@ fn known(words: &Vocabulary, id: &str) -> Result<Action, String> {
 }
 
 /// Approvals must not be given by keys that one presses without reading.
-fn approval_guard(words: &Vocabulary, scope: &str, keys: &[Chord], does: &Does) -> Result<(), String> {
-    let Does::Actions(actions) = does else { return Ok(()) };
+fn approval_guard(
+    words: &Vocabulary,
+    scope: &str,
+    keys: &[Chord],
+    does: &BindingTarget,
+) -> Result<(), String> {
+    let BindingTarget::Actions(actions) = does else { return Ok(()) };
     let yes = actions.iter().any(|a| words.find(a.0).is_some_and(|s| s.yes));
     if matches!(scope, "approval" | "trust" | "question")
         && yes

@@ -45,12 +45,12 @@ fn every_global_chord_has_a_leader_twin() {
             .iter()
             .filter(|b| b.keys.first() == Some(&map.leader))
             .filter_map(|b| match &b.does {
-                Does::Actions(a) => a.first().copied(),
-                Does::Nothing => None,
+                BindingTarget::Actions(a) => a.first().copied(),
+                BindingTarget::Nothing => None,
             })
             .collect();
         for b in map.scope("global").iter().filter(|b| b.keys.len() == 1) {
-            let Does::Actions(actions) = &b.does else { continue };
+            let BindingTarget::Actions(actions) = &b.does else { continue };
             let fragile = b.keys[0].mods.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
             if fragile && actions[0].0 != "global.escape" {
                 assert!(twins.contains(&actions[0]), "{name}: {} has no leader twin", actions[0].0);
@@ -109,7 +109,7 @@ fn mistakes_are_told_with_line_and_nearest_name() {
         let e = overlay(text).expect_err(text);
         assert_eq!((e.file.as_str(), e.line), ("keys.toml", line), "{e}");
         assert!(e.message.contains(part), "{e}");
-        // One mistake is told once.
+        // One mistake is reported once.
         assert!(e.more.iter().all(|m| *m != (e.line, e.message.clone())), "{e}");
     }
 }

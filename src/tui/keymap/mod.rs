@@ -11,4 +11,4 @@ pub mod vocabulary;
 pub use chord::{Chord, show, written};
 pub(crate) use file::nearest;
 pub use file::{KeyError, PRESETS, load, preset};
-pub use table::{Binding, Does, Keymap, Lookup, Row};
+pub use table::{Binding, BindingTarget, Keymap, Lookup, Row};

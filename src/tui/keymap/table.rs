@@ -8,7 +8,7 @@ use crate::keymap::action::{Action, LEADER};
 
 /// What a binding does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Does {
+pub enum BindingTarget {
     /// The first of these that can be done now.
     Actions(Vec<Action>),
     /// Nothing, and outer sections are not asked either (`false` in a file).
@@ -19,7 +19,7 @@ pub enum Does {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     pub keys: Vec<Chord>,
-    pub does: Does,
+    pub does: BindingTarget,
     /// From the person's file.
     pub own: bool,
 }
@@ -27,7 +27,7 @@ pub struct Binding {
 /// The answer to a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// Nobody binds it.
+    /// Without a binding.
     None,
     /// More keys must follow.
     Prefix,
@@ -97,12 +97,12 @@ impl Keymap {
                     continue;
                 }
                 if b.keys.len() > keys.len() {
-                    prefix |= b.does != Does::Nothing;
+                    prefix |= b.does != BindingTarget::Nothing;
                     continue;
                 }
                 return match &b.does {
-                    Does::Actions(a) => Lookup::Actions(a.clone()),
-                    Does::Nothing => Lookup::Nothing,
+                    BindingTarget::Actions(a) => Lookup::Actions(a.clone()),
+                    BindingTarget::Nothing => Lookup::Nothing,
                 };
             }
             if prefix {
@@ -121,7 +121,7 @@ impl Keymap {
             if !b.keys.starts_with(prefix) || out.iter().any(|(c, _)| c == next) {
                 continue;
             }
-            let Does::Actions(actions) = &b.does else { continue };
+            let BindingTarget::Actions(actions) = &b.does else { continue };
             let last = b.keys.len() == prefix.len() + 1;
             out.push((*next, if last { actions.first().copied() } else { None }));
         }
@@ -142,7 +142,8 @@ impl Keymap {
     pub fn keys_of(&self, action: Action, scopes: &[&str]) -> Option<&[Chord]> {
         let find = |fits: &dyn Fn(&[Action]) -> bool| {
             scopes.iter().flat_map(|s| self.scope(s)).find(|b| {
-                matches!(&b.does, Does::Actions(a) if fits(a)) && self.reaches(&b.keys, action, scopes)
+                matches!(&b.does, BindingTarget::Actions(a) if fits(a))
+                    && self.reaches(&b.keys, action, scopes)
             })
         };
         find(&|a| a.first() == Some(&action))
@@ -161,14 +162,15 @@ impl Keymap {
 
     /// All keys of one section that do `action`, as text.
     pub fn all_of(&self, action: Action, scope: &str) -> Vec<String> {
-        let does = |b: &&Binding| matches!(&b.does, Does::Actions(a) if a.contains(&action));
+        let does = |b: &&Binding| matches!(&b.does, BindingTarget::Actions(a) if a.contains(&action));
         self.scope(scope).iter().filter(does).map(|b| show(&b.keys)).collect()
     }
 
     /// The key that does `action` anywhere, with the section it is in.
     pub fn anywhere(&self, action: Action) -> Option<(&'static str, String)> {
         self.scopes.iter().find_map(|(scope, list)| {
-            let b = list.iter().find(|b| matches!(&b.does, Does::Actions(a) if a.contains(&action)))?;
+            let b =
+                list.iter().find(|b| matches!(&b.does, BindingTarget::Actions(a) if a.contains(&action)))?;
             Some((*scope, show(&b.keys)))
         })
     }
@@ -178,7 +180,7 @@ impl Keymap {
         let mut rows = Vec::new();
         for s in self.words.scopes() {
             for b in self.scope(s.name) {
-                let Does::Actions(actions) = &b.does else { continue };
+                let BindingTarget::Actions(actions) = &b.does else { continue };
                 for a in actions {
                     rows.push(Row {
                         scope: s.name,

@@ -48,7 +48,7 @@ pub(crate) struct Remarks {
     pub(crate) begun: Vec<Comment>,
 }
 
-impl crate::app::saver::Kept for Remarks {}
+impl crate::app::saver::Persistent for Remarks {}
 
 impl Remarks {
     /// What a new remark on `spot` starts with: what was begun there, else the remark that is there.

@@ -54,7 +54,7 @@ impl CrewModel {
 pub struct Questions {
     /// Oldest first.
     pub open: Vec<Ask>,
-    /// When an approval that nobody answers is denied (monotonic), where a time limit is set.
+    /// When an approval without an answer is denied (monotonic), where a time limit is set.
     pub deadlines: HashMap<AskId, Duration>,
 }
 

@@ -8,19 +8,19 @@ pub struct TourStep {
     pub title: String,
     pub text: String,
     /// Actions such as `composer.send`; their keys are shown.
-    pub actions: Vec<Try>,
+    pub actions: Vec<TourAction>,
 }
 
 /// An action that a step is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Try {
+pub struct TourAction {
     pub id: String,
-    pub goes_on: GoesOn,
+    pub goes_on: Advance,
 }
 
 /// When doing it goes on to the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GoesOn {
+pub enum Advance {
     Always,
     /// `!`: only where it does something to a turn that runs.
     Running,
@@ -28,21 +28,21 @@ pub enum GoesOn {
     Never,
 }
 
-impl Try {
+impl TourAction {
     fn read(text: &str) -> Self {
         let (id, goes_on) = match (text.strip_suffix('!'), text.strip_suffix('?')) {
-            (Some(id), _) => (id, GoesOn::Running),
-            (_, Some(id)) => (id, GoesOn::Never),
-            _ => (text, GoesOn::Always),
+            (Some(id), _) => (id, Advance::Running),
+            (_, Some(id)) => (id, Advance::Never),
+            _ => (text, Advance::Always),
         };
         Self { id: id.to_owned(), goes_on }
     }
 
     fn is(&self, action: Action, running: bool) -> bool {
         let now = match self.goes_on {
-            GoesOn::Always => true,
-            GoesOn::Running => running,
-            GoesOn::Never => false,
+            Advance::Always => true,
+            Advance::Running => running,
+            Advance::Never => false,
         };
         now && self.id == action.0
     }
@@ -62,7 +62,12 @@ impl Tour {
         let step = |(title, text, actions): &(String, String, String)| TourStep {
             title: title.clone(),
             text: text.clone(),
-            actions: actions.split(',').map(str::trim).filter(|a| !a.is_empty()).map(Try::read).collect(),
+            actions: actions
+                .split(',')
+                .map(str::trim)
+                .filter(|a| !a.is_empty())
+                .map(TourAction::read)
+                .collect(),
         };
         Self { steps: steps.iter().map(step).collect(), at: 0, ended: true }
     }
@@ -97,10 +102,10 @@ impl Tour {
         self.ended = false;
     }
 
-    /// The person did something: when it is what the step is about, the next one comes. A step that only
-    /// tells something is passed over by who does already what the one behind it is about.
-    /// `running`: it was done to a turn that runs.
-    pub fn did(&mut self, action: Action, running: bool) {
+    /// Notes an action of the person's: when the step is about it, the next step comes. A step without actions is
+    /// skipped when the action belongs to the step behind it.
+    /// `running`: a turn was running.
+    pub fn performed(&mut self, action: Action, running: bool) {
         if self.ended {
             return;
         }
@@ -118,20 +123,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_does_what_comes_next_passes_over_words() {
+    fn the_action_of_the_next_step_skips_a_step_without_actions() {
         let step = |title: &str, actions: &str| (title.to_owned(), String::new(), actions.to_owned());
         let mut t = Tour::new(&[step("welcome", ""), step("ask", "composer.send"), step("end", "app.quit")]);
         let at = |t: &Tour| t.step().map(|(s, ..)| s.title.clone());
-        t.did(Action("composer.send"), false);
+        t.performed(Action("composer.send"), false);
         assert_eq!(at(&t), None, "it has not begun");
         t.begin();
-        t.did(Action("app.quit"), false);
+        t.performed(Action("app.quit"), false);
         assert_eq!(at(&t).as_deref(), Some("welcome"));
-        t.did(Action("composer.send"), false);
+        t.performed(Action("composer.send"), false);
         assert_eq!(at(&t).as_deref(), Some("end"));
         t.begin();
         t.next();
-        t.did(Action("composer.send"), false);
+        t.performed(Action("composer.send"), false);
         assert_eq!(at(&t).as_deref(), Some("end"));
     }
 
@@ -141,12 +146,12 @@ mod tests {
         let mut t = Tour::new(&[step("global.escape!"), step("view.conversation?, list.open"), step("x.y")]);
         t.begin();
         let at = |t: &Tour| t.step().map(|(_, at, _)| at);
-        t.did(Action("global.escape"), false);
+        t.performed(Action("global.escape"), false);
         assert_eq!(at(&t), Some(1), "it stopped nothing");
-        t.did(Action("global.escape"), true);
-        t.did(Action("view.conversation"), true);
+        t.performed(Action("global.escape"), true);
+        t.performed(Action("view.conversation"), true);
         assert_eq!(at(&t), Some(2), "that is only the way there");
-        t.did(Action("list.open"), false);
+        t.performed(Action("list.open"), false);
         assert_eq!(at(&t), Some(3));
         let ids: Vec<&str> = t.steps[1].actions.iter().map(|a| a.id.as_str()).collect();
         assert_eq!(ids, ["view.conversation", "list.open"]);

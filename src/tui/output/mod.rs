@@ -28,7 +28,7 @@ pub struct Encoder {
     prev: Buffer,
     /// The next frame must not trust what is on the screen.
     repaint: bool,
-    at: Place,
+    at: CursorPlace,
     look: Look,
     shown: Option<bool>,
     /// Where the last frame left the cursor, and whether the terminal has saved it there, with the plain look.
@@ -44,7 +44,7 @@ pub struct Encoder {
 
 /// Where the terminal's cursor stands, as far as we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CursorPlace {
     Unknown,
     /// Column and row.
     At(u16, u16),
@@ -93,7 +93,7 @@ impl Default for Encoder {
         Self {
             prev: Buffer::default(),
             repaint: true,
-            at: Place::Unknown,
+            at: CursorPlace::Unknown,
             look: PLAIN,
             shown: None,
             rest: None,
@@ -121,7 +121,7 @@ impl Encoder {
             self.prev = Buffer::empty(next.area);
             out.push_str("\x1b[0m\x1b[2J");
             self.look = PLAIN;
-            self.at = Place::Unknown;
+            self.at = CursorPlace::Unknown;
             self.shown = None;
             self.rest = None;
             self.saved = false;
@@ -140,7 +140,7 @@ impl Encoder {
             self.ground(&Cell::EMPTY, out);
             scroll.write(area.width, out);
             scroll.apply(&mut prev);
-            self.at = Place::Unknown;
+            self.at = CursorPlace::Unknown;
             changed = changes(&prev, next, &whole);
         }
         for y in changed {
@@ -203,20 +203,20 @@ impl Encoder {
         // Some terminals clear one column only below an emoji that a selector makes wide.
         if symbol.contains('\u{fe0f}') && columns(cell) > 1 {
             out.push_str("  ");
-            self.at = Place::Unknown;
+            self.at = CursorPlace::Unknown;
             self.go(x, y, out);
         }
         out.push_str(symbol);
         self.at = match narrow(symbol) {
-            true if usize::from(x) + 1 < width => Place::At(x + 1, y),
-            true => Place::Behind(y),
-            false => Place::Unknown,
+            true if usize::from(x) + 1 < width => CursorPlace::At(x + 1, y),
+            true => CursorPlace::Behind(y),
+            false => CursorPlace::Unknown,
         };
     }
 
     /// Goes on to `x` by writing the few cells between once more, where that is shorter than going there.
     fn fill(&mut self, x: u16, y: u16, row: &[Cell], out: &mut String) {
-        let Place::At(cx, cy) = self.at else { return };
+        let CursorPlace::At(cx, cy) = self.at else { return };
         if cy != y || x <= cx || x - cx > FILL {
             return;
         }
@@ -227,27 +227,27 @@ impl Encoder {
         };
         if between.iter().all(ready) {
             between.iter().for_each(|c| out.push_str(c.symbol()));
-            self.at = Place::At(x, y);
+            self.at = CursorPlace::At(x, y);
         }
     }
 
     fn go(&mut self, x: u16, y: u16, out: &mut String) {
         match self.at {
-            Place::At(cx, cy) if (cx, cy) == (x, y) => {}
-            Place::At(cx, cy) if cy == y && x > cx => {
+            CursorPlace::At(cx, cy) if (cx, cy) == (x, y) => {}
+            CursorPlace::At(cx, cy) if cy == y && x > cx => {
                 let by = x - cx;
                 let _ = if by == 1 { write!(out, "\x1b[C") } else { write!(out, "\x1b[{by}C") };
             }
-            Place::At(_, row) | Place::Behind(row) if row + 1 == y && x <= NEAR => {
+            CursorPlace::At(_, row) | CursorPlace::Behind(row) if row + 1 == y && x <= NEAR => {
                 out.push_str("\r\n");
-                self.at = Place::At(0, y);
+                self.at = CursorPlace::At(0, y);
                 return self.go(x, y, out);
             }
             _ => {
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
         }
-        self.at = Place::At(x, y);
+        self.at = CursorPlace::At(x, y);
     }
 
     /// The look of a cell without ink: only its ground matters.
@@ -293,7 +293,7 @@ impl Encoder {
     fn back(&mut self, to: (u16, u16), out: &mut String) {
         let again = self.rest.replace(to) == Some(to);
         self.saved &= again;
-        let there = Place::At(to.0, to.1);
+        let there = CursorPlace::At(to.0, to.1);
         if self.at == there {
             return;
         }

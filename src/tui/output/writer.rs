@@ -10,7 +10,7 @@ use crate::app::inbox::Post;
 use crate::app::msg::{Msg, OutputMsg};
 
 #[derive(Default)]
-struct State {
+struct WriterState {
     /// To be written.
     waiting: Option<Vec<u8>>,
     /// Being written.
@@ -24,12 +24,12 @@ struct State {
 
 #[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
     changed: Condvar,
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,7 +136,7 @@ impl Writer {
     /// Waits until everything is out, but no longer than `limit`; `false` when it is not.
     pub fn settle(&self, limit: Duration) -> bool {
         let s = self.shared.lock();
-        let full = |s: &mut State| (s.busy || s.waiting.is_some()) && !s.closed;
+        let full = |s: &mut WriterState| (s.busy || s.waiting.is_some()) && !s.closed;
         let (mut s, _) =
             self.shared.changed.wait_timeout_while(s, limit, full).unwrap_or_else(PoisonError::into_inner);
         !full(&mut s)

@@ -11,15 +11,15 @@ use tiller_protocol::{
 use super::Plain;
 
 /// A command by word: help, and what it does with the rest of the line.
-struct Slash {
+struct PlainCommand {
     name: &'static str,
     help: &'static str,
     run: fn(&mut Plain, &str) -> Result<(), String>,
 }
 
 /// All of them.
-const ALL: &[Slash] = &[
-    Slash {
+const ALL: &[PlainCommand] = &[
+    PlainCommand {
         name: "help",
         help: "this list",
         run: |p, _| {
@@ -27,17 +27,17 @@ const ALL: &[Slash] = &[
             Ok(())
         },
     },
-    Slash {
+    PlainCommand {
         name: "stop",
         help: "stop the running turn",
         run: |p, _| send(p, CommandBody::Turn(TurnCommand::Interrupt { hard: false })),
     },
-    Slash {
+    PlainCommand {
         name: "kill",
         help: "stop the running turn and its commands at once",
         run: |p, _| send(p, CommandBody::Turn(TurnCommand::Interrupt { hard: true })),
     },
-    Slash {
+    PlainCommand {
         name: "go",
         help: "continue a turn that failed or was stopped; retry now instead of waiting",
         run: |p, _| {
@@ -49,22 +49,22 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Turn(c))
         },
     },
-    Slash {
+    PlainCommand {
         name: "queue",
         help: "queue TEXT: send it as a separate turn afterwards",
         run: |p, text| submit(p, text, SendMode::Queue),
     },
-    Slash {
+    PlainCommand {
         name: "now",
         help: "now TEXT: stop the turn, then send it",
         run: |p, text| submit(p, text, SendMode::Now),
     },
-    Slash {
+    PlainCommand {
         name: "waiting",
         help: "waiting messages; waiting drop NUMBER, waiting edit NUMBER TEXT, waiting first NUMBER",
         run: waiting,
     },
-    Slash {
+    PlainCommand {
         name: "btw",
         help: "btw QUESTION: ask something on the side; the conversation does not change",
         run: |p, text| {
@@ -74,12 +74,12 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Turn(TurnCommand::Aside { question: text.into() }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "new",
         help: "start a new session",
         run: |p, _| send(p, CommandBody::Session(SessionCommand::New)),
     },
-    Slash {
+    PlainCommand {
         name: "sessions",
         help: "list the sessions of this project",
         run: |p, text| {
@@ -94,7 +94,7 @@ const ALL: &[Slash] = &[
             )
         },
     },
-    Slash {
+    PlainCommand {
         name: "open",
         help: "open NUMBER: open a session of the last list",
         run: |p, text| {
@@ -102,7 +102,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Session(SessionCommand::Open { id }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "rename",
         help: "rename TITLE: name this session",
         run: |p, text| {
@@ -110,15 +110,19 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Session(SessionCommand::Rename { id, title: text.into() }))
         },
     },
-    Slash { name: "models", help: "list the models", run: |p, _| send(p, CommandBody::Query(Query::Models)) },
-    Slash {
+    PlainCommand {
+        name: "models",
+        help: "list the models",
+        run: |p, _| send(p, CommandBody::Query(Query::Models)),
+    },
+    PlainCommand {
         name: "model",
         help: "model PROVIDER/NAME: use this model",
         run: |p, text| {
             send(p, CommandBody::Session(SessionCommand::SetModel { model: ModelRef(text.into()) }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "effort",
         help: "effort off, low, medium, high, max or default: how much the model thinks; with TEXT: \
             for that message only",
@@ -131,7 +135,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Session(SessionCommand::SetEffort { effort }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "mode",
         help: "mode read-only, ask, auto-edit or full: what is allowed without asking",
         run: |p, text| {
@@ -139,7 +143,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Session(SessionCommand::SetProfile { profile }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "budget",
         help: "budget DOLLARS: limit of this session",
         run: |p, text| {
@@ -147,7 +151,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Session(SessionCommand::SetBudget { usd }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "answer",
         help: "read the open question again",
         run: |p, _| {
@@ -157,12 +161,12 @@ const ALL: &[Slash] = &[
             Ok(())
         },
     },
-    Slash { name: "todo", help: "read the todo list; todo add TEXT, todo done NUMBER", run: todo },
-    Slash { name: "agents", help: super::crew::HELP, run: super::crew::run },
-    Slash { name: "tell", help: super::crew::TELL, run: super::crew::tell },
-    Slash { name: "rewind", help: super::back::HELP, run: super::back::rewind },
-    Slash { name: "workflow", help: super::flow::HELP, run: super::flow::run },
-    Slash {
+    PlainCommand { name: "todo", help: "read the todo list; todo add TEXT, todo done NUMBER", run: todo },
+    PlainCommand { name: "agents", help: super::crew::HELP, run: super::crew::run },
+    PlainCommand { name: "tell", help: super::crew::TELL, run: super::crew::tell },
+    PlainCommand { name: "rewind", help: super::back::HELP, run: super::back::rewind },
+    PlainCommand { name: "workflow", help: super::flow::HELP, run: super::flow::run },
+    PlainCommand {
         name: "files",
         help: "the last file changes; files pause, files resume",
         run: |p, text| match text {
@@ -177,12 +181,12 @@ const ALL: &[Slash] = &[
             }
         },
     },
-    Slash {
+    PlainCommand {
         name: "diff",
         help: "diff PATH: what changed in a file",
         run: |p, text| send(p, CommandBody::Watch(WatchCommand::Diff { path: text.into() })),
     },
-    Slash {
+    PlainCommand {
         name: "review",
         help: "read what the last turn changed; review undo brings rejected hunks back",
         run: |p, text| {
@@ -191,7 +195,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Review(c))
         },
     },
-    Slash {
+    PlainCommand {
         name: "compact",
         help: "compact [FOCUS]: compact the conversation so far",
         run: |p, text| {
@@ -199,37 +203,37 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Context(ContextCommand::Compact { focus }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "compact-preview",
         help: "preview of a compaction",
         run: |p, _| send(p, CommandBody::Context(ContextCommand::CompactPreview)),
     },
-    Slash {
+    PlainCommand {
         name: "context",
         help: "what takes up the model's context",
         run: |p, _| send(p, CommandBody::Context(ContextCommand::Report)),
     },
-    Slash {
+    PlainCommand {
         name: "cost",
         help: "cost so far",
         run: |p, _| send(p, CommandBody::Query(Query::Costs { by: CostBy::Model })),
     },
-    Slash {
+    PlainCommand {
         name: "audit",
         help: "calls that were allowed and denied",
         run: |p, text| send(p, CommandBody::Query(Query::Audit { filter: text.into(), limit: 50 })),
     },
-    Slash {
+    PlainCommand {
         name: "processes",
         help: "running background processes",
         run: |p, _| send(p, CommandBody::Query(Query::Processes)),
     },
-    Slash {
+    PlainCommand {
         name: "ops",
         help: "operations that changed the session",
         run: |p, _| send(p, CommandBody::Query(Query::Ops { limit: 50 })),
     },
-    Slash {
+    PlainCommand {
         name: "history",
         help: "history [TEXT]: earlier messages",
         run: |p, text| {
@@ -243,7 +247,7 @@ const ALL: &[Slash] = &[
             )
         },
     },
-    Slash {
+    PlainCommand {
         name: "errors",
         help: "errors so far",
         run: |p, _| {
@@ -252,7 +256,7 @@ const ALL: &[Slash] = &[
             Ok(())
         },
     },
-    Slash {
+    PlainCommand {
         name: "setup",
         help: "set up a model: a key, a server or the demo",
         run: |p, _| {
@@ -260,7 +264,7 @@ const ALL: &[Slash] = &[
             Ok(())
         },
     },
-    Slash {
+    PlainCommand {
         name: "kill-process",
         help: "kill-process ID: end a background process of /processes",
         run: |p, text| {
@@ -270,7 +274,7 @@ const ALL: &[Slash] = &[
             send(p, CommandBody::Turn(TurnCommand::StopTool { id: text.into() }))
         },
     },
-    Slash {
+    PlainCommand {
         name: "quit",
         help: "save and quit",
         run: |p, _| {

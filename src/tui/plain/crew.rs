@@ -1,4 +1,4 @@
-//! Agents by words: who there is, and what a person may do to one.
+//! Agents in plain mode: their list, and the commands for one of them.
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentCommand, AgentId, CommandBody, Message, SendMode};

@@ -81,7 +81,7 @@ impl Plain {
         true
     }
 
-    /// The person goes on: the next wish to quit is asked about anew.
+    /// The person continues: the next `/quit` asks again.
     pub(crate) fn stays(&mut self) {
         self.leaving.warned = false;
         self.leaving.pressed = None;

@@ -32,7 +32,7 @@ use crate::model::Model;
 use crate::terminal::signals::Signals;
 
 /// How often "still running" is said, at most.
-const STILL: Duration = Duration::from_secs(15);
+const PROGRESS: Duration = Duration::from_secs(15);
 
 /// How long a command that the engine did not take waits.
 const RETRY: Duration = Duration::from_millis(5);
@@ -85,7 +85,7 @@ struct Progress {
     /// When a line was printed last.
     said: Duration,
     /// The person's own shell line that runs.
-    shell: Option<shell::Shell>,
+    shell: Option<shell::ShellLine>,
 }
 
 /// The question that was printed last.
@@ -193,14 +193,14 @@ impl Plain {
                 self.requests.waiting.pop_front();
                 wait = RETRY;
             }
-            let still = (self.model.agent.turn.running || self.progress.shell.is_some()).then_some(STILL);
+            let still = (self.model.agent.turn.running || self.progress.shell.is_some()).then_some(PROGRESS);
             let retry = (!self.requests.waiting.is_empty()).then_some(wait);
             let now = self.clock.mono();
             let limit = self.model.questions.deadlines.values().min().map(|t| t.saturating_sub(now));
             match rx.recv([still, retry, limit].into_iter().flatten().min()) {
                 Ok(msg) => self.take(msg),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.still();
+                    self.report_progress();
                     self.too_late();
                 }
                 Err(RecvTimeoutError::Disconnected) => self.exit = Some(Exit::Quit),
@@ -284,10 +284,10 @@ impl Plain {
     }
 
     /// Says that something still runs, if nothing was said for long enough.
-    pub(crate) fn still(&mut self) {
+    pub(crate) fn report_progress(&mut self) {
         let now = self.clock.mono();
         let started = self.progress.started.or(self.progress.shell.as_ref().map(|s| s.since));
-        if let Some(started) = started.filter(|_| now.saturating_sub(self.progress.said) >= STILL) {
+        if let Some(started) = started.filter(|_| now.saturating_sub(self.progress.said) >= PROGRESS) {
             let seconds = now.saturating_sub(started).as_secs();
             self.say(&format!("still running, {seconds} s"));
         }

@@ -6,7 +6,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
-use super::shell::Shell;
+use super::shell::ShellLine;
 use crate::app::ui::Exit;
 use crate::cell::plain::spoken;
 
@@ -194,7 +194,7 @@ impl Plain {
             }
             ToolEvent::ShellStarted { line } => {
                 self.say(&format!("Shell: {} is running. Ctrl-C stops it.", line.line));
-                self.progress.shell = Some(Shell::new(&line.call_id, self.clock.mono()));
+                self.progress.shell = Some(ShellLine::new(&line.call_id, self.clock.mono()));
             }
             ToolEvent::ShellLine { call_id, line, output, exit, .. } => {
                 let shell = self.progress.shell.take_if(|s| s.id == *call_id);

@@ -50,7 +50,7 @@ pub(crate) struct Setup {
 }
 
 impl Plain {
-    /// Offers it when there is no real model and nobody chose to go without.
+    /// Offers the set-up when there is no real model and the demo model was not chosen.
     pub(crate) fn offer_setup(&mut self) {
         let model = &self.model.agent.session.model;
         if self.model.engine.ready
@@ -141,7 +141,7 @@ impl Plain {
         match step {
             Step::Provider => match PROVIDERS.get(n) {
                 Some(provider) => {
-                    // Before it is asked for: who answers at once must not be seen either.
+                    // Before the question is printed: a key that is typed at once must not be shown either.
                     self.hide(true);
                     self.say(&format!(
                         "Type or paste the key of {provider} and press Enter. It is not shown. An empty line goes back."
@@ -194,7 +194,7 @@ impl Plain {
         self.say(&format!("{doing}..."));
         let job = move || {
             let result: Result<Connected, String> = connect(what);
-            // Nobody hears it when the program has ended.
+            // The receiver is gone when the program has ended.
             let _ = tx.send(Msg::Job(Token(0), Box::new(result)));
         };
         // It ends by itself, with an answer or with the connection's time limits.

@@ -6,7 +6,7 @@ use std::time::Duration;
 const LONG: usize = 16 << 10;
 
 /// The line that runs.
-pub(super) struct Shell {
+pub(super) struct ShellLine {
     /// What its output goes by.
     pub(super) id: String,
     /// When it began.
@@ -17,7 +17,7 @@ pub(super) struct Shell {
     pub(super) read_out: bool,
 }
 
-impl Shell {
+impl ShellLine {
     pub(super) fn new(id: &str, since: Duration) -> Self {
         Self { id: id.to_owned(), since, partial: String::new(), read_out: false }
     }

@@ -170,7 +170,7 @@ fn progress_is_said_at_most_every_fifteen_seconds() {
     r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
     for _ in 0..60 {
         r.clock.advance(Duration::from_secs(1));
-        r.plain.still();
+        r.plain.report_progress();
     }
     assert_eq!(r.text().matches("still running").count(), 4);
     assert!(r.text().contains("still running, 30 s"));
@@ -524,7 +524,7 @@ fn a_line_of_the_persons_own_is_heard_while_it_runs() {
     }
     assert!(r.text().contains("ready on port 3000\n") && !r.text().contains("watching"), "{}", r.text());
     r.clock.advance(Duration::from_secs(20));
-    r.plain.still();
+    r.plain.report_progress();
     assert!(r.text().contains("still running, 20 s"), "{}", r.text());
     let ended = |call_id: &str, output: &str| ToolEvent::ShellLine {
         line: "npm run dev".into(),
@@ -537,7 +537,7 @@ fn a_line_of_the_persons_own_is_heard_while_it_runs() {
     assert!(r.text().ends_with("Shell: npm run dev (exit 1)\nwatching files\n"), "{}", r.text());
     assert_eq!(r.text().matches("port 3000").count(), 1, "{}", r.text());
     r.clock.advance(Duration::from_secs(20));
-    r.plain.still();
+    r.plain.report_progress();
     assert_eq!(r.text().matches("still running").count(), 1, "it has ended");
     // One of which nothing came while it ran is read out at its end.
     r.event(EventBody::Tool(ended("l2", "all of it")));

@@ -17,14 +17,14 @@ const PIXELS: usize = 64 << 20;
 
 /// What the program runs in; taken from the environment by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ClipboardContext {
     /// `TMUX` is set.
     pub tmux: bool,
     /// A display (`DISPLAY`, `WAYLAND_DISPLAY`, or macOS) is there, and not at the other end of ssh.
     pub display: bool,
 }
 
-impl Surroundings {
+impl ClipboardContext {
     /// From variables; `get` looks one up. `macos`: the display needs no variable there.
     pub fn read(get: impl Fn(&str) -> Option<String>, macos: bool) -> Self {
         let set = |name: &str| get(name).is_some_and(|v| !v.is_empty());
@@ -35,7 +35,7 @@ impl Surroundings {
 
 /// What to do for one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct CopyPlan {
     /// Bytes for the terminal.
     pub osc52: Option<Vec<u8>>,
     /// Call [`to_tmux`] off the UI thread: as it comes, tmux passes no OSC 52 on.
@@ -44,7 +44,7 @@ pub struct Plan {
     pub display: bool,
 }
 
-impl Plan {
+impl CopyPlan {
     /// The toast, once it is done. `display`: what [`to_display`] said, when it was asked.
     pub fn told(&self, what: &str, bytes: usize, display: Option<&Result<(), String>>) -> String {
         let size =
@@ -84,9 +84,9 @@ impl Plan {
 }
 
 /// Chooses the routes for `text`.
-pub fn plan(text: &str, around: Surroundings) -> Plan {
+pub fn plan(text: &str, around: ClipboardContext) -> CopyPlan {
     let osc52 = (text.len() <= OSC52_MAX).then(|| osc52(text, around.tmux));
-    Plan { osc52, tmux: around.tmux, display: around.display }
+    CopyPlan { osc52, tmux: around.tmux, display: around.display }
 }
 
 /// The escape sequence that sets the terminal's clipboard. Its content is base64, so nothing of the
@@ -205,25 +205,25 @@ mod tests {
 
     #[test]
     fn routes_are_named_honestly() {
-        let tmux = Surroundings { tmux: true, display: false };
+        let tmux = ClipboardContext { tmux: true, display: false };
         let p = plan("hi", tmux);
         assert!(p.told("reply", 2, None).contains("tmux buffer; also sent by OSC 52"));
-        let ssh = plan("hi", Surroundings::default());
+        let ssh = plan("hi", ClipboardContext::default());
         assert!(ssh.told("reply", 2, None).contains("cannot be confirmed"));
         let long = "x".repeat(OSC52_MAX + 1);
-        let p = plan(&long, Surroundings::default());
+        let p = plan(&long, ClipboardContext::default());
         assert_eq!(p.osc52, None);
         assert!(p.told("reply", long.len(), None).contains("not copied: too long for OSC 52"));
-        let p = plan(&long, Surroundings { tmux: false, display: true });
+        let p = plan(&long, ClipboardContext { tmux: false, display: true });
         assert_eq!(p.told("reply", 75_000, Some(&Ok(()))), "reply (75 kB) copied to the clipboard");
     }
 
     #[test]
     fn a_display_over_ssh_is_the_wrong_machine() {
         let vars = |names: &'static [&'static str]| move |n: &str| names.contains(&n).then(|| "1".to_owned());
-        assert!(Surroundings::read(vars(&["DISPLAY"]), false).display);
-        assert!(!Surroundings::read(vars(&["DISPLAY", "SSH_TTY"]), false).display);
-        assert!(Surroundings::read(vars(&["TMUX"]), true).tmux);
+        assert!(ClipboardContext::read(vars(&["DISPLAY"]), false).display);
+        assert!(!ClipboardContext::read(vars(&["DISPLAY", "SSH_TTY"]), false).display);
+        assert!(ClipboardContext::read(vars(&["TMUX"]), true).tmux);
     }
 
     #[test]

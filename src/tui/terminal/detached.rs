@@ -1,4 +1,4 @@
-//! Leaving the screen while the work goes on, resting without one, and taking it again on another terminal.
+//! Detaching the screen while the work goes on, waiting without a terminal, and attaching another one.
 
 use std::time::Duration;
 
@@ -13,40 +13,42 @@ use crate::app::ui::{Exit, UiError};
 use crate::input::reader::HANGUP;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
-use crate::terminal::terminal_owner::{Arrival, Facts, LOOK, Left, Presence, REST, Said, SeatMsg};
-use crate::terminal::watchers::Watcher;
+use crate::terminal::observers::Observer;
+use crate::terminal::terminal_owner::{
+    Attachment, DetachReport, LOOK, OwnerEvent, OwnerMsg, Presence, REST, WorkSummary,
+};
 use crate::terminal::{Modes, QUERIES, Terminal};
 
 impl Loop {
-    /// Messages of the client, and requests of other processes.
-    pub(crate) fn seated(&mut self, msg: SeatMsg) {
+    /// Takes a message of the client, or a request of another process.
+    pub(crate) fn owner_message(&mut self, msg: OwnerMsg) {
         match msg {
-            SeatMsg::From(id, said) if self.seating.seat.as_ref().is_some_and(|s| s.id() == id) => {
+            OwnerMsg::From(id, said) if self.attached.owner.as_ref().is_some_and(|s| s.id() == id) => {
                 self.said(said);
             }
-            SeatMsg::From(id, said) if self.seating.watchers.has(id) => match said {
-                Said::Resized => {
-                    self.seating.watchers.resized(id);
+            OwnerMsg::From(id, said) if self.attached.observers.has(id) => match said {
+                OwnerEvent::Resized => {
+                    self.attached.observers.resized(id);
                     self.app.redraw();
                 }
-                Said::Look(columns, rows) => {
-                    self.seating.watchers.look(id, Some((columns, rows)));
+                OwnerEvent::Look(columns, rows) => {
+                    self.attached.observers.look(id, Some((columns, rows)));
                     self.app.frame.dirty = true;
                 }
-                Said::Follow => {
-                    self.seating.watchers.look(id, None);
+                OwnerEvent::Follow => {
+                    self.attached.observers.look(id, None);
                     self.app.frame.dirty = true;
                 }
-                Said::Gone | Said::Signal(_) => self.seating.watchers.remove(id),
-                Said::Continued(_) | Said::Stop => {}
+                OwnerEvent::Gone | OwnerEvent::Signal(_) => self.attached.observers.remove(id),
+                OwnerEvent::Continued(_) | OwnerEvent::Stop => {}
             },
-            // A client that was sent away; it has ended, or is about to.
-            SeatMsg::From(..) => {}
-            SeatMsg::Arrive(arrival) => self.arrive(arrival),
-            SeatMsg::Watch(seat, terminal) => self.watch(seat, terminal),
-            SeatMsg::Facts(tell) => tell(self.facts()),
-            SeatMsg::Leave(tell) => {
-                let may = if self.seating.presence == Presence::Away {
+            // From a client that was detached; it has ended, or is about to.
+            OwnerMsg::From(..) => {}
+            OwnerMsg::Arrive(arrival) => self.arrive(arrival),
+            OwnerMsg::Watch(seat, terminal) => self.watch(seat, terminal),
+            OwnerMsg::WorkSummary(tell) => tell(self.facts()),
+            OwnerMsg::Leave(tell) => {
+                let may = if self.attached.presence == Presence::Away {
                     Err("No screen is attached.".to_owned())
                 } else {
                     self.may_leave()
@@ -56,22 +58,22 @@ impl Loop {
         }
     }
 
-    fn facts(&self) -> Facts {
-        let lines = self.seating.lines.len();
-        Facts { lines, ended: self.seating.ended, ..Facts::of(&self.app.model) }
+    fn facts(&self) -> WorkSummary {
+        let lines = self.attached.lines.len();
+        WorkSummary { lines, ended: self.attached.ended, ..WorkSummary::of(&self.app.model) }
     }
 
     fn watch(
         &mut self,
-        seat: std::sync::Arc<dyn crate::terminal::terminal_owner::Seat>,
+        seat: std::sync::Arc<dyn crate::terminal::terminal_owner::TerminalOwner>,
         terminal: std::os::fd::OwnedFd,
     ) {
-        if self.seating.presence == Presence::Away {
+        if self.attached.presence == Presence::Away {
             return seat.leave("it has no attached terminal, so there is nothing to watch");
         }
-        match Watcher::new(std::sync::Arc::clone(&seat), terminal, self.tx.clone()) {
+        match Observer::new(std::sync::Arc::clone(&seat), terminal, self.tx.clone()) {
             Ok(watcher) => {
-                self.seating.watchers.add(watcher);
+                self.attached.observers.add(watcher);
                 self.app.redraw();
                 self.app.say("another terminal is watching");
             }
@@ -79,45 +81,45 @@ impl Loop {
         }
     }
 
-    fn said(&mut self, said: Said) {
+    fn said(&mut self, said: OwnerEvent) {
         match said {
-            Said::Resized if self.seating.here() => self.take(Msg::Resize(0, 0)),
-            Said::Resized => {}
-            Said::Continued(stopped) if self.seating.presence == Presence::Stopped => {
-                self.seating.presence = Presence::Here;
+            OwnerEvent::Resized if self.attached.here() => self.take(Msg::Resize(0, 0)),
+            OwnerEvent::Resized => {}
+            OwnerEvent::Continued(stopped) if self.attached.presence == Presence::Stopped => {
+                self.attached.presence = Presence::Here;
                 self.back();
                 if !stopped {
                     self.app.say("Cannot suspend: Tiller was not started from a shell with job control");
                 }
             }
             // The shell has had the terminal without our having left it.
-            Said::Continued(_) => {
+            OwnerEvent::Continued(_) => {
                 if self.io.restore_modes().is_err() {
                     return self.lost();
                 }
                 self.again();
             }
-            Said::Stop if self.seating.here() => self.stop(false),
+            OwnerEvent::Stop if self.attached.here() => self.stop(false),
             // The attached terminal shows all of it.
-            Said::Stop | Said::Look(..) | Said::Follow => {}
-            Said::Signal(HANGUP) | Said::Gone => self.hang_up(),
-            Said::Signal(n) => self.exit = Some(Exit::Signal(n)),
+            OwnerEvent::Stop | OwnerEvent::Look(..) | OwnerEvent::Follow => {}
+            OwnerEvent::Signal(HANGUP) | OwnerEvent::Gone => self.hang_up(),
+            OwnerEvent::Signal(n) => self.exit = Some(Exit::Signal(n)),
         }
     }
 
-    /// The terminal cannot be used. Old news when somebody has come with another one since.
+    /// The terminal cannot be used. Ignored when another terminal has been attached since.
     pub(crate) fn lost(&mut self) {
-        if self.seating.host.is_none() || self.io.terminal.as_ref().is_none_or(Terminal::gone) {
+        if self.attached.host.is_none() || self.io.terminal.as_ref().is_none_or(Terminal::gone) {
             self.hang_up();
         }
     }
 
     /// The window was closed, or the line broke: by the person's setting what works goes on.
     pub(crate) fn hang_up(&mut self) {
-        if self.seating.presence == Presence::Away {
+        if self.attached.presence == Presence::Away {
             return;
         }
-        let goes_on = self.seating.host.as_ref().is_some_and(|h| {
+        let goes_on = self.attached.host.as_ref().is_some_and(|h| {
             h.on_hangup == tiller_config::schema::OnHangup::Work && self.works() && (h.may_leave)().is_ok()
         });
         if goes_on {
@@ -134,7 +136,7 @@ impl Loop {
 
     /// Why the screen cannot be left, as a sentence.
     fn may_leave(&mut self) -> Result<(), String> {
-        let Some(host) = &self.seating.host else {
+        let Some(host) = &self.attached.host else {
             return Err("This workbench cannot be detached; it ends with its screen.".into());
         };
         (host.may_leave)()?;
@@ -149,20 +151,20 @@ impl Loop {
         Ok(())
     }
 
-    /// By key.
+    /// Detaches on a key of the person's; says why when it cannot.
     pub(crate) fn leave_at_work(&mut self) {
         if let Err(why) = self.may_leave() {
             self.app.say(why.trim_end_matches('.'));
         }
     }
 
-    /// Gives the terminal back for good. Everything else goes on.
+    /// Detaches the terminal. Everything else goes on.
     fn away(&mut self, words: &str) {
-        if self.seating.here() {
+        if self.attached.here() {
             self.io.leave();
         }
-        self.seating.presence = Presence::Away;
-        (self.seating.idle, self.seating.ended) = (None, None);
+        self.attached.presence = Presence::Away;
+        (self.attached.idle, self.attached.ended) = (None, None);
         self.io.terminal = None;
         // What comes for it from now on goes nowhere.
         if let Ok(nowhere) = Writer::start(std::io::sink(), self.tx.clone()) {
@@ -173,63 +175,63 @@ impl Loop {
             let _ = rustix::stdio::dup2_stdout(&null);
             let _ = rustix::stdio::dup2_stderr(&null);
         }
-        if let (Some(seat), Some(host)) = (self.seating.seat.take(), &self.seating.host) {
-            (host.left)(Left::By(seat.id()));
+        if let (Some(seat), Some(host)) = (self.attached.owner.take(), &self.attached.host) {
+            (host.left)(DetachReport::By(seat.id()));
             seat.leave(words);
         }
-        self.seating.watchers.dismiss("detached");
+        self.attached.observers.dismiss("detached");
         self.app.model.window.away = true;
     }
 
-    /// How long nobody has to look; `None`: until something happens.
+    /// Time until the detached screen must check its work again; `None`: until a message arrives.
     pub(crate) fn resting(&self) -> Option<Duration> {
-        if self.seating.presence != Presence::Away {
+        if self.attached.presence != Presence::Away {
             return None;
         }
         let since = |t: Duration| REST.saturating_sub(self.clock.mono().saturating_sub(t));
         let living = self.app.model.workspace.processes.iter().any(crate::model::Process::lives);
-        self.seating.idle.filter(|_| !self.seating.ending).map(since).or(living.then_some(LOOK))
+        self.attached.idle.filter(|_| !self.attached.ending).map(since).or(living.then_some(LOOK))
     }
 
-    /// A moment of resting has come: living processes are looked at.
+    /// Asks the engine about background processes while no terminal is attached.
     pub(crate) fn look(&mut self) {
-        if self.seating.idle.is_none() && self.seating.presence == Presence::Away {
+        if self.attached.idle.is_none() && self.attached.presence == Presence::Away {
             self.take(Msg::Tick);
         }
     }
 
-    /// Nobody sits there: when nothing works any more it ends.
+    /// Ends the detached program when nothing works any more.
     pub(crate) fn rest(&mut self) {
-        if self.seating.presence != Presence::Away || self.seating.ending || self.exit.is_some() {
+        if self.attached.presence != Presence::Away || self.attached.ending || self.exit.is_some() {
             return;
         }
         if self.works() {
-            self.seating.idle = None;
+            self.attached.idle = None;
             return;
         }
         let now = self.clock.mono();
-        let since = *self.seating.idle.get_or_insert(now);
+        let since = *self.attached.idle.get_or_insert(now);
         if now.saturating_sub(since) < REST {
             return;
         }
-        self.seating.ending = true;
+        self.attached.ending = true;
         let facts = self.facts();
-        if let Some(host) = &self.seating.host {
-            (host.left)(Left::Ended(&facts));
+        if let Some(host) = &self.attached.host {
+            (host.left)(DetachReport::Ended(&facts));
         }
         self.app.effects(Owner::Shell, vec![Effect::send(CommandBody::Session(SessionCommand::Quit))]);
         self.tasks();
     }
 
-    /// Another terminal attaches. The one that was attached before is detached.
-    fn arrive(&mut self, arrival: Arrival) {
-        if self.seating.ending || self.exit.is_some() {
-            return arrival.seat.leave("the workbench is ending");
+    /// Attaches another terminal, and detaches the present one.
+    fn arrive(&mut self, arrival: Attachment) {
+        if self.attached.ending || self.exit.is_some() {
+            return arrival.owner.leave("the workbench is ending");
         }
-        if self.seating.presence != Presence::Away {
+        if self.attached.presence != Presence::Away {
             self.away(&arrival.words);
         }
-        let (seat, said) = (std::sync::Arc::clone(&arrival.seat), arrival.said.clone());
+        let (seat, said) = (std::sync::Arc::clone(&arrival.owner), arrival.said.clone());
         match self.sit_down(arrival) {
             Ok(()) => {
                 if let Some(said) = said {
@@ -237,13 +239,13 @@ impl Loop {
                 }
             }
             Err(e) => {
-                self.seating.seat = Some(seat);
+                self.attached.owner = Some(seat);
                 self.away(&format!("{e}"));
             }
         }
     }
 
-    fn sit_down(&mut self, arrival: Arrival) -> Result<(), UiError> {
+    fn sit_down(&mut self, arrival: Attachment) -> Result<(), UiError> {
         rustix::stdio::dup2_stdin(&arrival.input).map_err(std::io::Error::from)?;
         rustix::stdio::dup2_stdout(&arrival.output).map_err(std::io::Error::from)?;
         rustix::stdio::dup2_stderr(&arrival.output).map_err(std::io::Error::from)?;
@@ -261,9 +263,9 @@ impl Loop {
         let (w, h) = terminal.size();
         self.io.terminal = Some(terminal);
         let mut out = self.io.enter()?;
-        self.seating.seat = Some(arrival.seat);
-        self.seating.presence = Presence::Here;
-        (self.seating.idle, self.seating.ended) = (None, None);
+        self.attached.owner = Some(arrival.owner);
+        self.attached.presence = Presence::Here;
+        (self.attached.idle, self.attached.ended) = (None, None);
         self.app.model.window.away = false;
         self.app.keys.pending.clear();
         self.app.outside.forget();

@@ -5,12 +5,12 @@ pub mod clipboard;
 pub(crate) mod detached;
 pub mod notify;
 pub mod observer;
+pub(crate) mod observers;
 pub(crate) mod outside;
 pub(crate) mod signals;
 pub(crate) mod suspend;
 pub(crate) mod terminal_io;
 pub mod terminal_owner;
-pub(crate) mod watchers;
 
 use std::fs::File;
 use std::io::{self, Write};

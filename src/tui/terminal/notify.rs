@@ -1,7 +1,7 @@
 //! Bytes for what the window shows besides the screen: title, notification, progress. Made from our own
 //! words only, and cleaned all the same.
 
-/// How this terminal wants to be told.
+/// How this terminal takes notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     Osc9,

@@ -23,8 +23,8 @@ const STOP: Signal = Signal::TTIN;
 
 /// What the thread and the loop both know.
 #[derive(Default)]
-struct Shared {
-    /// The terminal is somebody else's: an editor's, or the linear face's that changes no modes.
+struct SignalState {
+    /// Another program uses the terminal, or plain mode, which changes no modes.
     away: AtomicBool,
     /// How many times we were let go on.
     continued: Mutex<u32>,
@@ -32,7 +32,7 @@ struct Shared {
     changed: Condvar,
 }
 
-impl Shared {
+impl SignalState {
     fn count(&self) -> MutexGuard<'_, u32> {
         self.continued.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,7 +42,7 @@ impl Shared {
 pub(crate) struct Signals {
     handle: iterator::Handle,
     thread: Option<JoinHandle<()>>,
-    shared: Arc<Shared>,
+    shared: Arc<SignalState>,
 }
 
 impl Signals {
@@ -50,7 +50,7 @@ impl Signals {
     pub(crate) fn start(to: Post) -> std::io::Result<Self> {
         let mut signals = iterator::Signals::new([SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT])?;
         let handle = signals.handle();
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SignalState::default());
         let mine = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("tiller-signals".into()).spawn(move || {
             for n in signals.forever() {
@@ -79,7 +79,7 @@ impl Signals {
         Ok(Self { handle, thread: Some(thread), shared })
     }
 
-    /// Whether the terminal is somebody else's now: a stop then needs no preparation.
+    /// Sets whether another program uses the terminal: a stop then needs no preparation.
     pub(crate) fn away(&self, away: bool) {
         self.shared.away.store(away, Ordering::SeqCst);
     }
@@ -90,7 +90,7 @@ impl Signals {
     }
 
     /// Stops this process (`all`: and those that were started with it) until the shell lets it go on.
-    /// `false`: nobody stopped us, because no shell waits for that.
+    /// `false`: the process was not stopped, because no shell waits for that.
     pub(crate) fn stop(&self, all: bool) -> bool {
         let before = self.continued();
         let sent = if all { kill_current_process_group(STOP) } else { kill_process(getpid(), STOP) };

@@ -13,7 +13,7 @@ use crate::app::ui::{Exit, UiError};
 use crate::cell::plain::plain_lines;
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell};
-use crate::terminal::clipboard::{self, Plan, Surroundings};
+use crate::terminal::clipboard::{self, ClipboardContext, CopyPlan};
 use crate::terminal::terminal_io::SETTLE;
 use crate::terminal::terminal_owner::Presence;
 
@@ -73,7 +73,7 @@ impl Loop {
             }
             External::Dump { text } => {
                 self.io.leave();
-                match self.seating.seat.clone() {
+                match self.attached.owner.clone() {
                     Some(seat) => seat.dump(&crate::text::clean::plain_lines(&text)),
                     None => dump(&text),
                 }
@@ -85,13 +85,13 @@ impl Loop {
     /// To the clipboard, by every honest route; the toast says which.
     pub(crate) fn copy(&mut self, text: &str, what: &'static str) {
         let env = self.options.as_ref().map(|o| Arc::clone(&o.env));
-        let around = Surroundings::read(|k| env.as_ref().and_then(|e| e(k)), cfg!(target_os = "macos"));
+        let around = ClipboardContext::read(|k| env.as_ref().and_then(|e| e(k)), cfg!(target_os = "macos"));
         let mut plan = clipboard::plan(text, around);
         if let Some(osc) = plan.osc52.clone().and_then(|b| String::from_utf8(b).ok()) {
             self.io.writer.write(osc);
         }
         let bytes = text.len();
-        let told = move |plan: &Plan, display: Option<&Result<(), String>>| {
+        let told = move |plan: &CopyPlan, display: Option<&Result<(), String>>| {
             let lost = plan.osc52.is_none() && !plan.tmux && !matches!(display, Some(Ok(())));
             let kind = if lost { NoticeKind::User } else { NoticeKind::Info };
             Notice::new(kind, plan.told(what, bytes, display))
@@ -122,9 +122,9 @@ impl Loop {
     /// started together with it, as Ctrl-Z does.
     pub(crate) fn stop(&mut self, all: bool) {
         self.io.leave();
-        if let Some(seat) = self.seating.seat.clone() {
+        if let Some(seat) = self.attached.owner.clone() {
             // What works goes on; the loop hears of it as before, and draws nothing until the shell says so.
-            self.seating.presence = Presence::Stopped;
+            self.attached.presence = Presence::Stopped;
             return seat.stop(all);
         }
         let stopped = self.io.signals.as_ref().is_some_and(|s| s.stop(all));
@@ -179,7 +179,7 @@ impl Loop {
 
     /// The end: stop reading, let the last bytes out, give the terminal back.
     pub(crate) fn close(&mut self) {
-        if self.seating.presence == Presence::Away {
+        if self.attached.presence == Presence::Away {
             return;
         }
         self.io.leave();

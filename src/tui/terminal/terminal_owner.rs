@@ -1,6 +1,6 @@
-//! The screen in a process that is not the shell's job. Somebody else sits at the terminal for it (the
-//! client): hears the shell's signals, stops, runs programs in the foreground. The screen can be left by one
-//! client and taken by the next; meanwhile nothing is drawn and the work goes on.
+//! The screen in a process that is not the shell's job. A client process owns the terminal for it: it receives the
+//! shell's signals, stops, and runs programs in the foreground. The screen can be detached from one client and attached
+//! to the next; meanwhile nothing is drawn and the work goes on.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use tiller_protocol::{AgentState, AgentView, Command, CommandBody, CommandId, Ev
 
 use crate::model::{Model, Process};
 
-/// The attached terminal. Calls never block, except [`Seat::dump`].
-pub trait Seat: Send + Sync {
-    /// Tells one from the next.
+/// The attached terminal. Calls never block, except [`TerminalOwner::dump`].
+pub trait TerminalOwner: Send + Sync {
+    /// Number of the client, unique in this process.
     fn id(&self) -> u64;
     /// Stops it as Ctrl-Z does (`all`: with those that were started together with it). When it goes on, or
-    /// could not be stopped, [`Said::Continued`] comes.
+    /// could not be stopped, [`OwnerEvent::Continued`] comes.
     fn stop(&self, all: bool);
     /// Writes text into the terminal's own scrollback and waits for Enter.
     fn dump(&self, text: &str);
-    /// The terminal is its own again: it ends with these words.
+    /// Gives the terminal back; the client ends with these words.
     fn leave(&self, words: &str);
 }
 
-/// That this screen can be left, and how.
+/// Functions for a screen that can be detached.
 #[derive(Clone)]
 pub struct Host {
-    /// Who sits there at the start.
-    pub seat: Arc<dyn Seat>,
+    /// The terminal that is attached at the start.
+    pub owner: Arc<dyn TerminalOwner>,
     /// What becomes of the work when the terminal is lost.
     pub on_hangup: OnHangup,
-    /// Whether somebody could come back; why not, as a sentence.
+    /// Whether another terminal could attach later; why not, as a sentence.
     pub may_leave: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
-    /// Called when the screen was left, and at the end of the work while nobody sat there.
-    pub left: Arc<dyn Fn(Left<'_>) + Send + Sync>,
+    /// Called when the screen was left, and at the end of the work without an attached terminal.
+    pub left: Arc<dyn Fn(DetachReport<'_>) + Send + Sync>,
 }
 
-/// What is reported by [`Host::left`].
+/// Why the screen has no terminal any more.
 #[derive(Clone, Copy, Debug)]
-pub enum Left<'a> {
-    /// By this client.
+pub enum DetachReport<'a> {
+    /// This client was detached.
     By(u64),
-    /// Nothing works any more.
-    Ended(&'a Facts),
+    /// The work has ended.
+    Ended(&'a WorkSummary),
 }
 
 /// A new client with its terminal.
-pub struct Arrival {
-    pub seat: Arc<dyn Seat>,
+pub struct Attachment {
+    pub owner: Arc<dyn TerminalOwner>,
     pub input: OwnedFd,
     pub output: OwnedFd,
     /// The message for the terminal that was attached before.
@@ -59,11 +59,11 @@ pub struct Arrival {
     pub said: Option<String>,
 }
 
-/// What a client says.
+/// A message of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum OwnerEvent {
     Resized,
-    /// It was let go on; `false`: a stop that was asked for did not happen.
+    /// The process was continued; `false`: a requested stop did not happen.
     Continued(bool),
     /// Asked from outside to stop.
     Stop,
@@ -72,25 +72,25 @@ pub enum Said {
     Look(i32, i32),
     /// The part in which the cursor is.
     Follow,
-    /// It is gone without a word.
+    /// The connection was closed without a message.
     Gone,
 }
 
-/// From the other process, for the loop.
-pub enum SeatMsg {
-    From(u64, Said),
-    Arrive(Arrival),
-    /// Somebody wants to look on at this terminal.
-    Watch(Arc<dyn Seat>, OwnedFd),
+/// A message of the client process, or of a process that wants to attach.
+pub enum OwnerMsg {
+    From(u64, OwnerEvent),
+    Arrive(Attachment),
+    /// This terminal wants to observe the screen.
+    Watch(Arc<dyn TerminalOwner>, OwnedFd),
     /// What runs here.
-    Facts(Box<dyn FnOnce(Facts) + Send>),
-    /// Leave the screen; hears why not.
-    Leave(Box<dyn FnOnce(Result<Facts, String>) + Send>),
+    WorkSummary(Box<dyn FnOnce(WorkSummary) + Send>),
+    /// Detach the screen; the answer says why not.
+    Leave(Box<dyn FnOnce(Result<WorkSummary, String>) + Send>),
 }
 
 /// What runs here, for `tiller ps`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct WorkSummary {
     pub session: String,
     pub title: String,
     /// A turn of the main agent runs.
@@ -105,16 +105,16 @@ pub struct Facts {
     pub goal: bool,
     /// Shell lines of the person's that run.
     pub lines: usize,
-    /// How the last turn ended that ended while nobody looked.
+    /// How the last turn ended that ended without an attached terminal.
     pub ended: Option<TurnStatus>,
 }
 
-/// The person paused it, and no call of it runs any more: it goes on from what is on disk, now or after the next start.
+/// Whether the person paused this agent and no call of it runs: it continues from what is on disk, now or after a restart.
 pub(crate) fn rests(a: &AgentView) -> bool {
     a.state == AgentState::Paused && a.act.is_empty()
 }
 
-impl Facts {
+impl WorkSummary {
     /// As the model has it.
     pub fn of(m: &Model) -> Self {
         let main = m.main_session_model();
@@ -163,7 +163,7 @@ impl Facts {
     }
 }
 
-/// How long nothing must work before a screen that nobody looks at ends: between two turns, two steps of a
+/// How long nothing must work before a detached screen ends: between two turns, two steps of a
 /// workflow or a result and its announcement a moment goes by.
 pub(crate) const REST: Duration = Duration::from_secs(2);
 
@@ -175,33 +175,33 @@ pub(crate) const LOOK: Duration = Duration::from_secs(5);
 pub(crate) enum Presence {
     #[default]
     Here,
-    /// The client was asked to stop, and goes on one day.
+    /// The client was asked to stop; it may be continued later.
     Stopped,
-    /// Nobody sits at a terminal.
+    /// No terminal is attached.
     Away,
 }
 
-/// The loop's side.
+/// The loop's side of the connection to the client.
 #[derive(Default)]
-pub(crate) struct Seating {
+pub(crate) struct AttachState {
     pub(crate) host: Option<Host>,
-    pub(crate) seat: Option<Arc<dyn Seat>>,
+    pub(crate) owner: Option<Arc<dyn TerminalOwner>>,
     pub(crate) presence: Presence,
-    /// Since when nothing works (monotonic), while nobody sits there.
+    /// Since when nothing works (monotonic), while no terminal is attached.
     pub(crate) idle: Option<Duration>,
     /// The engine received the command to quit.
     pub(crate) ending: bool,
-    /// How the last turn ended while nobody looked.
+    /// How the last turn ended without an attached terminal.
     pub(crate) ended: Option<TurnStatus>,
     /// Shell lines that were sent and have not ended: the engine tells of their end only.
     pub(crate) lines: Vec<CommandId>,
-    pub(crate) watchers: crate::terminal::watchers::Watchers,
+    pub(crate) observers: crate::terminal::observers::Observers,
 }
 
-impl Seating {
+impl AttachState {
     pub(crate) fn new(host: Option<Host>) -> Self {
-        let seat = host.as_ref().map(|h| Arc::clone(&h.seat));
-        Self { host, seat, ..Self::default() }
+        let owner = host.as_ref().map(|h| Arc::clone(&h.owner));
+        Self { host, owner, ..Self::default() }
     }
 
     /// A command goes to the engine.
@@ -211,7 +211,7 @@ impl Seating {
         }
     }
 
-    /// What came of one: its line has run, or was refused.
+    /// Notes the answer to a command: its line has run, or was refused.
     pub(crate) fn heard(&mut self, event: &Event) {
         let over = matches!(event.body, EventBody::Tool(ToolEvent::ShellLine { .. }) | EventBody::Reply(_));
         if let Some(cause) = event.cause.filter(|_| over) {
@@ -219,7 +219,7 @@ impl Seating {
         }
     }
 
-    /// Something may be drawn.
+    /// Whether frames are drawn.
     pub(crate) fn here(&self) -> bool {
         self.presence == Presence::Here
     }
@@ -241,17 +241,17 @@ mod tests {
     #[test]
     fn what_works_is_told_and_what_was_paused_does_not_count() {
         let mut r = Robot::new(80, 24);
-        assert!(!Facts::of(&r.app.model).at_work());
-        assert_eq!(Facts::of(&r.app.model).words(), "nothing");
+        assert!(!WorkSummary::of(&r.app.model).at_work());
+        assert_eq!(WorkSummary::of(&r.app.model).words(), "nothing");
         r.event(agent("main/a1", AgentState::Paused));
         r.event(agent("main/a2", AgentState::Done));
-        assert!(!Facts::of(&r.app.model).at_work(), "the person paused it");
+        assert!(!WorkSummary::of(&r.app.model).at_work(), "the person paused it");
         r.event(agent("main/a3", AgentState::Running));
         r.event(agent("main/a4", AgentState::Waiting));
-        let facts = Facts::of(&r.app.model);
+        let facts = WorkSummary::of(&r.app.model);
         assert!(facts.at_work());
         assert_eq!(facts.words(), "2 agents (1 needs you)");
         r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
-        assert_eq!(Facts::of(&r.app.model).words(), "a turn, 2 agents (1 needs you)");
+        assert_eq!(WorkSummary::of(&r.app.model).words(), "a turn, 2 agents (1 needs you)");
     }
 }

@@ -125,7 +125,7 @@ impl Themes {
         self.pick().inspect_err(|_| (self.choice, self.dark, self.light) = before)
     }
 
-    /// Another terminal: it may show fewer colours, and has not told its background yet.
+    /// Another terminal was attached: it may show fewer colours, and its background is not known yet.
     pub(crate) fn depth(&mut self, depth: Depth) {
         self.depth = depth;
         self.is_light = false;
@@ -133,12 +133,12 @@ impl Themes {
         let _ = self.pick();
     }
 
-    /// The terminal told its background; true when the theme changes by it.
+    /// The terminal reported its background; true when the theme changes by it.
     pub fn background(&mut self, r: u8, g: u8, b: u8) -> bool {
         self.scheme(luminance((r, g, b)) < 0.4)
     }
 
-    /// The terminal told its scheme.
+    /// The terminal reported its scheme; true when the theme changes by it.
     pub fn scheme(&mut self, dark: bool) -> bool {
         if self.is_light != dark {
             return false;

@@ -80,7 +80,7 @@ fn is_its_own(body: &CommandBody) -> bool {
 }
 
 impl App {
-    /// Sends a command to whom it is for, and says its id.
+    /// Sends a command to the agent that it concerns; returns its id.
     pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
         let agent = self.model.shown.clone().filter(|_| is_its_own(&body));
         self.send_to(agent, body)
@@ -189,7 +189,7 @@ impl App {
         }
     }
 
-    /// What to say of an agent that nobody waits for when it fails: its panel may not be in sight.
+    /// The notice for a background agent that fails: its panel may not be on the screen.
     pub(crate) fn fails(&self, event: &Event) -> Option<Notice> {
         let EventBody::State(StateEvent::AgentChanged { view }) = &event.body else { return None };
         let child = view.child.as_deref().filter(|c| c.background && view.state == AgentState::Failed)?;
@@ -230,5 +230,5 @@ impl App {
 }
 
 #[cfg(test)]
-#[path = "stage_tests.rs"]
+#[path = "agent_view_tests.rs"]
 mod tests;

@@ -122,8 +122,8 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     }
     let late = app.frame.chrome_wake.is_some_and(|w| w <= app.model.mono);
     let notices = (late || !last.slices.same(slices, CHROME)).then(|| app.notice_lines(buf.area));
-    let strip = notices.as_ref().map_or(last.request.strip, |lines| lines.len() as u16);
-    if layout_request::request(app, buf.area, strip) != last.request {
+    let rows = notices.as_ref().map_or(last.request.notices, |lines| lines.len() as u16);
+    if layout_request::request(app, buf.area, rows) != last.request {
         return None;
     }
     let areas = app.screen.areas.clone().filter(|a| a.class != Class::Tiny)?;
@@ -168,21 +168,21 @@ fn panels(
 }
 
 /// Draws header, footer, borders and the notice bar; the last one only when there are new lines for it.
-fn draw_chrome(app: &mut App, areas: &Areas, notices: Option<Vec<notice_bar::Line>>, buf: &mut Buffer) {
+fn draw_chrome(app: &mut App, areas: &Areas, notices: Option<Vec<notice_bar::NoticeLine>>, buf: &mut Buffer) {
     let scopes = app.scopes();
     if let Some(lines) = &notices {
-        app.screen.strip = lines.iter().map(|l| l.act).collect();
+        app.screen.notice_actions = lines.iter().map(|l| l.act).collect();
     }
     let cx = cx!(app, &scopes, false);
     if let Some(lines) = notices {
-        draw::clear(buf, areas.strip, cx.theme.style(Role::Text));
-        notice_bar::draw(&cx, &lines, areas.strip, buf);
+        draw::clear(buf, areas.notices, cx.theme.style(Role::Text));
+        notice_bar::draw(&cx, &lines, areas.notices, buf);
     }
     frame::draw(app, areas, &cx, buf);
     app.status(areas, &cx, buf);
     let verticals =
         areas.verticals.iter().map(|(x, from, to)| Rect { x: *x, y: *from, width: 1, height: to - from });
-    let titles = areas.parts().map(|p| p.title).chain([areas.strip_title, areas.strip]);
+    let titles = areas.parts().map(|p| p.title).chain([areas.notices_title, areas.notices]);
     let all = [areas.header, areas.footer].into_iter().chain(titles).chain(areas.rules.iter().copied());
     app.frame.drawn.extend(all.chain(verticals).filter(|r| r.area() > 0));
 }

@@ -28,7 +28,7 @@ pub(crate) fn draw(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) 
     let titles: Vec<(Rect, Option<View>)> = areas
         .parts()
         .map(|p| (p.title, Some(p.view)))
-        .chain([(areas.strip_title, None)])
+        .chain([(areas.notices_title, None)])
         .filter(|(r, _)| r.area() > 0)
         .collect();
     for (r, view) in &titles {
@@ -46,7 +46,7 @@ pub(crate) fn draw(app: &App, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) 
                 }),
             Some(View::Conversation) => app.facts(View::Conversation).title.clone(),
             Some(view) => format!("{} {}", view.digit(), app.facts(view).title),
-            None => notice_bar::title(cx, &app.screen.strip),
+            None => notice_bar::title(cx, &app.screen.notice_actions),
         };
         let here = view == Some(app.screen.focus) && app.layers.is_empty();
         // What needs the person, and what they have not seen yet, stands out.

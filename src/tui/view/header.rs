@@ -1,4 +1,4 @@
-//! The first line: where we are, with which model, what is allowed, what it costs, who needs us.
+//! The first line: project, branch, model, permission mode, cost, and what needs the person.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -116,7 +116,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let said = |n| format!("{}{changed}{way}", draw::cut_middle(&g.branch, n));
         put(said(24), said(10), Role::Dim, 4);
     }
-    // Who never branched need not know that there are branches.
+    // A session without branches shows no branch.
     if !s.branch.is_empty() && s.branch.word() != "main" {
         let word = crate::text::clean::plain(s.branch.word());
         let said = |n| format!("on {}", draw::cut_middle(&word, n));

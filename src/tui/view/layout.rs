@@ -1,4 +1,4 @@
-//! Who gets which part of the screen. Pure: sizes and wishes in, rectangles out.
+//! Divides the screen among the views. Pure: sizes and requests in, rectangles out.
 
 use ratatui::layout::Rect;
 
@@ -115,8 +115,8 @@ pub struct LayoutRequest {
     pub sections: Vec<Section>,
     /// Rows of the composer (or of the dialog in its place), without its border.
     pub composer: u16,
-    /// Rows of the strip between conversation and composer.
-    pub strip: u16,
+    /// Rows of the notice bar between conversation and composer.
+    pub notices: u16,
     /// A dialog takes the composer's place: it may take more.
     pub docked: bool,
 }
@@ -138,9 +138,9 @@ pub struct Areas {
     pub main: Part,
     pub tree: Option<Part>,
     pub rail: Vec<Part>,
-    pub strip: Rect,
-    /// Row of the strip's border, when it has one.
-    pub strip_title: Rect,
+    pub notices: Rect,
+    /// Row of the notice bar's border, when it has one.
+    pub notices_title: Rect,
     pub composer: Part,
     pub footer: Rect,
     /// Columns of vertical borders, from row to row.
@@ -194,8 +194,8 @@ fn tiny(w: &LayoutRequest, class: Class) -> Areas {
         main: bare(w.main, notice),
         tree: None,
         rail: Vec::new(),
-        strip: NONE,
-        strip_title: NONE,
+        notices: NONE,
+        notices_title: NONE,
         composer: bare(View::Composer, composer),
         footer: NONE,
         verticals: Vec::new(),
@@ -213,9 +213,9 @@ fn narrow(w: &LayoutRequest, class: Class, full: bool) -> Areas {
         (_, true) => w.composer.clamp(1, most),
         (_, false) => 1,
     };
-    let strip = if full { 0 } else { w.strip.min(1).min(s.height.saturating_sub(composer + 3)) };
-    let main = s.height - 1 - composer - strip;
-    let line = row(s, main + strip, composer);
+    let notices = if full { 0 } else { w.notices.min(1).min(s.height.saturating_sub(composer + 3)) };
+    let main = s.height - 1 - composer - notices;
+    let line = row(s, main + notices, composer);
     let inner = Rect { x: s.x + 2, width: s.width - 2, ..line };
     Areas {
         class,
@@ -223,8 +223,8 @@ fn narrow(w: &LayoutRequest, class: Class, full: bool) -> Areas {
         main: bare(w.main, row(s, 0, main)),
         tree: None,
         rail: Vec::new(),
-        strip: row(s, main, strip),
-        strip_title: NONE,
+        notices: row(s, main, notices),
+        notices_title: NONE,
         composer: bare(View::Composer, if w.docked { line } else { inner }),
         footer: row(s, s.height - 1, 1),
         verticals: Vec::new(),
@@ -241,18 +241,18 @@ fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let rules = if full { rule } else { rule * 3 };
     // Three rows of the conversation stay in view.
     let most = if w.docked { s.height - 5 - rules } else { s.height / 3 };
-    let (composer, strip) = if full { (0, 0) } else { (w.composer.clamp(1, most.max(1)), w.strip) };
-    let strip = strip.min((s.height - 2 - rules - composer).saturating_sub(3));
-    let main = s.height - 2 - rules - composer - strip;
+    let (composer, notices) = if full { (0, 0) } else { (w.composer.clamp(1, most.max(1)), w.notices) };
+    let notices = notices.min((s.height - 2 - rules - composer).saturating_sub(3));
+    let main = s.height - 2 - rules - composer - notices;
     let top = 1 + rule;
-    let line = row(s, top + main + strip + rule, composer);
+    let line = row(s, top + main + notices + rule, composer);
     let inner = Rect { x: s.x + 1, width: s.width - 1, ..line };
     let lead = if class == Class::S { Rect { x: s.x + 2, width: s.width - 2, ..line } } else { inner };
     let mut lines = Vec::new();
     if rule > 0 {
         lines.push(row(s, 1, 1));
         if !full {
-            lines.push(row(s, top + main + strip, 1));
+            lines.push(row(s, top + main + notices, 1));
             lines.push(row(s, s.height - 2, 1));
         }
     }
@@ -264,8 +264,8 @@ fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
         main: Part { title, ..bare(w.main, row(s, top, main)) },
         tree: None,
         rail: Vec::new(),
-        strip: row(s, top + main, strip),
-        strip_title: NONE,
+        notices: row(s, top + main, notices),
+        notices_title: NONE,
         composer: bare(View::Composer, if w.docked { line } else { lead }),
         footer: row(s, s.height - 1, 1),
         verticals: Vec::new(),
@@ -301,9 +301,9 @@ fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let right = s.width - 1;
     let rail_x = if show_rail { right - rail_width(w) } else { right };
     let main_x = if show_tree { 34 } else { 0 };
-    let strip = w.strip.min(composer_top.saturating_sub(8));
-    let strip_lines = if strip > 0 { strip + 1 } else { 0 };
-    let main_bottom = composer_top - strip_lines;
+    let notices = w.notices.min(composer_top.saturating_sub(8));
+    let notice_rows = if notices > 0 { notices + 1 } else { 0 };
+    let main_bottom = composer_top - notice_rows;
     let column = |x: u16, to: u16, y: u16, y2: u16| Rect {
         x: s.x + x + 1,
         y: s.y + y,
@@ -344,8 +344,8 @@ fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
         main,
         tree: show_tree.then(|| titled(View::Sessions, 0, main_x, 1, composer_top)),
         rail,
-        strip: column(main_x, rail_x, main_bottom + u16::from(strip > 0), composer_top),
-        strip_title: if strip > 0 {
+        notices: column(main_x, rail_x, main_bottom + u16::from(notices > 0), composer_top),
+        notices_title: if notices > 0 {
             Rect { x: s.x + main_x, y: s.y + main_bottom, width: rail_x - main_x + 1, height: 1 }
         } else {
             NONE

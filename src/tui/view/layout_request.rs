@@ -14,7 +14,7 @@ pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View:
 pub(crate) const RAIL_COLUMNS: u16 = 36;
 
 /// What the views on the screen ask of the layout now; so many rows for the notice bar.
-pub(crate) fn request(app: &App, screen: Rect, strip: u16) -> LayoutRequest {
+pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
     let class = Class::of(screen.width, screen.height);
     let docked = docked(app);
     let composer = match docked {
@@ -40,7 +40,7 @@ pub(crate) fn request(app: &App, screen: Rect, strip: u16) -> LayoutRequest {
             Vec::new()
         },
         composer,
-        strip,
+        notices,
         docked: docked.is_some(),
     }
 }

@@ -17,7 +17,7 @@ fn wish(width: u16, height: u16) -> LayoutRequest {
             section(View::Sessions, 30),
         ],
         composer: 1,
-        strip: 1,
+        notices: 1,
         docked: false,
     }
 }
@@ -87,12 +87,12 @@ fn at_m_a_focused_view_has_the_full_height() {
 proptest! {
     #[test]
     fn everything_is_on_the_screen_and_nothing_overlaps(
-        width in 1u16..400, height in 1u16..200, composer in 0u16..60, strip in 0u16..12,
+        width in 1u16..400, height in 1u16..200, composer in 0u16..60, notices in 0u16..12,
         docked: bool, rail: bool, zoom in 0..3usize, focus in 0..8usize, main in 1..8usize
     ) {
         let mut w = wish(width, height);
         w.composer = composer;
-        w.strip = strip;
+        w.notices = notices;
         w.docked = docked;
         w.rail = rail;
         w.zoom = [Zoom::Normal, Zoom::Half, Zoom::Full][zoom];
@@ -100,7 +100,7 @@ proptest! {
         w.main = View::ALL[main];
         let a = layout(&w);
         let mut rects: Vec<Rect> = a.parts().map(|p| p.inner).collect();
-        rects.extend([a.header, a.footer, a.strip]);
+        rects.extend([a.header, a.footer, a.notices]);
         rects.extend(a.rules.iter().copied());
         for (i, r) in rects.iter().enumerate() {
             prop_assert!(r.area() == 0 || w.screen.intersection(*r) == *r, "{r:?} outside {width}x{height}");

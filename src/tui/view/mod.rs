@@ -135,9 +135,9 @@ impl App {
             self.view_into(&part, focus, &below, slices, buf, &mut cursor);
         }
         let cx = cx!(self, &scopes, false);
-        self.screen.strip = notices.iter().map(|l| l.act).collect();
+        self.screen.notice_actions = notices.iter().map(|l| l.act).collect();
         if !covered {
-            notice_bar::draw(&cx, &notices, areas.strip, buf);
+            notice_bar::draw(&cx, &notices, areas.notices, buf);
             frame::draw(self, &areas, &cx, buf);
         }
         if areas.class == Class::S || areas.class == Class::Xs {
@@ -158,9 +158,9 @@ impl App {
     }
 
     /// The lines of the notice bar.
-    pub(crate) fn notice_lines(&self, screen: Rect) -> Vec<notice_bar::Line> {
+    pub(crate) fn notice_lines(&self, screen: Rect) -> Vec<notice_bar::NoticeLine> {
         // How wide the bar is does not depend on how high it is.
-        let width = layout::layout(&layout_request::request(self, screen, 1)).strip.width;
+        let width = layout::layout(&layout_request::request(self, screen, 1)).notices.width;
         let scopes = self.scopes();
         let mut lines = notice_bar::lines(&cx!(self, &scopes, false), self.waiting_asks(), width);
         // Messages that the dialog on top lists are not listed twice.
@@ -401,10 +401,10 @@ impl App {
         if self.model.agent.turn.retry.is_some() {
             all.push(Some(now + Duration::from_secs(1)));
         }
-        let waits = self.waiting_asks() > self.asking.aside.len()
-            || (self.asking.first_run && self.model.engine.ready);
+        let waits = self.waiting_asks() > self.questions.aside.len()
+            || (self.questions.first_run && self.model.engine.ready);
         if self.layers.is_empty() && waits {
-            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::asking::QUIET);
+            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::questions::QUIET);
             all.push(Some(quiet).filter(|t| *t > now));
         }
         all.into_iter().flatten().min()

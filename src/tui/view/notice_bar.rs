@@ -1,4 +1,4 @@
-//! The lines between conversation and composer: who waits for an answer, what waits to be sent, when the
+//! The lines between conversation and composer: questions without an answer, messages to be sent, when the
 //! next try starts, and whether the session is saved.
 
 use ratatui::buffer::Buffer;
@@ -20,7 +20,7 @@ const QUEUE: usize = 3;
 pub(crate) const LOW: u16 = 20;
 
 /// One line: text, what stands at its right end, look.
-pub(crate) struct Line {
+pub(crate) struct NoticeLine {
     pub(crate) text: String,
     pub(crate) right: String,
     pub(crate) role: Role,
@@ -30,12 +30,12 @@ pub(crate) struct Line {
 
 /// The lines, most important first. `asks`: questions wait that are not on the screen. `width`: of the
 /// place where they are drawn.
-pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
+pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<NoticeLine> {
     let m = cx.model;
     let mut out = Vec::new();
     tour(cx, width, &mut out);
     if let Some(why) = &m.engine.not_saving {
-        out.push(Line {
+        out.push(NoticeLine {
             text: format!("x Not saving: {why}"),
             right: String::new(),
             role: Role::Error,
@@ -47,7 +47,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
     {
         let right = format!("{} to answer", cx.key("global.answer"));
         let more = if asks > 1 { format!(" (+{})", asks - 1) } else { String::new() };
-        out.push(Line {
+        out.push(NoticeLine {
             text: format!("! {}{more}", sentence(m, ask)),
             right,
             role: Role::Waiting,
@@ -59,12 +59,12 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
     {
         let right = if m.agent.session.read_only { String::new() } else { "/continue resumes it".into() };
         let text = format!("- Interrupted: {}", what.replace('\n', " "));
-        out.push(Line { text, right, role: Role::Waiting, act: None });
+        out.push(NoticeLine { text, right, role: Role::Waiting, act: None });
     }
     if let Some(r) = &m.agent.turn.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
         let text = format!("~ Retry {} of {} in {left} s: {}", r.attempt, r.of, r.why);
-        out.push(Line {
+        out.push(NoticeLine {
             text,
             right: format!("{} now  {} stop", cx.key("global.try_now"), cx.key("global.escape")),
             role: Role::Waiting,
@@ -76,7 +76,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
 }
 
 /// The messages that wait, and the keys that do something about them.
-fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
+fn queue(cx: &DrawCx<'_>, out: &mut Vec<NoticeLine>) {
     // Low screens tell in the header how many there are.
     if cx.model.window.screen.1 < LOW {
         return;
@@ -91,12 +91,12 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
             2 if all.len() > QUEUE => format!("+{}", all.len() - QUEUE),
             _ => String::new(),
         };
-        out.push(Line { text, right, role: Role::Dim, act: Some("queue.open") });
+        out.push(NoticeLine { text, right, role: Role::Dim, act: Some("queue.open") });
     }
 }
 
 /// The step of the guided tour: its title with the keys, and its text.
-fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
+fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
     let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
@@ -118,10 +118,15 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let whole = told(true);
     let fits = whole.width() + right.width() + 4 <= usize::from(width);
     let text = if fits { whole } else { told(false) };
-    out.push(Line { text, right, role: Role::Strong, act: None });
+    out.push(NoticeLine { text, right, role: Role::Strong, act: None });
     let width = usize::from(width).clamp(20, 102) - 2;
     let rows = crate::widget::wrap::wrap(&step.text, width);
-    out.extend(rows.into_iter().map(|text| Line { text, right: String::new(), role: Role::Text, act: None }));
+    out.extend(rows.into_iter().map(|text| NoticeLine {
+        text,
+        right: String::new(),
+        role: Role::Text,
+        act: None,
+    }));
 }
 
 /// What the border over the lines says.
@@ -159,7 +164,7 @@ pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
 }
 
 /// Draws as many as fit.
-pub(crate) fn draw(cx: &DrawCx<'_>, lines: &[Line], area: Rect, buf: &mut Buffer) {
+pub(crate) fn draw(cx: &DrawCx<'_>, lines: &[NoticeLine], area: Rect, buf: &mut Buffer) {
     for (i, l) in lines.iter().take(usize::from(area.height)).enumerate() {
         let row =
             Rect { x: area.x + 1, y: area.y + i as u16, width: area.width.saturating_sub(2), height: 1 };

@@ -36,7 +36,7 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
 ];
 /// Crate, type, files.
-const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 33), ("tui", "App", 16)];
+const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 33)];
 /// Folder, files.
 const FOLDERS: &[(&str, usize)] = &[
     ("src/engine/crew", 32),

@@ -36,7 +36,7 @@ pub(crate) struct Loop {
     inbox: Inbox,
     pub(crate) outbox: Outbox,
     pub(crate) io: TerminalIo,
-    pub(crate) seating: crate::terminal::terminal_owner::Seating,
+    pub(crate) attached: crate::terminal::terminal_owner::AttachState,
     /// The frame that is on the screen.
     pub(crate) buf: Buffer,
     pub(crate) pacing: FramePacing,
@@ -82,7 +82,7 @@ impl Loop {
             tx,
             inbox,
             outbox: Outbox::new(engine),
-            seating: crate::terminal::terminal_owner::Seating::default(),
+            attached: crate::terminal::terminal_owner::AttachState::default(),
             buf: Buffer::empty(Rect::new(0, 0, 80, 24)),
             pacing: FramePacing::new(),
             clock: std::sync::Arc::clone(&o.clock),
@@ -149,7 +149,7 @@ impl Loop {
             }
             _ if read => {}
             // A moment that the app named has come: a question may be shown now.
-            _ if !self.seating.here() => self.look(),
+            _ if !self.attached.here() => self.look(),
             _ if self.app.due() => self.take(Msg::Tick),
             _ => {}
         }
@@ -158,7 +158,7 @@ impl Loop {
         }
         self.outbox.offer();
         self.rest();
-        if self.exit.is_none() && self.seating.here() && self.app.due() && self.wait().is_none() {
+        if self.exit.is_none() && self.attached.here() && self.app.due() && self.wait().is_none() {
             self.draw();
         }
     }
@@ -185,7 +185,7 @@ impl Loop {
     /// How long to block; `None`: until something happens.
     fn patience(&self) -> Option<Duration> {
         let retry = self.outbox.retry_after();
-        if !self.seating.here() {
+        if !self.attached.here() {
             return [self.resting(), retry].into_iter().flatten().min();
         }
         let frame =
@@ -205,7 +205,7 @@ impl Loop {
         match &msg {
             Msg::Input(Input::Key(_) | Input::Paste(_) | Input::Mouse(_)) => self.pacing.hurry(),
             Msg::Engine(event) => {
-                self.seating.heard(event);
+                self.attached.heard(event);
                 self.pacing.event(is_words(event));
             }
             Msg::Resize(w, h) => self.resize(*w, *h),
@@ -223,9 +223,9 @@ impl Loop {
             }
             Msg::Signal(SignalMsg::Continued) => self.resume(),
             Msg::Signal(SignalMsg::Stop) => self.stop(false),
-            Msg::Seat(_) => {
-                if let Msg::Seat(said) = msg {
-                    self.seated(*said);
+            Msg::Owner(_) => {
+                if let Msg::Owner(said) = msg {
+                    self.owner_message(*said);
                 }
                 return;
             }
@@ -240,7 +240,7 @@ impl Loop {
         }
         let written = matches!(msg, Msg::Output(OutputMsg::Ready));
         self.app.update(msg);
-        if written && self.seating.watchers.behind() {
+        if written && self.attached.observers.behind() {
             self.app.redraw();
         }
         self.tasks();
@@ -266,7 +266,7 @@ impl Loop {
             self.app.model.window.sides = self.io.encoder.sides;
         }
         let cursor = self.app.draw(&mut self.buf);
-        self.seating.watchers.show(&self.buf, cursor);
+        self.attached.observers.show(&self.buf, cursor);
         self.io.encoder.text = self.app.text_columns();
         let mut out = self.io.writer.spare();
         self.io.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
@@ -290,7 +290,7 @@ impl Loop {
         for task in self.app.take_tasks() {
             match task {
                 Task::Send(c) => {
-                    self.seating.sent(&c);
+                    self.attached.sent(&c);
                     self.outbox.push(c);
                 }
                 Task::Copy { text, what } => self.copy(&text, what),
@@ -332,7 +332,7 @@ impl Loop {
                     self.app.settings_changed();
                 }
                 Task::Reload => self.reload(),
-                Task::Ended(status) => self.seating.ended = Some(status),
+                Task::Ended(status) => self.attached.ended = Some(status),
                 Task::Leave => self.leave_at_work(),
                 Task::Quit => self.exit = self.exit.or(Some(Exit::Quit)),
             }

@@ -7,7 +7,7 @@ use tiller_protocol::{
 };
 
 use super::cell::shortened;
-use super::{Body, Cell, Conversation, End, State, Tail, ToolCell};
+use super::{Body, Cell, Conversation, End, Tail, ToolCell, ToolState};
 
 /// A result whose call is not (yet) known here.
 pub(super) struct Result {
@@ -198,7 +198,7 @@ pub(super) fn block_body(block: &Block) -> Option<Body> {
             call_id: call.id.clone(),
             name: call.name.clone(),
             arguments: shortened(&call.arguments),
-            state: State::Waiting,
+            state: ToolState::Waiting,
             ..ToolCell::default()
         })),
         Block::Unknown { provider, .. } => {
@@ -374,7 +374,7 @@ impl Conversation {
                 continue;
             }
             built.cells.retain(|c| match &c.body {
-                Body::Tool(call) if call.call_id == orphan.call_id && call.state == State::Waiting => {
+                Body::Tool(call) if call.call_id == orphan.call_id && call.state == ToolState::Waiting => {
                     orphan.arguments = call.arguments.clone();
                     cell.rev += 1;
                     false
@@ -385,9 +385,9 @@ impl Conversation {
         let shift = self.first_turn - built.turn;
         for mut cell in built.cells.into_iter().rev() {
             if let Body::Tool(t) = &mut cell.body
-                && t.state == State::Waiting
+                && t.state == ToolState::Waiting
             {
-                t.state = State::Lost;
+                t.state = ToolState::Lost;
             }
             cell.turn += shift;
             cell.key = self.fresh_key();
@@ -403,9 +403,9 @@ impl Conversation {
     fn lose_calls(&mut self) {
         for cell in &mut self.cells {
             if let Body::Tool(t) = &mut cell.body
-                && matches!(t.state, State::Begun | State::Waiting | State::Running)
+                && matches!(t.state, ToolState::Begun | ToolState::Waiting | ToolState::Running)
             {
-                t.state = State::Lost;
+                t.state = ToolState::Lost;
             }
         }
     }
@@ -434,7 +434,7 @@ fn same_text(a: &Body, b: &Body) -> bool {
         (Body::Reply { text: a }, Body::Reply { text: b }) => a == b,
         (Body::User { text: a, .. }, Body::User { text: b, .. }) => a == b,
         (Body::Tool(a), Body::Tool(b)) => {
-            a.state == b.state && matches!(a.state, State::Done(ToolOutcome::Ok))
+            a.state == b.state && matches!(a.state, ToolState::Done(ToolOutcome::Ok))
         }
         (Body::Thinking { text: a, .. }, Body::Thinking { text: b, .. }) => a == b,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b) && !matches!(a, Body::Tool(_)),

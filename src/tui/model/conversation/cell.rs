@@ -96,7 +96,7 @@ pub enum End {
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum ToolState {
     /// The model still writes it.
     #[default]
     Begun,
@@ -118,7 +118,7 @@ pub struct ToolCell {
     pub target: String,
     /// Long texts in it are cut.
     pub arguments: Value,
-    pub state: State,
+    pub state: ToolState,
     /// It waits for the person.
     pub asking: bool,
     pub started: Option<Time>,
@@ -138,15 +138,15 @@ impl ToolCell {
         self.verb = verb.to_owned();
         self.target = target.to_owned();
         self.arguments = shortened(arguments);
-        self.state = State::Running;
+        self.state = ToolState::Running;
         self.started = Some(now);
         self.heard = Some(now);
     }
 
     /// It said something.
     pub(super) fn progress(&mut self, now: Time, text: &str) {
-        if !matches!(self.state, State::Done(_)) {
-            self.state = State::Running;
+        if !matches!(self.state, ToolState::Done(_)) {
+            self.state = ToolState::Running;
             self.started.get_or_insert(now);
             self.heard = Some(now);
             self.output.push(text);
@@ -161,7 +161,7 @@ impl ToolCell {
         seconds: f64,
         display: Option<&Display>,
     ) {
-        self.state = State::Done(outcome);
+        self.state = ToolState::Done(outcome);
         self.asking = false;
         self.seconds = seconds;
         self.output = Tail::of(output);

@@ -21,7 +21,7 @@ use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
 };
 
-pub use cell::{Body, Cell, End, ShellRun, State, Tail, ToolCell};
+pub use cell::{Body, Cell, End, ShellRun, Tail, ToolCell, ToolState};
 pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
@@ -29,7 +29,7 @@ pub const KEEP: usize = 4000;
 /// How far over that it may grow before the oldest go.
 const SLACK: usize = 500;
 
-/// See the module's words.
+/// The cells of one session's path, and the reply that is being written.
 #[derive(Default)]
 pub struct Conversation {
     cells: VecDeque<Cell>,
@@ -242,7 +242,7 @@ impl Conversation {
         self.push(now, Body::Notice(notice.clone()));
     }
 
-    /// Forgets the oldest cells when there are too many and nobody looks at them. Cuts between entries.
+    /// Removes the oldest cells when there are too many and they are not visible. Cuts between entries.
     fn trim(&mut self) {
         if self.cells.len() <= KEEP + SLACK || self.keep.get() {
             return;

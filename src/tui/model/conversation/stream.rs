@@ -2,7 +2,7 @@
 
 use tiller_protocol::Time;
 
-use super::{Body, Cell, Conversation, State, ToolCell};
+use super::{Body, Cell, Conversation, ToolCell, ToolState};
 
 impl Conversation {
     /// More of the reply. Costs its own length.
@@ -71,7 +71,7 @@ impl Conversation {
             if let Body::Tool(t) = &mut cell.body
                 && t.call_id.is_empty()
             {
-                t.state = State::Lost;
+                t.state = ToolState::Lost;
             }
         }
     }

@@ -19,11 +19,11 @@ fn kinds(c: &Conversation) -> Vec<&'static str> {
             Body::Reply { .. } => "reply",
             Body::Thinking { .. } => "thinking",
             Body::Tool(t) => match t.state {
-                State::Begun => "tool-begun",
-                State::Waiting => "tool-waiting",
-                State::Running => "tool-running",
-                State::Done(_) => "tool",
-                State::Lost => "tool-lost",
+                ToolState::Begun => "tool-begun",
+                ToolState::Waiting => "tool-waiting",
+                ToolState::Running => "tool-running",
+                ToolState::Done(_) => "tool",
+                ToolState::Lost => "tool-lost",
             },
             Body::Demo => "demo",
             Body::End(_) => "end",
@@ -242,7 +242,7 @@ fn old_cells_go_when_nobody_looks_and_their_number_is_known() {
     assert!(c.cells().len() <= KEEP + SLACK);
     assert_eq!(c.earlier() + c.cells().len() as u64, ENTRIES);
     assert!(c.page_before().is_some());
-    // Somebody reads at the top: nothing goes from under their eyes.
+    // The window stands at the top: what is visible is not removed.
     c.hold.set(c.cells().front().map(|c| c.key));
     let first = c.cells().front().map(|c| c.key);
     for n in 0..2 * SLACK {

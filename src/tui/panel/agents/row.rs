@@ -3,7 +3,7 @@
 use tiller_protocol::{AgentView, ChildView, Cost, Receipt};
 
 use super::sums::{Sum, ended};
-use crate::model::conversation::{Body, Cell, State, ToolCell};
+use crate::model::conversation::{Body, Cell, ToolCell, ToolState};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::panel::sides::Right;
@@ -110,7 +110,7 @@ pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usiz
     let since = t.started.map_or(String::new(), |s| format!(" {}", lasting(model.now.millis() - s.millis())));
     let (text, role) = match (t.asking, t.state) {
         (true, _) => ("! needs you".to_owned(), Role::Waiting),
-        (_, State::Running) => (format!("~ running{since}"), Role::Running),
+        (_, ToolState::Running) => (format!("~ running{since}"), Role::Running),
         _ => (". waiting".to_owned(), Role::Dim),
     };
     // After a restart only name and arguments are known.

@@ -9,7 +9,7 @@ pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
 use super::sums::{Sum, ended, waits};
 use super::what::What;
-use crate::model::conversation::{Body, State, ToolCell};
+use crate::model::conversation::{Body, ToolCell, ToolState};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::text::line::Line;
@@ -422,7 +422,7 @@ pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
         .rev()
         .take(RECENT)
         .filter_map(|c| match &c.body {
-            Body::Tool(t) if matches!(t.state, State::Running | State::Waiting) => Some(t.as_ref()),
+            Body::Tool(t) if matches!(t.state, ToolState::Running | ToolState::Waiting) => Some(t.as_ref()),
             _ => None,
         })
         .collect();

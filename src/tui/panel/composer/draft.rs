@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::{Message, QueueId};
 
 use super::pictures;
-use crate::app::saver::{Kept, Saver, own_lock, write};
+use crate::app::saver::{Persistent, Saver, own_lock, write};
 
 /// What is kept of the composer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub(crate) struct Draft {
     pub sent: Vec<Message>,
 }
 
-impl Kept for Draft {
+impl Persistent for Draft {
     fn to_file(&self, path: &Path) -> std::io::Result<Vec<u8>> {
         let mut stored = self.clone();
         pictures::store(path, stored.messages())?;

@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 use tiller_protocol::Time;
 
 use crate::cell::{self, CellCx, Laid};
-use crate::model::conversation::{Body, Cell, Conversation, State};
+use crate::model::conversation::{Body, Cell, Conversation, ToolState};
 use crate::text::highlight::Highlighter;
 use follow::Held;
 
@@ -101,7 +101,7 @@ struct Kept {
 /// It runs: its row says for how long.
 fn runs(cell: &Cell) -> bool {
     match &cell.body {
-        Body::Tool(t) => t.state == State::Running,
+        Body::Tool(t) => t.state == ToolState::Running,
         Body::Shell { run, .. } => run.as_ref().is_some_and(|r| !r.waits),
         _ => false,
     }

@@ -27,16 +27,16 @@ impl App {
         let real = !provider.is_empty() && provider != "demo";
         // Nor does an agent that was given the demo model.
         let child = self.model.shown.is_some();
-        if self.open_ask(false) || !self.asking.first_run || !self.model.engine.ready || real || child {
+        if self.open_ask(false) || !self.questions.first_run || !self.model.engine.ready || real || child {
             return;
         }
-        self.asking.first_run = false;
+        self.questions.first_run = false;
         self.push(Box::new(dialog::first_run::FirstRun::by_itself(self.model.mono)));
     }
 
     /// Says no to approvals whose time is over.
     pub(crate) fn time_asks(&mut self) {
-        for (answer, said) in self.asking.deadlines.late(&mut self.model) {
+        for (answer, said) in self.questions.deadlines.late(&mut self.model) {
             self.send(answer);
             self.notice(said);
         }
@@ -45,7 +45,7 @@ impl App {
     /// The person is at the dialog on top: its time begins anew.
     pub(crate) fn attended(&mut self) {
         if let Some(id) = self.status_of(self.top()).and_then(|s| s.question) {
-            self.asking.deadlines.attended(id, self.model.mono);
+            self.questions.deadlines.attended(id, self.model.mono);
         }
     }
 
@@ -56,10 +56,10 @@ impl App {
 
     /// Opens the oldest question; `asked`: also one that was put aside. `false` when there is none.
     pub(crate) fn open_ask(&mut self, asked: bool) -> bool {
-        let next = self.model.questions.open.iter().find(|a| asked || !self.asking.aside.contains(&a.id));
+        let next = self.model.questions.open.iter().find(|a| asked || !self.questions.aside.contains(&a.id));
         let Some(id) = next.map(|a| a.id) else { return false };
         if asked {
-            self.asking.aside.clear();
+            self.questions.aside.clear();
         }
         self.open_this(id)
     }
@@ -67,8 +67,8 @@ impl App {
     /// Opens this question; `false` when it does not wait any more.
     pub(crate) fn open_this(&mut self, id: AskId) -> bool {
         let Some(ask) = self.model.questions.open.iter().find(|a| a.id == id) else { return false };
-        let kept = self.asking.kept.iter().position(|(i, _)| *i == id);
-        let panel = match kept.map(|at| self.asking.kept.swap_remove(at).1) {
+        let kept = self.questions.kept.iter().position(|(i, _)| *i == id);
+        let panel = match kept.map(|at| self.questions.kept.swap_remove(at).1) {
             Some(mut panel) => {
                 let _ = panel.handle(PanelEvent::Resumed, &self.model);
                 panel
@@ -78,7 +78,7 @@ impl App {
                 None => return false,
             },
         };
-        self.asking.aside.remove(&id);
+        self.questions.aside.remove(&id);
         self.push(panel);
         true
     }
@@ -91,9 +91,9 @@ impl App {
             std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(model).is_none_or(open));
         self.layers = stay;
         let (stay, left): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.asking.kept).into_iter().partition(|(id, _)| open(*id));
-        self.asking.kept = stay;
-        self.asking.aside.retain(|id| open(*id));
+            std::mem::take(&mut self.questions.kept).into_iter().partition(|(id, _)| open(*id));
+        self.questions.kept = stay;
+        self.questions.aside.retain(|id| open(*id));
         let panels = gone.into_iter().map(|l| l.panel).chain(left.into_iter().map(|(_, panel)| panel));
         for mut panel in panels {
             if let Reply::Done(list) = panel.handle(PanelEvent::Withdrawn, &self.model) {
@@ -105,15 +105,15 @@ impl App {
     /// Keeps the dialog of a question that still waits, as it is left.
     pub(crate) fn keep_ask(&mut self, panel: Box<dyn Panel>) {
         if let Some(id) = panel.status(&self.model).question {
-            self.asking.kept.retain(|(i, _)| *i != id);
-            self.asking.kept.push((id, panel));
+            self.questions.kept.retain(|(i, _)| *i != id);
+            self.questions.kept.push((id, panel));
         }
     }
 
     /// Goes elsewhere from a question: those behind it do not come by themselves either.
     pub(crate) fn leave_asks(&mut self) {
         if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
-            self.asking.aside.extend(self.model.questions.open.iter().map(|a| a.id));
+            self.questions.aside.extend(self.model.questions.open.iter().map(|a| a.id));
         }
         self.put_asks_aside();
     }
@@ -121,7 +121,7 @@ impl App {
     /// Takes question dialogs off the screen without answering them.
     pub(crate) fn put_asks_aside(&mut self) {
         let ids: Vec<_> = self.layers.iter().filter_map(|l| l.question(&self.model)).collect();
-        self.asking.aside.extend(ids);
+        self.questions.aside.extend(ids);
         let (stay, left): (Vec<Layer>, Vec<Layer>) =
             std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(&self.model).is_none());
         self.layers = stay;

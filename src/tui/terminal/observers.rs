@@ -14,26 +14,26 @@ use unicode_width::UnicodeWidthStr;
 use crate::app::inbox::Post;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
-use crate::terminal::terminal_owner::Seat;
+use crate::terminal::terminal_owner::TerminalOwner;
 
 /// One of them.
-pub(crate) struct Watcher {
+pub(crate) struct Observer {
     /// The first that is dropped: what it still writes goes out before the other side receives the end.
     writer: Writer,
-    seat: Arc<dyn Seat>,
+    seat: Arc<dyn TerminalOwner>,
     /// Its terminal, for its size. `None` in tests.
     terminal: Option<OwnedFd>,
     encoder: Encoder,
     buf: Buffer,
-    part: Part,
+    part: Viewport,
     /// It could not be drawn on when something changed.
     behind: bool,
 }
 
-impl Watcher {
+impl Observer {
     /// # Errors
     /// When its terminal cannot be written.
-    pub(crate) fn new(seat: Arc<dyn Seat>, terminal: OwnedFd, tell: Post) -> std::io::Result<Self> {
+    pub(crate) fn new(seat: Arc<dyn TerminalOwner>, terminal: OwnedFd, tell: Post) -> std::io::Result<Self> {
         let out = std::fs::File::from(terminal.try_clone()?);
         let mut made = Self::with_output(seat, out, tell)?;
         made.terminal = Some(terminal);
@@ -42,13 +42,13 @@ impl Watcher {
     }
 
     fn with_output(
-        seat: Arc<dyn Seat>,
+        seat: Arc<dyn TerminalOwner>,
         out: impl Write + Send + 'static,
         tell: Post,
     ) -> std::io::Result<Self> {
         let writer = Writer::start(out, tell)?;
         let buf = Buffer::empty(Rect::new(0, 0, 80, 24));
-        let (encoder, part) = (Encoder::default(), Part::default());
+        let (encoder, part) = (Encoder::default(), Viewport::default());
         Ok(Self { seat, terminal: None, writer, encoder, buf, part, behind: true })
     }
 
@@ -103,7 +103,7 @@ impl Watcher {
 
 /// Which part of the screen is seen.
 #[derive(Default)]
-struct Part {
+struct Viewport {
     left: u16,
     top: u16,
     /// It was gone to, and does not follow the cursor.
@@ -113,7 +113,7 @@ struct Part {
 /// Cells that stay between the cursor and the edge.
 const MARGIN: u16 = 2;
 
-impl Part {
+impl Viewport {
     /// Puts it where it belongs, for a window with this room.
     fn place(&mut self, room: (u16, u16), frame: Rect, cursor: Option<Position>) {
         if let Some(c) = cursor.filter(|_| !self.still) {
@@ -175,10 +175,10 @@ fn near(first: u16, room: u16, at: u16) -> u16 {
 
 /// All of them.
 #[derive(Default)]
-pub(crate) struct Watchers(Vec<Watcher>);
+pub(crate) struct Observers(Vec<Observer>);
 
-impl Watchers {
-    pub(crate) fn add(&mut self, watcher: Watcher) {
+impl Observers {
+    pub(crate) fn add(&mut self, watcher: Observer) {
         self.0.push(watcher);
     }
 
@@ -187,7 +187,7 @@ impl Watchers {
     }
 
     pub(crate) fn resized(&mut self, id: u64) {
-        self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(Watcher::resized);
+        self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(Observer::resized);
     }
 
     /// One wants to see another part; `None`: the one with the cursor.
@@ -215,5 +215,5 @@ impl Watchers {
 }
 
 #[cfg(test)]
-#[path = "watchers_tests.rs"]
+#[path = "observers_tests.rs"]
 mod tests;

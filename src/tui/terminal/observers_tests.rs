@@ -6,7 +6,7 @@ use crate::app::inbox::{Inbox, inbox};
 
 struct Nobody;
 
-impl Seat for Nobody {
+impl TerminalOwner for Nobody {
     fn id(&self) -> u64 {
         7
     }
@@ -30,7 +30,7 @@ impl Write for Bytes {
 
 /// A window of this size, and what its terminal shows.
 struct Window {
-    watcher: Watcher,
+    watcher: Observer,
     bytes: Bytes,
     vt: vt100::Parser,
     _heard: Inbox,
@@ -40,7 +40,7 @@ impl Window {
     fn new(cols: u16, rows: u16) -> Self {
         let (tell, heard) = inbox(8);
         let bytes = Bytes::default();
-        let mut watcher = Watcher::with_output(Arc::new(Nobody), bytes.clone(), tell).unwrap();
+        let mut watcher = Observer::with_output(Arc::new(Nobody), bytes.clone(), tell).unwrap();
         watcher.buf = Buffer::empty(Rect::new(0, 0, cols, rows));
         let size = |n| std::num::NonZeroU16::new(n).unwrap();
         Self { watcher, bytes, vt: vt100::Parser::new(size(rows), size(cols), 0), _heard: heard }

@@ -1,6 +1,6 @@
-//! What every layer that asks for a decision has in common, whichever dialog it is. What it grants, ends or takes
-//! away waits until the layer has been in sight for the deaf time, as with approvals; and the key that presses the
-//! button with the focus (Enter, Space) is never a yes. So a new dialog cannot forget either.
+//! Rules for every layer that asks for a decision. An action that grants, ends or removes something is accepted only
+//! after the layer was readable for a moment, as with approvals; and the key that presses the focused button (Enter,
+//! Space) never approves. They hold for each new dialog without code of its own.
 
 use crate::app::App;
 use crate::dialog::deaf::TYPED;
@@ -79,5 +79,5 @@ impl App {
 }
 
 #[cfg(test)]
-#[path = "withheld_tests.rs"]
+#[path = "decisions_tests.rs"]
 mod tests;

@@ -122,7 +122,7 @@ fn kept(r: &mut Robot, name: &str) {
     assert!(r.screen().contains(DRAFT), "{name}: the draft is lost\n{}", r.screen());
 }
 
-/// A dialog comes while somebody types: a word and what ends it, at the speed of a hand.
+/// A dialog opens while the person types a word and its end, at typing speed.
 fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) -> Option<String> {
     let keys: Vec<&str> = KEYS.split(' ').collect();
     let mut buf = Buffer::empty(Rect::new(0, 0, 80, 24));
@@ -152,7 +152,7 @@ fn typed_into(r: &mut Robot, random: &mut Random, name: &str, presses: u64) -> O
                 return Some(format!("{name}: {key} after {spent} ms: {what}"));
             }
         }
-        // Within the time in which nobody can have read it.
+        // Before the person can have read it.
         let step = random.below(90);
         if spent + step >= r.app.model.ui.approval_deaf || r.app.layers.len() != depth {
             break;
