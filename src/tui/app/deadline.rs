@@ -1,5 +1,5 @@
 //! An approval without an answer within the set time is denied, on the screen and in plain text. The time
-//! begins anew when the question changes, and when the person shows that they are at it.
+//! starts again when the question changes, and when the person presses a key in its dialog.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tiller_protocol::{AskBody, AskId, AskReply, CommandBody, Decision, Notice, N
 
 use crate::model::Model;
 
-/// Since when each approval waits, with the hash of what it shows; without a time: it was answered here.
+/// Since when each approval waits, with the hash of its content; no time: it was denied here.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(HashMap<AskId, (Option<Duration>, String)>);
 
@@ -47,7 +47,7 @@ impl Deadlines {
         late
     }
 
-    /// The person is at this question.
+    /// Restarts the time of this question.
     pub(crate) fn attended(&mut self, id: AskId, now: Duration) {
         if let Some((Some(since), _)) = self.0.get_mut(&id) {
             *since = now;

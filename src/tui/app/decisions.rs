@@ -8,8 +8,8 @@ use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::panel::Availability;
 
-/// What layers do at once that grants something, ends something, or takes something away; beside what says yes by
-/// its nature ([`action::ActionSpec::yes`]).
+/// Actions of layers that grant, end or remove something at once, besides those that approve by their nature
+/// ([`crate::keymap::action::ActionSpec::yes`]).
 const DECIDES: &[&str] = &[
     "branches.archive",
     "branches.carry",
@@ -45,12 +45,12 @@ pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
 }
 
 impl App {
-    /// Whether the layer on top does not take this action now. What is not taken is reported, or comes too early to be
-    /// meant.
+    /// Whether the layer on top refuses this action now: it presses a deciding button, or comes before the layer could
+    /// be read.
     pub(crate) fn withheld(&mut self, action: Action) -> bool {
         let words = self.registry.words();
         let Some(layer) = self.layers.last() else { return false };
-        // Questions of the engine have this of their own, with words for each case.
+        // Dialogs for questions of the engine apply these rules themselves, with a message for each case.
         let mine = layer.panel.actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
         if layer.question(&self.model).is_some() || !(mine || decides(words, action)) {
@@ -65,7 +65,7 @@ impl App {
         decides && !layer.deaf.listens(&self.model)
     }
 
-    /// A letter came that the layer on top has no use for: others of the same word follow.
+    /// Notes a letter that the layer on top has no use for: more of the same word may follow.
     pub(crate) fn typed_past(&mut self) {
         let (now, words) = (self.model.mono, self.registry.words());
         let Some(layer) = self.layers.last_mut() else { return };

@@ -194,7 +194,7 @@ fn escape(app: &mut App) -> Vec<Effect> {
                 }
                 _ => {}
             }
-            // A question that is left without an answer waits at the side.
+            // A question that was closed without an answer is put aside.
             if escape_step == EscapeStep::Layer {
                 app.questions.aside.extend(question);
             }
@@ -314,7 +314,7 @@ fn last_prompt(app: &App) -> Option<EntryId> {
     })
 }
 
-/// From before the last message; its text comes back into the composer.
+/// Branches before the last message; its text returns to the composer.
 fn fork(app: &mut App) -> Vec<Effect> {
     if let Some(why) = disabled(app, Action("session.fork")) {
         app.say(why);
@@ -336,14 +336,14 @@ fn tour(app: &mut App, id: &str) -> Vec<Effect> {
     Vec::new()
 }
 
-/// The next level that the model has; after the most comes what the vendor does by itself.
+/// The model's next level of effort; after the highest comes the vendor's default.
 fn effort(app: &App) -> Vec<Effect> {
     let view = &app.model.agent.session.effort;
     let next = view.offered.iter().copied().find(|e| *e > view.chosen).unwrap_or_default();
     vec![Effect::send(CommandBody::Session(SessionCommand::SetEffort { effort: next }))]
 }
 
-/// Never into `AUTO` without a yes.
+/// The next permission mode. `AUTO` needs a confirmation.
 fn profile(app: &mut App) -> Vec<Effect> {
     let at = Profile::ALL.iter().position(|p| *p == app.model.agent.session.profile).unwrap_or(0);
     let next = Profile::ALL[(at + 1) % Profile::ALL.len()];

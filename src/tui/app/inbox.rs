@@ -62,13 +62,13 @@ pub(crate) fn inbox(waiting: usize) -> (Post, Inbox) {
 
 impl WakeState {
     fn wake(&self) {
-        // Either the loop, which says that it sleeps before it looks for the last time, sees the message; or this
-        // sees that it sleeps.
+        // The loop sets the flag before it checks for messages a last time: either it sees the message, or this thread
+        // sees the flag.
         fence(Ordering::SeqCst);
         if self.asleep.swap(false, Ordering::SeqCst)
             && let Some(mut wake_pipe) = self.wake_pipe.as_ref()
         {
-            // There is room: a byte is written once a sleep only.
+            // The pipe has room: one byte is written per sleep.
             let _ = wake_pipe.write(&[0]);
         }
     }
@@ -147,7 +147,7 @@ impl Inbox {
             let mut fds: Vec<PollFd<'_>> = wake_source.into_iter().chain(input).collect();
             let limit =
                 limit.map(|t| Timespec { tv_sec: t.as_secs() as i64, tv_nsec: i64::from(t.subsec_nanos()) });
-            // Interrupted is as good as late: the loop looks what there is to do.
+            // An interrupted wait is treated as a timeout: the loop checks what there is to do.
             if poll(&mut fds, limit.as_ref()).is_ok() {
                 let has = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
                 signalled = hears && has(fds.first());

@@ -61,7 +61,7 @@ pub struct App {
 }
 
 impl App {
-    /// A fresh screen. Nothing is asked of the engine yet: see [`App::start`].
+    /// A new screen. It sends nothing to the engine before [`App::start`].
     pub fn new(
         ui: Arc<schema::Ui>,
         registry: &'static Registry,
@@ -112,7 +112,7 @@ impl App {
         }
     }
 
-    /// Asks for the state, and lets every view ask for what it needs.
+    /// Requests the state of the session, and what each view needs.
     pub fn start(&mut self) {
         self.tick_clock();
         self.ask_snapshot();
@@ -121,14 +121,14 @@ impl App {
         }
     }
 
-    /// Takes one message in. What has to be done outside is in [`App::tasks`] afterwards.
+    /// Takes one message in. Work for the loop is in [`App::take_tasks`] afterwards.
     pub fn update(&mut self, msg: Msg) {
         self.tick_clock();
-        // What waits to be drawn goes on waiting, whatever comes.
+        // A pending change stays pending, whatever this message is.
         let before = std::mem::replace(&mut self.frame.dirty, true);
         match msg {
             Msg::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => {
-                // Some terminals forget to say that the focus is back.
+                // Some terminals do not report that the window got the focus again.
                 if self.model.window.away {
                     self.back();
                 }
@@ -194,7 +194,7 @@ impl App {
         self.frame.dirty |= before;
     }
 
-    /// Tells every panel that the settings are others now.
+    /// Reports to every panel that the settings have changed.
     pub(crate) fn settings_changed(&mut self) {
         let Self { views, layers, model, .. } = self;
         for view in views {
@@ -206,23 +206,23 @@ impl App {
         self.redraw();
     }
 
-    /// The window has the focus again.
+    /// Notes that the window has the focus again.
     fn back(&mut self) {
         self.model.window.away = false;
         self.model.window.back = self.model.mono;
     }
 
-    /// What the loop has to do, taken out.
+    /// Takes the tasks for the loop.
     pub fn take_tasks(&mut self) -> Vec<Task> {
         std::mem::take(&mut self.tasks)
     }
 
-    /// Something changed since the last frame, or a moment that the last frame named has come.
+    /// Whether something changed since the last frame, or the screen changes by itself now.
     pub fn due(&self) -> bool {
         self.frame.dirty || self.frame.wake.is_some_and(|w| self.clock.mono() >= w)
     }
 
-    /// How long nothing has to be drawn if nothing happens; `None`: for ever.
+    /// Time until the screen changes by itself; `None`: never.
     pub fn sleep(&self) -> Option<Duration> {
         self.frame.wake.map(|w| w.saturating_sub(self.clock.mono()))
     }
@@ -289,7 +289,7 @@ impl App {
         self.registry.words().chain(self.status_of(self.top()).map_or("global", |s| s.scope))
     }
 
-    /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
+    /// Does an action: by the panel on top if it takes it, else by the app, else by the view that owns it.
     /// `false`: it cannot be done now.
     pub(crate) fn act(&mut self, action: Action) -> bool {
         // For Escape it counts what it ends.

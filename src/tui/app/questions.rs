@@ -34,7 +34,7 @@ impl App {
         self.push(Box::new(dialog::first_run::FirstRun::by_itself(self.model.mono)));
     }
 
-    /// Says no to approvals whose time is over.
+    /// Denies approvals whose time is over.
     pub(crate) fn time_asks(&mut self) {
         for (answer, said) in self.questions.deadlines.late(&mut self.model) {
             self.send(answer);
@@ -42,14 +42,14 @@ impl App {
         }
     }
 
-    /// The person is at the dialog on top: its time begins anew.
+    /// Restarts the time limit of the question on top: the person is reading it.
     pub(crate) fn attended(&mut self) {
         if let Some(id) = self.status_of(self.top()).and_then(|s| s.question) {
             self.questions.deadlines.attended(id, self.model.mono);
         }
     }
 
-    /// The person is in the middle of typing.
+    /// Whether the person is typing.
     pub(crate) fn typing(&self) -> bool {
         self.keys.typed.is_some_and(|t| self.model.mono.saturating_sub(t) < QUIET)
     }
@@ -83,7 +83,7 @@ impl App {
         true
     }
 
-    /// Takes dialogs away whose question is answered. What was begun in them is not lost.
+    /// Closes dialogs whose question is answered. Unsent text in them is kept.
     fn drop_answered(&mut self) {
         let model = &self.model;
         let open = |id: AskId| model.questions.open.iter().any(|a| a.id == id);
@@ -110,7 +110,7 @@ impl App {
         }
     }
 
-    /// Goes elsewhere from a question: those behind it do not come by themselves either.
+    /// Leaves a question: the ones behind it do not open by themselves either.
     pub(crate) fn leave_asks(&mut self) {
         if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
             self.questions.aside.extend(self.model.questions.open.iter().map(|a| a.id));
@@ -118,7 +118,7 @@ impl App {
         self.put_asks_aside();
     }
 
-    /// Takes question dialogs off the screen without answering them.
+    /// Closes question dialogs without answering them.
     pub(crate) fn put_asks_aside(&mut self) {
         let ids: Vec<_> = self.layers.iter().filter_map(|l| l.question(&self.model)).collect();
         self.questions.aside.extend(ids);

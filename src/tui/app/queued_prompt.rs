@@ -17,7 +17,7 @@ use crate::panel::{PanelEvent, PanelInput, Reply, View};
 const COMPOSER: Owner = Owner::View(View::Composer);
 
 impl App {
-    /// Keeps a message back when no model is set up. False: it is to be sent.
+    /// Keeps a message back when no model is set up; `false`: the message is to be sent.
     pub(crate) fn hold(&mut self, from: Owner, body: &CommandBody, token: Token) -> bool {
         let message = matches!(body, CommandBody::Turn(TurnCommand::Submit { .. }));
         if !message
@@ -27,7 +27,7 @@ impl App {
         {
             return false;
         }
-        // The composer takes it back as it takes back what the engine refuses.
+        // The composer restores it as it restores a message that the engine refuses.
         let notice = Notice::new(NoticeKind::Config, "Your message is sent as soon as a model is set up.");
         let event = Event {
             seq: 0,
@@ -49,7 +49,7 @@ impl App {
     fn wait_for_model(&mut self) {
         self.questions.pending.waits = true;
         self.questions.first_run = false;
-        // It may be there already, offered by itself at the start; now it is asked for.
+        // The set-up may be open already, as an offer at the start; now it is needed.
         let there =
             self.layers.iter().find(|l| l.panel.status(&self.model).scope.starts_with("setup")).map(|l| l.id);
         match there {
@@ -73,7 +73,7 @@ impl App {
         self.questions.pending.early = Some(id);
     }
 
-    /// The engine refused something: perhaps that message, and it is in the composer again.
+    /// Opens the set-up when the engine refused such a message; the composer has restored its text.
     pub(crate) fn refused_early(&mut self, cause: Option<CommandId>) {
         let early = self.questions.pending.early;
         let known = self.model.engine.ready && self.model.agent.session.model.0.is_empty();
@@ -83,12 +83,12 @@ impl App {
         }
     }
 
-    /// The person writes: what is in the composer is not what was sent.
+    /// Forgets the message that waits: its text is being changed.
     pub(crate) fn unhold(&mut self) {
         self.questions.pending.waits = false;
     }
 
-    /// A model was chosen: what waited goes out.
+    /// Sends the message that waits: a model was chosen.
     pub(crate) fn release(&mut self) {
         if std::mem::take(&mut self.questions.pending.waits) {
             self.send_composed();
@@ -101,7 +101,7 @@ impl App {
         self.model_chosen();
     }
 
-    /// The session's model is another one, perhaps the one that is to be kept.
+    /// Keeps the session's new model for later sessions, if that was requested.
     pub(crate) fn model_chosen(&mut self) {
         let now = self.model.agent.session.model.clone();
         let wanted = match &self.questions.pending.keep {
@@ -116,7 +116,7 @@ impl App {
         }
     }
 
-    /// Words that were typed while something lay over the composer.
+    /// Gives the composer input that was typed into a dialog over it.
     pub(crate) fn typed_elsewhere(&mut self, input: PanelInput<'_>) {
         self.keys.typed = Some(self.model.mono);
         self.unhold();
@@ -131,7 +131,7 @@ impl App {
         }
     }
 
-    /// Sends what the command line gave as if it had been typed. A draft that was there is put aside.
+    /// Sends the prompt of the command line as if it had been typed. A draft is put aside.
     pub(crate) fn submit(&mut self, text: String) {
         if !self.is_empty(COMPOSER) {
             let _ = self.with(COMPOSER, |p, m| p.act(Action("composer.aside"), m));

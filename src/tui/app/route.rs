@@ -219,7 +219,7 @@ impl App {
         }
     }
 
-    /// Asks for the main agent's state too, which tells of all agents and questions.
+    /// Requests the main agent's state too, which contains all agents and questions.
     fn ask_everything(&mut self) {
         if self.model.shown.is_some() && !self.router.snapshots.contains_key(&AgentId::main()) {
             let id = self.send_to(None, CommandBody::Query(Query::Snapshot));
@@ -289,7 +289,7 @@ impl App {
         self.toasts.push(self.model.mono, Notice::new(NoticeKind::Info, text));
     }
 
-    /// A notice of our own: shown and kept in the log.
+    /// Shows a notice and keeps it in the error log.
     pub(crate) fn notice(&mut self, notice: Notice) {
         if notice.kind != NoticeKind::Info {
             self.model.notices.push((self.model.now, notice.clone()));
@@ -347,7 +347,7 @@ impl App {
         }
     }
 
-    /// What the shell itself does about an event.
+    /// What the app itself does about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
         match &event.body {
             EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),

@@ -1,5 +1,5 @@
-//! Keeps a value in a file of its own: what was given last is on disk a moment later, written by a thread of its
-//! own, so that a key never waits for the disk.
+//! Keeps a value in a file: the latest value is on disk a moment later, written by a thread of its own, so that a key
+//! never waits for the disk.
 
 use std::fs::File;
 use std::io::Write;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// A value that was not changed for so long is written.
+/// A value is written when it was not changed for this time.
 const GATHER: Duration = Duration::from_millis(150);
 
-/// A value that changes on and on is written this often all the same: a write costs as much as a key.
+/// A value that changes all the time is written this often.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// What a saver keeps. An empty value ([`Default`]) removes the file.
@@ -110,7 +110,7 @@ fn run<T: Persistent>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
 }
 
 /// The lock beside the file of a window. `None`: another window has it. Where a file system has no locks, every file
-/// is anybody's, as with one window only.
+/// is free, as with one window only.
 pub(crate) fn own_lock(path: &Path) -> Option<File> {
     private_folder(path).ok()?;
     let mut options = private_options();
@@ -121,7 +121,8 @@ pub(crate) fn own_lock(path: &Path) -> Option<File> {
     }
 }
 
-/// Old or new, never half: a temporary file beside it, then a rename. An empty value removes the file.
+/// Writes a temporary file beside it and renames it, so that the file is never half written. An empty value removes the
+/// file.
 ///
 /// # Errors
 /// When the folder or the file cannot be written.

@@ -88,7 +88,7 @@ pub(crate) struct Keys {
 #[derive(Default)]
 pub(crate) struct QuestionState {
     pub(crate) aside: HashSet<AskId>,
-    /// Their dialogs, with what was begun in them.
+    /// Their dialogs, with unsent text.
     pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
     pub(crate) deadlines: crate::app::deadline::Deadlines,
     /// The set-up is to be offered once.
@@ -116,7 +116,7 @@ pub(crate) struct Router {
     pub(crate) jobs: HashMap<Token, (Owner, Token)>,
     /// The panel for which the screen was left.
     pub(crate) suspended: Option<Owner>,
-    /// Whole states that are on their way, by whose they are.
+    /// Requests for a whole state without an answer yet, by agent.
     pub(crate) snapshots: HashMap<AgentId, CommandId>,
     /// The session where something is to be done as soon as it is open.
     pub(crate) then: Option<(SessionId, CommandId, AfterOpen)>,
@@ -133,10 +133,10 @@ pub(crate) struct PendingRequest {
 /// What is done in a session once it is open.
 #[derive(Clone, Copy)]
 pub(crate) enum AfterOpen {
-    /// Go on from here on another branch; `None`: from its end.
+    /// Start a branch from this entry; `None`: from the session's end.
     Branch(Option<EntryId>),
     Show(EntryId),
-    /// Ask what is to go back to it.
+    /// Ask what to restore to it.
     Restore(EntryId),
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct AgentViewState {
     pub(crate) parked: Vec<(AgentId, View, Box<dyn Panel>)>,
     /// What is done as soon as the conversation of this agent is here.
     pub(crate) then: Option<(AgentId, Action)>,
-    /// Messages to agents that may still be missed.
+    /// Messages to agents without a receipt yet.
     pub(crate) sent: VecDeque<(CommandId, Message)>,
 }
 
@@ -180,14 +180,14 @@ impl AgentViewState {
 /// Called on a thread of its own.
 pub type Runner = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
 
-/// What the command said last, and whether it runs.
+/// State of the status line's command.
 #[derive(Default)]
 pub(crate) struct StatusLine {
     pub(crate) runner: Option<Runner>,
     pub(crate) running: bool,
     /// The state changed while it ran.
     pub(crate) again: bool,
-    /// Its last complaint, so that the same one is reported once.
+    /// Its last error, so that the same one is reported once.
     pub(crate) wrong: Option<String>,
 }
 

@@ -24,8 +24,8 @@ const WAITING: usize = 4096;
 /// Reads a variable of the environment.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Opens the person's editor on a file at a line and waits for it; an error is a sentence. The room that
-/// may start processes gives it.
+/// Opens the person's editor on a file at a line and waits for it; an error is a sentence. Made by the room that may
+/// start processes.
 pub type Editor = Box<dyn Fn(&Path, Option<u32>) -> Result<(), String> + Send>;
 
 /// Reads the settings again after they changed on disk.
@@ -34,8 +34,8 @@ pub type Settings = Box<dyn Fn() -> Result<schema::Ui, Notice> + Send>;
 /// Writes one setting (`ui.ascii`, the value as in JSON) into the person's file; an error is a sentence.
 pub type SaveSetting = Box<dyn Fn(&str, &serde_json::Value) -> Result<(), String> + Send>;
 
-/// Sets up a provider: tries the key or the server, keeps it, and makes it ready. Why not, as a sentence.
-/// Called on a thread of its own; may take its time.
+/// Sets up a provider: tries the key or the server, keeps it, and makes it ready; an error is a sentence. Called on a
+/// thread of its own; may block.
 pub type SetUp =
     Arc<dyn Fn(crate::app::effect::Connect) -> Result<crate::app::effect::Connected, String> + Send + Sync>;
 
@@ -149,17 +149,17 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// Speaks to the screen from any thread. Never fails: after the screen has ended, words are lost.
+/// Sends to the screen from any thread. Never fails: after the screen has ended, messages are dropped.
 #[derive(Clone)]
 pub struct UiSender(pub(crate) Post);
 
 impl UiSender {
-    /// What happened. Waits while the screen has much to do; `false` when it has ended.
+    /// Sends an event. Waits while too many messages wait; `false` when the screen has ended.
     pub fn event(&self, event: Event) -> bool {
         self.0.send(Msg::Engine(Box::new(event))).is_ok()
     }
 
-    /// From here on the screen fetches events itself; `waker` of this is to be escape_step for each.
+    /// Makes the screen fetch events from `source` itself. [`UiSender::waker`] must be called for each event.
     pub fn source(&self, source: Source) {
         let _ = self.0.send(Msg::Source(source));
     }
@@ -169,12 +169,12 @@ impl UiSender {
         self.0.waker()
     }
 
-    /// End, because of this signal.
+    /// Ends the screen because of this signal.
     pub fn terminate(&self, signal: i32) {
         let _ = self.0.send(Msg::Signal(SignalMsg::Terminate(signal)));
     }
 
-    /// From the attached terminal, or one that wants to attach; `false` when the screen has ended.
+    /// Sends a message of the terminal's owner, or of a process that wants to attach; `false` when the screen has ended.
     pub fn owner(&self, msg: OwnerMsg) -> bool {
         self.0.send(Msg::Owner(Box::new(msg))).is_ok()
     }
@@ -184,7 +184,7 @@ impl UiSender {
         let _ = self.0.send(Msg::Notice(Box::new(notice)));
     }
 
-    /// The kinds of agents that there are by now.
+    /// Sends the kinds of agents that are defined now.
     pub fn kinds(&self, kinds: Vec<crate::model::kinds::AgentKind>) {
         let _ = self.0.send(Msg::Config(ConfigMsg::Kinds(kinds)));
     }
@@ -198,26 +198,26 @@ impl UiSender {
 /// The screen, not yet running.
 pub struct Ui {
     options: UiOptions,
-    /// The loop holds the receiving end; senders: engine, input, signals, jobs, writer. All of them end or
-    /// lose their words when the loop is gone.
+    /// The loop holds the receiving end; senders: engine, input, signals, jobs, writer. When the loop is gone they end,
+    /// or their messages are dropped.
     messages: (Post, Inbox),
 }
 
-/// Whether a lone Escape has to wait for slow lines.
+/// How long a lone Escape waits for the rest of a sequence: longer over a network line.
 pub(crate) fn escape_wait(env: &Env) -> Duration {
     let ssh = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|k| env(k).is_some_and(|v| !v.is_empty()));
     Duration::from_millis(if ssh { 60 } else { 25 })
 }
 
 impl Ui {
-    /// Nothing slow happens here and nothing is drawn.
+    /// Makes the screen without starting it. Does nothing slow and draws nothing.
     pub fn new(options: UiOptions) -> (Self, UiSender) {
         let messages = inbox(WAITING);
         let sender = UiSender(messages.0.clone());
         (Self { options, messages }, sender)
     }
 
-    /// Why linear text is used instead of the screen; `None`: the screen is.
+    /// Why plain mode is used instead of the screen; `None`: the screen is used.
     pub fn plain_because(&self) -> Option<&'static str> {
         let o = &self.options;
         plain_because(o.mode.plain, &o.config, &*o.env)
@@ -254,7 +254,7 @@ impl Ui {
     }
 }
 
-/// Why linear text would be used; `None`: a screen is drawn.
+/// Why plain mode would be used; `None`: a screen is drawn.
 pub fn plain_because(
     asked: bool,
     config: &schema::Ui,
@@ -272,7 +272,7 @@ pub fn plain_because(
     }
 }
 
-/// The app from the options. What was wrong in the person's files comes beside it.
+/// Makes the app from the options, with a notice for each error in the person's files.
 pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     let mut notices = Vec::new();
     let depth = Depth::of_env(&*o.env);

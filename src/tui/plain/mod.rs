@@ -274,7 +274,7 @@ impl Plain {
         self.question.read_at = self.clock.mono();
     }
 
-    /// Says no to approvals whose time is over.
+    /// Denies approvals whose time is over.
     pub(crate) fn too_late(&mut self) {
         self.model.mono = self.clock.mono();
         for (answer, said) in self.question.deadlines.late(&mut self.model) {

@@ -148,7 +148,7 @@ impl Loop {
                 }
             }
             _ if read => {}
-            // A moment that the app named has come: a question may be shown now.
+            // A time that the app waits for has come: a question may be shown now.
             _ if !self.attached.here() => self.look(),
             _ if self.app.due() => self.take(Msg::Tick),
             _ => {}
@@ -163,14 +163,14 @@ impl Loop {
         }
     }
 
-    /// The rest of a sequence did not come in time.
+    /// Whether the rest of an input sequence did not come in time.
     fn given_up(&self) -> bool {
         self.io.reader.as_ref().and_then(Reader::rest).is_some_and(|t| t.is_zero())
     }
 
-    /// Takes in what the terminal says; `ready`: it has bytes.
+    /// Reads the terminal's input; `ready`: it has bytes.
     fn read(&mut self, ready: bool) {
-        // A message may have given the terminal away just now.
+        // A message may have detached the terminal just now.
         let Some(reader) = &mut self.io.reader else { return };
         match reader.read(ready) {
             Ok(inputs) => inputs.into_iter().for_each(|i| self.take(Msg::Input(i))),
@@ -190,7 +190,7 @@ impl Loop {
         }
         let frame =
             if self.app.due() { Some(self.wait().unwrap_or(Duration::ZERO)) } else { self.app.sleep() };
-        // While the terminal has stalled only its answer helps; the writer sends it.
+        // While the terminal has stalled, the writer sends a message when it is ready again.
         let frame =
             if self.app.due() && self.wait().is_none() && !self.io.writer.ready() { None } else { frame };
         [frame, retry].into_iter().flatten().min()
@@ -247,7 +247,7 @@ impl Loop {
     }
 
     pub(crate) fn resize(&mut self, w: u16, h: u16) {
-        // Of a storm only the last size counts; ask for it.
+        // Only the last of many sizes counts; ask for it.
         let (w, h) = self.io.size().unwrap_or((w, h));
         let area = Rect::new(0, 0, w.clamp(1, 4096), h.clamp(1, 4096));
         self.pacing.hurry();
@@ -277,7 +277,7 @@ impl Loop {
     /// Runs a job on a thread of its own.
     fn spawn(&mut self, job: crate::app::effect::Job, token: crate::app::effect::Token) {
         let tx = self.tx.clone();
-        // It holds only its end of the channel, and ends by itself.
+        // The thread holds only its end of the channel, and ends by itself.
         let made = std::thread::Builder::new().name("tiller-job".into()).spawn(move || {
             let _ = tx.send(Msg::Job(token, job()));
         });
