@@ -35,7 +35,7 @@ use crate::model::{Model, Tracked};
 use crate::panel::{Panel, PanelEvent, PanelStatus, Reply, View};
 use crate::registry::Registry;
 use crate::theme::Themes;
-use crate::view::changes::FrameState;
+use crate::view::frame_state::FrameState;
 use crate::view::layout::Zoom;
 use crate::view::toast::Toasts;
 use crate::view::view_panel::{Facts, ViewPanel};
@@ -85,7 +85,10 @@ impl App {
                 boxes: Vec::new(),
                 grab: None,
             },
-            views: View::ALL.into_iter().map(|v| ViewPanel::new(v, registry)).collect(),
+            views: View::ALL
+                .into_iter()
+                .map(|v| ViewPanel::new(v, registry.panel(v), registry.reads(v)))
+                .collect(),
             layers: Vec::new(),
             keys: Keys {
                 map,
@@ -187,10 +190,7 @@ impl App {
             Msg::Signal(SignalMsg::Stop) => self.frame.dirty = false,
             Msg::Signal(SignalMsg::Continued) => self.tasks.push(Task::Repaint),
         }
-        crate::pane::settle(self);
-        self.time_asks();
-        self.show_asks();
-        crate::terminal::outside::show_title(self);
+        self.after_message();
         self.frame.dirty |= before;
     }
 

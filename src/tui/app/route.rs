@@ -347,6 +347,14 @@ impl App {
         }
     }
 
+    /// What the app does after each message: it reports to the terminal's panel, and shows questions and the title.
+    pub(crate) fn after_message(&mut self) {
+        crate::pane::settle(self);
+        self.time_asks();
+        self.show_asks();
+        crate::terminal::outside::show_title(self);
+    }
+
     /// What the app itself does about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
         match &event.body {

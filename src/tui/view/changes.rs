@@ -9,8 +9,8 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
 use crate::model::{Revisions, Slice};
-use crate::panel::{Attention, Hint};
 use crate::theme::Role;
+use crate::view::frame_state::{Chrome, LastFrame};
 use crate::view::layout::{Areas, Class, LayoutRequest};
 use crate::view::view_panel::{Facts, ViewPanel};
 use crate::view::{cx, frame, layout_request, notice_bar};
@@ -28,60 +28,13 @@ const CHROME: &[Slice] = &[
     Slice::Tour,
 ];
 
-/// The frames so far, as far as the next one depends on them.
-#[derive(Default)]
-pub(crate) struct FrameState {
-    /// Something may have changed since the last frame.
-    pub(crate) dirty: bool,
-    /// When the screen changes by itself (monotonic), as of the last frame.
-    pub(crate) wake: Option<Duration>,
-    /// The same for what is drawn around the panels.
-    chrome_wake: Option<Duration>,
-    /// What the last frame drew: cells elsewhere are as they were.
-    pub(crate) drawn: Vec<Rect>,
-    /// `None`: the next frame draws everything.
-    last: Option<LastFrame>,
-}
-
-impl FrameState {
-    /// No frame yet: the first one is due, and draws everything.
-    pub(crate) fn new() -> Self {
-        Self { dirty: true, ..Self::default() }
-    }
-
-    /// The next frame draws everything.
-    pub(crate) fn forget(&mut self) {
-        self.dirty = true;
-        self.last = None;
-    }
-}
-
-/// What the last frame was made from.
-struct LastFrame {
-    request: LayoutRequest,
-    /// Sections of the key file whose keys the panels name.
-    scopes: Vec<&'static str>,
-    slices: Revisions,
-    chrome: Chrome,
-}
-
-/// What header, footer and borders show of the panels and of the app's own state.
-#[derive(PartialEq, Eq)]
-struct Chrome {
-    hints: Vec<Hint>,
-    /// Title of each view, whether it is empty, and whether it stands out: for borders and badges.
-    views: Vec<(String, bool, Attention)>,
-    errors: usize,
-}
-
-impl Chrome {
-    fn of(app: &App) -> Self {
-        let facts = |v: &ViewPanel| {
-            let Facts { title, empty, attention, .. } = v.facts();
-            (title.clone(), *empty, *attention)
-        };
-        Self { hints: app.hints(), views: app.views.iter().map(facts).collect(), errors: app.unseen_errors() }
-    }
+/// What header, footer and borders would show now.
+fn chrome_of(app: &App) -> Chrome {
+    let facts = |v: &ViewPanel| {
+        let Facts { title, empty, attention, .. } = v.facts();
+        (title.clone(), *empty, *attention)
+    };
+    Chrome { hints: app.hints(), views: app.views.iter().map(facts).collect(), errors: app.unseen_errors() }
 }
 
 /// Whether something lies over the views, or in their place.
@@ -106,7 +59,7 @@ pub(super) fn drew_everything(
         request,
         scopes: app.view_scopes(),
         slices: *slices,
-        chrome: Chrome::of(app),
+        chrome: chrome_of(app),
     });
 }
 
@@ -129,7 +82,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     let areas = app.screen.areas.clone().filter(|a| a.class != Class::Tiny)?;
     app.frame.drawn.clear();
     let cursor = panels(app, &areas, &scopes, slices, buf);
-    let chrome = Chrome::of(app);
+    let chrome = chrome_of(app);
     if notices.is_some() || chrome != last.chrome {
         // Narrow screens have one line for header and footer, and a mark beside the composer.
         if areas.class <= Class::S {

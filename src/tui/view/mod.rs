@@ -5,6 +5,7 @@ pub(crate) mod arrange;
 pub(crate) mod changes;
 pub mod footer;
 pub(crate) mod frame;
+pub(crate) mod frame_state;
 pub mod header;
 pub mod layout;
 pub(crate) mod layout_request;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::model::{Model, Revision, Revisions, Slice, Tracked};
 use crate::panel::{Attention, Panel, Placement, Reply, View};
-use crate::registry::Registry;
 
 /// The state that something was made from: of the panel itself and of the model.
 #[derive(Clone, Copy)]
@@ -43,11 +42,12 @@ pub(crate) struct ViewPanel {
 }
 
 impl ViewPanel {
-    pub(crate) fn new(view: View, registry: &Registry) -> Self {
+    /// `reads`: the slices of the model that the panel reads.
+    pub(crate) fn new(view: View, panel: Box<dyn Panel>, reads: &'static [Slice]) -> Self {
         Self {
             view,
-            panel: Tracked::new(registry.panel(view)),
-            reads: registry.reads(view),
+            panel: Tracked::new(panel),
+            reads,
             facts: Facts::default(),
             counted: None,
             drawn: None,

@@ -1,0 +1,55 @@
+//! The frames so far, as far as the next one depends on them.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use crate::model::Revisions;
+use crate::panel::{Attention, Hint};
+use crate::view::layout::LayoutRequest;
+
+/// The frames so far, as far as the next one depends on them.
+#[derive(Default)]
+pub(crate) struct FrameState {
+    /// Something may have changed since the last frame.
+    pub(crate) dirty: bool,
+    /// When the screen changes by itself (monotonic), as of the last frame.
+    pub(crate) wake: Option<Duration>,
+    /// The same for what is drawn around the panels.
+    pub(super) chrome_wake: Option<Duration>,
+    /// What the last frame drew: cells elsewhere are as they were.
+    pub(crate) drawn: Vec<Rect>,
+    /// `None`: the next frame draws everything.
+    pub(super) last: Option<LastFrame>,
+}
+
+impl FrameState {
+    /// No frame yet: the first one is due, and draws everything.
+    pub(crate) fn new() -> Self {
+        Self { dirty: true, ..Self::default() }
+    }
+
+    /// The next frame draws everything.
+    pub(crate) fn forget(&mut self) {
+        self.dirty = true;
+        self.last = None;
+    }
+}
+
+/// What the last frame was made from.
+pub(super) struct LastFrame {
+    pub(super) request: LayoutRequest,
+    /// Sections of the key file whose keys the panels name.
+    pub(super) scopes: Vec<&'static str>,
+    pub(super) slices: Revisions,
+    pub(super) chrome: Chrome,
+}
+
+/// What header, footer and borders show of the panels and of the app's own state.
+#[derive(PartialEq, Eq)]
+pub(super) struct Chrome {
+    pub(super) hints: Vec<Hint>,
+    /// Title of each view, whether it is empty, and whether it stands out: for borders and badges.
+    pub(super) views: Vec<(String, bool, Attention)>,
+    pub(super) errors: usize,
+}
