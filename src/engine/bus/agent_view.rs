@@ -16,15 +16,15 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
         None => (AgentState::Idle, String::new()),
         Some(l) => {
             let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
-            let act = own.or_else(|| core.outside_act()).unwrap_or_default();
+            let act = own.or_else(|| core.identity.external_act()).unwrap_or_default();
             let child = core.identity.child.as_ref();
-            if child.is_some_and(|c| c.paused) {
+            if child.is_some_and(|c| c.pause.active) {
                 // What it began before ends first.
                 let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
                 (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
             } else if core.asks.wait(&core.identity.id)
-                || child.is_some_and(|c| c.waiting > 0)
-                || core.pane_needs()
+                || child.is_some_and(|c| c.open_questions > 0)
+                || core.identity.pane_needs_input()
             {
                 (AgentState::Waiting, act)
             } else if l.over {
@@ -43,7 +43,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
     AgentView {
         id: core.identity.id.clone(),
         parent: core.identity.id.parent(),
-        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
+        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.assignment.label.clone()),
         state,
         act,
         model: core.session.model.0.clone(),
@@ -60,7 +60,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
 pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
     core.identity.child.as_ref()?;
     let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
-    let pane = core.pane_view();
+    let pane = core.identity.pane_view();
     (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
 pub(crate) fn agent_changed(core: &mut Core) {
     let view = agent_view(core);
     if core.identity.child.is_some() {
-        return core.tell_view(view);
+        return core.child_driver().report_view(view);
     }
     core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));
 }

@@ -47,14 +47,14 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
     }
     let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
     if let Some(agent) = command.agent.clone().filter(|a| *a != core.identity.id && !everybodys) {
-        return core.route_to(client, &agent, command);
+        return core.crew_driver().route(client, &agent, command);
     }
     match command.body {
         CommandBody::Turn(c) => match c {
             TurnCommand::Submit { message, mode } => queue::submit(core, client, id, message, mode),
             TurnCommand::Interrupt { hard } => core.interrupt(hard),
             TurnCommand::Continue => compose::go_on(core, client, id),
-            TurnCommand::SkipWait => core.skip_wait(),
+            TurnCommand::SkipWait => core.child_driver().skip_retry_wait(),
             TurnCommand::Shell { line, share } => shell_line::shell_line(core, client, id, line, share),
             TurnCommand::Aside { question } => aside::aside(core, client, id, &question),
             TurnCommand::StopTool { id: tool } => stop_tool(core, client, id, tool),
@@ -126,8 +126,8 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
             WatchCommand::Mute { path } => core.watching.mute(&path),
             WatchCommand::Diff { path } => feed::watch_diff(core, client, id, path),
         },
-        CommandBody::Agent(c) => core.agent_command(client, id, c),
-        CommandBody::Pane(c) => core.pane_command(c),
+        CommandBody::Agent(c) => core.crew_driver().command(client, id, c),
+        CommandBody::Pane(c) => core.external_driver().terminal_command(c),
         CommandBody::Query(q) => queries::query(core, client, id, q),
     }
 }

@@ -46,8 +46,8 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
                 Ok(ReplyEvent::WorkflowsReply { files })
             });
         }
-        Query::Screen { since } => core.look(client, cause, since),
-        Query::Scrollback { lines } => core.scrolled(client, cause, lines),
+        Query::Screen { since } => core.external_driver().await_screen(client, cause, since),
+        Query::Scrollback { lines } => core.external_driver().scrollback(client, cause, lines),
         Query::Models => model_choices::models(core, client, cause),
         Query::Mentions { text, limit } => {
             let (finder, bus) = (Arc::clone(&core.prompts.finder), Arc::clone(&core.bus));

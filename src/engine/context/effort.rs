@@ -35,7 +35,7 @@ pub(crate) fn set_effort(core: &mut Core, client: ClientId, cause: CommandId, ch
     if let Some(why) = change::cannot_change(core, core.session.id) {
         return core.refuse(client, cause, why);
     }
-    if core.outside().is_some() {
+    if core.identity.external().is_some() {
         let why = "this program chooses its effort itself";
         return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }

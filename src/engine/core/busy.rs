@@ -81,7 +81,7 @@ impl Core {
             // Its next turn may have been what was being made ready.
             goal::stop_goal(self, "stopped by you");
             // A child counts as running from the moment of its command.
-            self.child_over(TurnStatus::Interrupted, String::new(), None);
+            self.child_driver().report_end(TurnStatus::Interrupted, String::new(), None);
         }
         agent_view::agent_changed(self);
     }

@@ -51,7 +51,7 @@ impl Core {
             Msg::Question(msg) => self.question_message(msg),
             Msg::Session(msg) => self.session_message(msg),
             Msg::Files(msg) => self.files_message(msg),
-            Msg::Crew(msg) => self.crew_msg(msg),
+            Msg::Crew(msg) => self.crew_driver().message(msg),
             Msg::Child(msg) => self.child_message(msg),
             Msg::External(msg) => self.external_message(msg),
             Msg::Watch(seen) => feed::seen(self, seen),
@@ -68,7 +68,7 @@ impl Core {
             }
             TurnMsg::Quiet { .. } => driver::quiet(self),
             TurnMsg::StreamEnded { n, result, .. } => self.feed(Input::StreamEnded { n, result }),
-            TurnMsg::WaitOver { turn, n } => self.wait_over(turn, n),
+            TurnMsg::WaitOver { turn, n } => self.child_driver().retry_wait_over(turn, n),
             TurnMsg::ToolDone { call_id, done, .. } => calls::tool_done(self, &call_id, *done),
         }
     }
@@ -97,12 +97,12 @@ impl Core {
         match msg {
             QuestionMsg::Ask { agent, call, body, reply } => asking::ask(self, agent, call, body, reply),
             QuestionMsg::Answered { about, reply } => answers::answered(self, about, reply),
-            QuestionMsg::Over => self.ask_over(),
+            QuestionMsg::Over => self.child_driver().question_closed(),
             QuestionMsg::Decided { tool, what, decision, by } => {
                 let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by };
                 self.bus.publish(&self.place(), EventBody::Ask(decided));
             }
-            QuestionMsg::Settled(audit) => self.outside_decided(*audit),
+            QuestionMsg::Settled(audit) => self.external_driver().audit_decided(*audit),
             QuestionMsg::Trusted { yes, result } => trust::trusted(self, yes, result),
             QuestionMsg::KeyTried(tried) => keys::key_tried(self, *tried),
             QuestionMsg::SettingsRead(read) => settings::settings_read(self, *read),
@@ -128,24 +128,24 @@ impl Core {
             FilesMsg::Restored(restored) => restore::files_restored(self, *restored),
             FilesMsg::Asked(asked) => by_tool::files_asked(self, asked),
             FilesMsg::Notices => record::files_words(self),
-            FilesMsg::Touched(files) => self.touched(files),
+            FilesMsg::Touched(files) => self.child_driver().record_files(files),
         }
     }
 
     fn child_message(&mut self, msg: ChildMsg) {
         match msg {
-            ChildMsg::Pause(paused) => self.pause(paused),
-            ChildMsg::Stop { hard } => self.stop_child(hard),
-            ChildMsg::Limits(limits) => self.new_limits(limits),
-            ChildMsg::Profile(profile) => self.parents_profile(profile),
-            ChildMsg::ChildEnded { id, text } => self.hears(id, text),
-            ChildMsg::TimeUp { turn } => self.time_up(turn),
-            ChildMsg::BudgetChanged { turn } => self.purse_changed(turn),
+            ChildMsg::Pause(paused) => self.child_driver().set_paused(paused),
+            ChildMsg::Stop { hard } => self.child_driver().stop(hard),
+            ChildMsg::Limits(limits) => self.child_driver().set_limits(limits),
+            ChildMsg::Profile(profile) => self.child_driver().parent_profile_changed(profile),
+            ChildMsg::ChildEnded { id, text } => self.child_driver().child_ended(id, text),
+            ChildMsg::TimeUp { turn } => self.child_driver().time_limit_reached(turn),
+            ChildMsg::BudgetChanged { turn } => self.child_driver().budget_changed(turn),
             // The agent may have received another message meanwhile: then that turn's end is reported.
             ChildMsg::Ended { turns, status, text, why }
                 if self.turn.begun == turns && !self.turn_begins() =>
             {
-                self.child_over(status, text, why);
+                self.child_driver().report_end(status, text, why);
             }
             ChildMsg::Ended { .. } => {}
         }
@@ -153,12 +153,14 @@ impl Core {
 
     fn external_message(&mut self, msg: ExternalMsg) {
         match msg {
-            ExternalMsg::ProgramTrust { turn, found } => self.program_trust(turn, found),
-            ExternalMsg::Said { turn, said } => self.outside_said(turn, *said),
+            ExternalMsg::ProgramTrust { turn, found } => self.external_driver().trust_checked(turn, found),
+            ExternalMsg::Said { turn, said } => self.external_driver().message(turn, *said),
             ExternalMsg::OutputRests { turn, call, piece } if self.is_live(turn) => {
-                self.outside_rests(call, piece);
+                self.external_driver().output_paused(call, piece);
             }
-            ExternalMsg::Titled { turn } if self.is_live(turn) => self.titled(),
+            ExternalMsg::Titled { turn } if self.is_live(turn) => {
+                self.external_driver().title_interval_over()
+            }
             ExternalMsg::OutputRests { .. } | ExternalMsg::Titled { .. } => {}
         }
     }

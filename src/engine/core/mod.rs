@@ -181,7 +181,7 @@ impl Core {
         }
         let part = self.context.news.take();
         if part.is_some() {
-            self.telling();
+            self.crew_driver().mark_announced_ends();
         }
         part
     }

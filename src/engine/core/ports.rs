@@ -38,12 +38,12 @@ pub(crate) struct CallPorts {
     pub(crate) delegation: Arc<dyn Delegation>,
 }
 
-/// Tells the crew that a call does not wait any more.
-pub(crate) struct AskedOver<'a>(pub(crate) &'a mpsc::Sender<Msg>);
+/// Notifies the crew, when dropped, that a call no longer waits for its reply.
+pub(crate) struct RequestGuard<'a>(pub(crate) &'a mpsc::Sender<Msg>);
 
-impl Drop for AskedOver<'_> {
+impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
-        if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::Ended)) {
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::RequestEnded)) {
             let main = self.0.clone();
             // Outside of a runtime the engine has ended.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -129,9 +129,9 @@ impl Ports for CallPorts {
         let (reply, answer) = oneshot::channel();
         let (by, call) = (cx.agent.clone(), self.call.clone().unwrap_or_default());
         // However this ends, dropped in the middle too: who works for it must not be forgotten.
-        let _over = AskedOver(&self.main);
-        let asked = CrewMsg::Asked { by, call, entry: self.entry, ask, reply };
-        let asked = CrewMsg::In { root: self.root, msg: Box::new(asked) };
+        let _over = RequestGuard(&self.main);
+        let asked = CrewMsg::Request { by, call, entry: self.entry, request: ask, reply };
+        let asked = CrewMsg::Session { root: self.root, msg: Box::new(asked) };
         self.main.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
         answer.await.map_err(|_| ENDED.to_owned())?
     }

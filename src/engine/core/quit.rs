@@ -129,7 +129,7 @@ impl Core {
     pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
         titles::titles_at_the_end(&mut self);
         self.end_tasks(inbox).await;
-        self.end_crew().await;
+        self.crew_driver().end_all().await;
         self.lifecycle.tasks.shutdown().await;
         record::end_keeping(&mut self).await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {

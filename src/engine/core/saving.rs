@@ -101,7 +101,7 @@ impl Core {
             Then::StartTurn(_) | Then::Steered(_) => {}
             Then::TurnOver { turn, status } => turn_over::turn_over(self, turn, status),
             Then::Accepted(ids) => queue::accepted(self, &ids),
-            Then::Row { session, view } => self.row_kept(session, view, true),
+            Then::Row { session, view } => self.crew_driver().row_stored(session, view, true),
             Then::Leased(lease)
                 if (lease.session, &lease.head) == (self.session.id, &self.session.head_name) =>
             {
@@ -137,7 +137,7 @@ impl Core {
             self.saves.unmade = Some(error.clone());
         }
         if let Then::Row { session, view } = then {
-            self.row_kept(*session, view.clone(), false);
+            self.crew_driver().row_stored(*session, view.clone(), false);
         }
         if let Then::Inverted { client, cause, closes, .. } = then
             && self.saves.failed.is_none()
@@ -225,7 +225,7 @@ impl Core {
             self.notice(error.notice());
         }
         if health.ok() {
-            self.keep_lost();
+            self.crew_driver().store_lost_rows();
         }
         if health.ok()
             && let Some(live) = &mut self.turn.live

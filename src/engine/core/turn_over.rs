@@ -26,6 +26,6 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     queue::next_queued(core, status);
     goal::goal_after(core, status);
     if !core.occupied() {
-        core.child_ends(status, text, why);
+        core.child_driver().turn_ended(status, text, why);
     }
 }

@@ -1,12 +1,12 @@
-//! Tokens and money of the whole tree, and money of each tier for today. What a call may cost is reserved before it
+//! Tokens and money of the whole tree, and money of each tier for today. The most that a call can cost is reserved before it
 //! and settled after it, the main agent's calls too, so that many cannot overrun together: when what is left does not
-//! cover a call, it waits until nobody else has anything taken out, and then goes alone. So a limit is passed by one
+//! cover a call, it waits until no other reservation is open, and then runs alone. So a limit is passed by one
 //! reply at most.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use tiller_protocol::{AgentId, AgentLimits, Cost};
+use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
 use tokio::sync::Notify;
 
 use crate::lock::lock;
@@ -17,9 +17,9 @@ use crate::money::budget::Spent;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Go,
-    /// Ask again when a reservation is settled.
+    /// Retry when another reservation is settled.
     Wait,
-    /// A limit is reached; whose, in words.
+    /// A limit is reached; which, as a sentence.
     Over(String),
 }
 
@@ -31,21 +31,21 @@ struct Sheet {
     held: Option<Want>,
 }
 
-/// What a call may use at most.
+/// The most that a call can use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Want {
     pub(crate) tokens: u64,
-    /// 0 where the price is not known.
+    /// Millionths of a US dollar; 0: the price is unknown.
     pub(crate) cost: u64,
-    /// Of these, what its input alone uses: a call is not made whose input does not fit.
+    /// The part of its input: a call whose input does not fit is not made.
     pub(crate) input_tokens: u64,
     pub(crate) input_cost: u64,
-    /// The tier that it counts for, and what that one may cost today.
+    /// The tier that it counts for, and the limit of that tier for today.
     pub(crate) tier: &'static str,
     pub(crate) tier_limit: Option<Cost>,
 }
 
-/// What the tiers have cost on a day, by everybody.
+/// What each tier has cost on a day, all agents together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiers {
     pub(crate) day: String,
@@ -59,15 +59,15 @@ struct Inner {
     tree: AgentLimits,
     tokens: u64,
     cost: u64,
-    /// Of the cost, what was used today in this run: what was before stands in the day's books.
+    /// The part of the cost that was spent today in this run; earlier runs of the day are in the store.
     today: u64,
-    /// What the session and the day leave for all children together, counted from the start; `None`: no limit.
+    /// What the budgets of session and day leave for all children together, from the start; `None`: no limit.
     left: Option<Cost>,
     tiers: Tiers,
 }
 
 impl Inner {
-    /// What others than `id` have taken out.
+    /// Open reservations of all agents but `id`.
     fn held<'a>(&'a self, id: Option<&'a AgentId>) -> impl Iterator<Item = (&'a AgentId, Want)> {
         let others = self.sheets.iter().filter(move |(who, _)| Some(*who) != id);
         others.filter_map(|(who, sheet)| Some((who, sheet.held?)))
@@ -81,15 +81,15 @@ impl Inner {
         sheet.cost = sheet.cost.saturating_add(cost);
     }
 
-    /// What the tier of a call has cost today.
+    /// What the tier of this call has cost today.
     fn tier(&self, want: &Want) -> u64 {
         self.tiers.spent.get(want.tier).map_or(0, |c| c.0)
     }
 
-    /// The limit that is reached for an agent, in words.
+    /// The limit that an agent has reached, as a sentence.
     fn over(&self, id: &AgentId) -> Option<String> {
         if id.is_main() {
-            // Its own limits are looked at by itself, with the person.
+            // The main agent checks its own limits and asks the user.
             return None;
         }
         let mine = self.sheets.get(id).copied().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Reservations {
         self.settled.notify_waiters();
     }
 
-    /// What session and day leave for the children, besides what they have used already.
+    /// Sets what session and day leave for the children beyond what they have used.
     pub(crate) fn limit_money(&self, left: Option<Cost>) {
         let mut inner = lock(&self.inner);
         let used = inner.cost;
@@ -142,7 +142,7 @@ impl Reservations {
         self.settled.notify_waiters();
     }
 
-    /// Takes out what a call may use at most. What the agent itself has taken out before is given back with it.
+    /// Reserves the most that a call can use, in place of the agent's earlier reservation.
     pub(crate) fn reserve(&self, id: &AgentId, want: Want) -> Answer {
         let mut inner = lock(&self.inner);
         if let Some(why) = inner.over(id) {
@@ -152,7 +152,7 @@ impl Reservations {
         if want.tier_limit.is_some_and(|m| tier >= m.0) {
             return Answer::Over(format!("today's budget for the tier {} is used up", want.tier));
         }
-        // Of children; of everybody; of the tier.
+        // Open reservations of children, of all agents, and of the tier.
         let (mut tokens, mut money, mut all, mut tiers) = (0_u64, 0_u64, 0_u64, 0_u64);
         for (who, held) in inner.held(Some(id)) {
             all = all.saturating_add(held.cost);
@@ -191,7 +191,7 @@ impl Reservations {
         Answer::Go
     }
 
-    /// The limit that is reached for an agent, in words.
+    /// The limit that an agent has reached, as a sentence.
     pub(crate) fn over(&self, id: &AgentId) -> Option<String> {
         lock(&self.inner).over(id)
     }
@@ -216,14 +216,14 @@ impl Reservations {
             .and(cost(inner.left, inner.cost))
     }
 
-    /// A child has used this. What was taken out for it is given back by [`Self::release`].
+    /// Records what a child has used. [`Self::release`] ends the reservation.
     pub(crate) fn charge(&self, id: &AgentId, tokens: u64, cost: u64) {
         let mut inner = lock(&self.inner);
         inner.today = inner.today.saturating_add(cost);
         inner.add(id, tokens, cost);
     }
 
-    /// The call is over, or nothing came of it.
+    /// Ends the reservation of an agent: its call is over or was not made.
     pub(crate) fn release(&self, id: &AgentId) {
         if let Some(sheet) = lock(&self.inner).sheets.get_mut(id) {
             sheet.held = None;
@@ -231,7 +231,7 @@ impl Reservations {
         self.settled.notify_waiters();
     }
 
-    /// What an agent has used before (in an earlier run of the program).
+    /// Adds what an agent has used in an earlier run of the program.
     pub(crate) fn recall(&self, id: &AgentId, tokens: u64, cost: u64) {
         lock(&self.inner).add(id, tokens, cost);
         self.settled.notify_waiters();
@@ -242,27 +242,27 @@ impl Reservations {
         lock(&self.inner).sheets.get(id).map_or((0, Cost(0)), |s| (s.tokens, Cost(s.cost)))
     }
 
-    /// What all children have used in the session, and today. (What stands in the day's books from before this run is
-    /// left out of the day.)
+    /// What all children have used in the session, and today. (Earlier runs of the day are
+    /// not included in the day.)
     pub(crate) fn spent(&self) -> Spent {
         let inner = lock(&self.inner);
         Spent { session: Cost(inner.cost), day: Cost(inner.today) }
     }
 
-    /// Money that an agent and all below it have used.
+    /// Cost of an agent and all below it.
     pub(crate) fn branch(&self, top: &AgentId) -> Cost {
         let inner = lock(&self.inner);
         let mine = inner.sheets.iter().filter(|(id, _)| id.is_below(top));
         mine.fold(Cost(0), |sum, (_, sheet)| sum.plus(Cost(sheet.cost)))
     }
 
-    /// What children have taken out for calls that are under way.
+    /// Open reservations of children, in money.
     pub(crate) fn held(&self) -> Cost {
         let inner = lock(&self.inner);
         inner.held(Some(&AgentId::main())).fold(Cost(0), |sum, (_, held)| sum.plus(Cost(held.cost)))
     }
 
-    /// At midnight the day's books begin anew.
+    /// Resets the sums of the day when the date has changed.
     pub(crate) fn new_day(&self, day: &str) {
         let mut inner = lock(&self.inner);
         if inner.tiers.day != day {
@@ -276,8 +276,8 @@ impl Reservations {
         lock(&self.inner).tiers.clone()
     }
 
-    /// What is known of the tiers from elsewhere. What we booked may still be on its way there, so the larger number
-    /// holds.
+    /// Merges sums of the tiers from the store. What this run has recorded may not be stored yet, so the larger number
+    /// is kept.
     pub(crate) fn learn(&self, known: Tiers) {
         let mut inner = lock(&self.inner);
         if inner.tiers.day != known.day {
@@ -290,14 +290,14 @@ impl Reservations {
         }
     }
 
-    /// A call of a tier is paid for.
+    /// Adds the cost of a call to its tier.
     pub(crate) fn paid(&self, tier: &'static str, cost: Cost) {
         let mut inner = lock(&self.inner);
         let mine = inner.tiers.spent.entry(tier).or_default();
         *mine = mine.plus(cost);
     }
 
-    /// Whether nothing is left for one more agent, and why.
+    /// Why no agent can be started: the limit that is used up; `None`: something is left.
     pub(crate) fn empty(&self) -> Option<String> {
         let inner = lock(&self.inner);
         let caps = [
@@ -314,7 +314,7 @@ impl Reservations {
         self.settled.notified().await;
     }
 
-    /// What is left, in words for the model; empty without limits.
+    /// What is left, as text for the model; empty without limits.
     pub(crate) fn left(&self) -> String {
         let inner = lock(&self.inner);
         let mut out = Vec::new();
@@ -330,6 +330,11 @@ impl Reservations {
         }
         out.join(", ")
     }
+}
+
+/// The notice that a limit is reached.
+pub(crate) fn limit(why: String) -> Notice {
+    Notice::new(NoticeKind::Budget, why).hint("raise the limit, then continue it")
 }
 
 #[cfg(test)]

@@ -248,7 +248,7 @@ pub(crate) fn record(
 
 /// Says once that files are not kept, and why.
 pub(crate) fn not_kept(core: &mut Core, n: &NotKept) {
-    core.outside_not_kept();
+    core.external_driver().state_not_stored();
     if !std::mem::replace(&mut core.files.failed, true) {
         let notice = n.0.notice();
         let text = format!(
@@ -280,7 +280,7 @@ pub(crate) fn files_words(core: &mut Core) {
             Word::Partly(text) => (NoticeKind::Info, text),
             Word::Cut(credited) => {
                 if credited.session == core.session.id {
-                    core.touched(credited.files.iter().map(|f| f.path.clone()));
+                    core.child_driver().record_files(credited.files.iter().map(|f| f.path.clone()));
                 }
                 (NoticeKind::Store, credited.sentence())
             }

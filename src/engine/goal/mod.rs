@@ -120,7 +120,7 @@ fn cost_of_all(core: &Core) -> Option<Cost> {
 pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
     if core.identity.child.is_some() && !core.occupied() {
         let text = core.session.last_words();
-        core.child_over(status, text, why);
+        core.child_driver().report_end(status, text, why);
     }
 }
 

@@ -149,9 +149,9 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
         child.files.extend(names);
     }
     if done.result.nobody {
-        core.child_refused();
+        core.child_driver().record_refusal();
     }
-    core.tell_work();
+    core.child_driver().report_work();
     if let Some(live) = &mut core.turn.live {
         live.calls.remove(call_id);
         live.audits.insert(call_id.to_owned(), done.audit);

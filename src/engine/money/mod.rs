@@ -122,7 +122,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     if let Some(why) = reservations(core).over(&core.identity.id) {
         return Err(crate::crew::limit(why));
     }
-    if let Some(over) = core.money.limits.over(core.spent_by_all()) {
+    if let Some(over) = core.money.limits.over(crate::crew::spent_and_reserved(core)) {
         return Err(over.notice());
     }
     if let Some(limit) = tier_over(core, tier) {
@@ -145,7 +145,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
 pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
     let spent = reservations(core).tiers().spent.get(tier).copied().unwrap_or_default();
     let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
-    let left = Left { tokens: None, cost: core.money.limits.left(core.spent_by_all()) };
+    let left = Left { tokens: None, cost: core.money.limits.left(crate::crew::spent_and_reserved(core)) };
     left.and(Left { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
 }
 
@@ -157,8 +157,8 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage:
         core.session.cost = Some(core.session.cost.unwrap_or_default().plus(cost));
         core.money.spent.session = core.money.spent.session.plus(cost);
     }
-    core.child_spent(usage, call.cost);
-    core.tell_money();
+    core.child_driver().charge(usage, call.cost);
+    crate::crew::limit_money(core);
     call
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn day_read(core: &mut Core, read: Today) {
 
 /// The model hears of its budget when it has changed by a fifth since it last heard.
 pub(crate) fn tell_budget(core: &mut Core) {
-    let Some(left) = core.money.limits.left(core.spent_so_far()) else { return };
+    let Some(left) = core.money.limits.left(crate::crew::spent_so_far(core)) else { return };
     let told = core.money.announced_left.unwrap_or(Cost(u64::MAX));
     if left.0 < told.0 / 5 * 4 {
         // The first time is only noted: the prefix said it.

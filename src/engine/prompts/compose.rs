@@ -82,7 +82,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
     // What may be read is what the rules say now.
     core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
     // A program of another vendor has a prompt of its own.
-    let ours = core.outside().is_none();
+    let ours = core.identity.external().is_none();
     let prefix = (ours && !core.session.has_prefix()).then(|| core.turn.prefix.clone());
     let fast = shorten::fast(core);
     let (tx, workspace) = (core.tx.clone(), Arc::clone(&core.services.workspace));
@@ -177,7 +177,7 @@ fn prompt_composed(
     let content = match item.content {
         Ok(content) => content,
         Err(notice) => {
-            core.child_over(TurnStatus::Failed, String::new(), Some(notice.clone()));
+            core.child_driver().report_end(TurnStatus::Failed, String::new(), Some(notice.clone()));
             match client {
                 // The client still holds the draft.
                 Some((client, cause)) => core.refuse(client, cause, notice),
@@ -204,8 +204,8 @@ fn prompt_composed(
     let text = message.text.clone();
     let (entry, event) = user_entry(core, message, Origin::Prompt, content);
     events.push((place.clone(), event));
-    let direct = cause.and_then(|cause| core.delivery(cause));
-    events.extend(direct.or_else(|| item.id.and_then(|id| core.delivered(id))));
+    let direct = cause.and_then(|cause| core.child_driver().receipt(cause));
+    events.extend(direct.or_else(|| item.id.and_then(|id| core.child_driver().take_receipt(id))));
     entries.push(entry);
     if item.id.is_some() {
         events.push((
@@ -302,7 +302,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
                 content.extend(core.news_part());
                 prompts.push(item.message.text.clone());
                 let (entry, event) = user_entry(core, item.message, Origin::Steer, content);
-                events.extend(item.id.and_then(|id| core.delivered(id)));
+                events.extend(item.id.and_then(|id| core.child_driver().take_receipt(id)));
                 events.push((place.clone(), event));
                 entries.push(entry);
             }

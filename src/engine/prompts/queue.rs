@@ -28,7 +28,7 @@ pub(crate) fn submit(
         core.refuse(client, cause, why.clone());
         if !core.occupied() {
             // A child counts as running from the moment of its command.
-            core.child_over(TurnStatus::Failed, String::new(), Some(why));
+            core.child_driver().report_end(TurnStatus::Failed, String::new(), Some(why));
         }
         return;
     }
@@ -54,7 +54,7 @@ pub(crate) fn submit(
         core.prompts.queue.push(queued)
     }
     queue_changed(core, Some(cause));
-    core.hand_over();
+    core.external_driver().offer_queue();
     send_by_mode(core, mode);
 }
 
@@ -157,7 +157,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
         }
     }
     queue_changed(core, Some(cause));
-    core.hand_over();
+    core.external_driver().offer_queue();
     match mode {
         Some(m) if core.occupied() => send_by_mode(core, m),
         Some(SendMode::Steer | SendMode::Now) => send_queued(core, id),

@@ -54,7 +54,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         About::Leave { client, cause, id } => open::leave_answered(core, client, cause, id, &reply),
         About::Budget { turn, which } if core.is_live(turn) => {
             if let Some(value) = yes {
-                let all = core.spent_by_all();
+                let all = crate::crew::spent_and_reserved(core);
                 let spent = match which {
                     crate::money::budget::Which::Session => all.session,
                     crate::money::budget::Which::Day => all.day,

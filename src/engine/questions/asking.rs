@@ -22,7 +22,7 @@ pub(crate) fn ask(
     reply: oneshot::Sender<Result<AskReply, String>>,
 ) {
     if core.identity.child.is_some() {
-        return core.ask_main(call, body, reply);
+        return core.child_driver().ask_user(call, body, reply);
     }
     if core.services.human == Human::Absent {
         let _ = reply.send(Err("no one is available to answer".into()));

@@ -70,7 +70,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
     if let Some(why) = change::cannot_change(core, core.session.id) {
         return core.refuse(client, cause, why);
     }
-    if core.set_outside_model(client, cause, &model) {
+    if core.external_driver().set_model(client, cause, &model) {
         return;
     }
     model::accept_local(core, &model);
@@ -105,7 +105,7 @@ pub(crate) fn set_profile(core: &mut Core, client: ClientId, cause: CommandId, p
     }
     planning::planning_begins(core, profile);
     core.session.profile = profile;
-    core.tell_profile();
+    core.crew.profile_changed(core.session.profile);
     if core.session.has_words() {
         core.context.news.set("profile", crate::questions::planning::news(profile));
     }
@@ -123,7 +123,7 @@ pub(crate) fn set_budget(core: &mut Core, client: ClientId, cause: CommandId, us
     let limit = Cost::from_usd(usd);
     core.money.limits.set_session(limit);
     money::tell_budget(core);
-    core.tell_money();
+    crate::crew::limit_money(core);
     let ticket = core.services.store.sessions().set_budget(core.session.id, Some(limit));
     let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
     change::after(core, ticket, cause, StateEvent::Notice { notice });

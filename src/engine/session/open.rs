@@ -164,7 +164,7 @@ pub(crate) fn create_row(core: &mut Core) {
         title: core.session.title.clone(),
         model: core.session.model.clone(),
         profile: core.session.profile,
-        spawned_by: core.identity.child.as_ref().and_then(|c| c.spawned_by),
+        spawned_by: core.identity.child.as_ref().and_then(|c| c.assignment.spawned_by),
         made_by: core.services.made_by,
     };
     let made = core.services.store.sessions().create(new);
@@ -202,7 +202,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     let stored = session.head.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
-    core.change_crew(stored);
+    core.crew_driver().session_opened(stored);
     core.files.last_state = crate::files::LastState::default();
     core.files.named.clear();
     core.session.lease = held.take();

@@ -71,7 +71,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
         manage::set_profile(core, client, cause, profile);
     }
     // More of them may run at once now.
-    core.muster();
+    core.crew_driver().start_waiting();
     let Some((client, cause)) = read.asked else { return };
     if core.session.model.0.is_empty() {
         let model = core.services.default_model();

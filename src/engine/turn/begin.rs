@@ -85,7 +85,7 @@ pub(crate) fn begin(
     }
     core.save(append, events, Then::StartTurn(no));
     // Beside the disk's work.
-    let ours = core.outside().is_none();
+    let ours = core.identity.external().is_none();
     if let Some(provider) = model::provider(core, &core.session.model).ok().filter(|_| ours) {
         core.spawn(async move { provider.prepare().await });
     }
@@ -96,7 +96,7 @@ pub(crate) fn begin(
 pub(crate) fn turn_started(core: &mut Core) {
     let place = core.place();
     core.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
-    core.child_begins();
+    core.child_driver().turn_started();
     agent_view::agent_changed(core);
     let steering = core.prompts.steering();
     core.turn.inputs.push_back(Input::Steer(steering));
@@ -112,7 +112,7 @@ pub(crate) fn facts(core: &Core) -> Facts {
         alone: core.services.human == Human::Absent,
         profile: core.session.profile,
         git: core.watching.git.clone(),
-        budget_left: core.money.limits.left(core.spent_so_far()),
+        budget_left: core.money.limits.left(crate::crew::spent_so_far(core)),
         role: role(core),
         unreadable: Some(core.services.workspace.forbidden()),
         ..Facts::default()
@@ -123,7 +123,7 @@ pub(crate) fn facts(core: &Core) -> Facts {
 fn role(core: &Core) -> Option<Role> {
     let identity = core.identity.child.as_ref().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
-        crate::crew::identity(&core.identity.id, &c.label, name, model::tier(core))
+        crate::crew::identity(&core.identity.id, &c.assignment.label, name, model::tier(core))
     });
     let definition = core.identity.role.clone();
     (identity.is_some() || definition.is_some()).then(|| Role {
@@ -137,7 +137,7 @@ fn role(core: &Core) -> Option<Role> {
 pub(crate) fn skills(core: &Core) -> Vec<Arc<Skill>> {
     let roles = core.services.roles();
     let kind = core.identity.role.iter().flat_map(|r| &r.skills);
-    let task = core.identity.child.iter().flat_map(|c| &c.skills);
+    let task = core.identity.child.iter().flat_map(|c| &c.assignment.skills);
     let mut all: Vec<Arc<Skill>> = Vec::new();
     for name in kind.chain(task) {
         if let Some(skill) = roles.skills().get(name)

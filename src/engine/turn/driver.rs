@@ -48,7 +48,7 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Request { n } => request(core, n),
         Effect::CancelStream => {
             core.with_live(|l| l.stream = None);
-            core.outside_close(StopReason::Interrupted);
+            core.external_driver().close(StopReason::Interrupted);
         }
         Effect::Delta(Delta::Text(text)) => delta(core, 0, &text),
         Effect::Delta(Delta::Thinking(text)) => delta(core, 1, &text),
@@ -139,8 +139,8 @@ fn turn_event(core: &mut Core, event: TurnEvent) {
 }
 
 pub(crate) fn request(core: &mut Core, n: u32) {
-    if core.outside().is_some() {
-        return core.run_program();
+    if core.identity.external().is_some() {
+        return core.external_driver().check_trust();
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let provider = model::provider(core, &core.session.model);
@@ -170,7 +170,7 @@ pub(crate) fn request(core: &mut Core, n: u32) {
 /// Books a request whose reply stands nowhere.
 fn spent_for_nothing(core: &mut Core, used: &Used) {
     // A program of another vendor counts by itself.
-    if core.outside().is_some() {
+    if core.identity.external().is_some() {
         return;
     }
     let call = spend(core, used);

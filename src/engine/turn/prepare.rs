@@ -24,14 +24,14 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         core.with_live(|l| l.held = Some(may_compact));
         return;
     }
-    if core.rests(crate::crew::Resting::Prepare { may_compact }) {
+    if core.child_driver().defer_while_paused(crate::crew::Resting::Prepare { may_compact }) {
         return;
     }
-    if core.outside().is_some() {
+    if core.identity.external().is_some() {
         // Its model, its prices and its context are its own.
-        return match core.take_out(false) {
+        return match core.child_driver().reserve_request(false) {
             Answer::Go => core.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
-            Answer::Wait => core.wait_for_purse(may_compact),
+            Answer::Wait => core.child_driver().wait_for_budget(may_compact),
             Answer::Over(why) => {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
                 core.turn.inputs.push_back(Input::Prepared(stop));
@@ -40,10 +40,12 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     money::roll_day(core);
-    core.tell_money();
+    crate::crew::limit_money(core);
     // Session and day are the main agent's: the reservations have what these leave for the other agents.
     let mains = core.identity.child.is_none();
-    if let Some(notice) = mains.then(|| core.money.limits.warning(core.spent_by_all())).flatten() {
+    if let Some(notice) =
+        mains.then(|| core.money.limits.warning(crate::crew::spent_and_reserved(core))).flatten()
+    {
         core.notice(notice);
     }
     if let Some(over) = over_budget(core).filter(|_| mains) {
@@ -99,10 +101,10 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     let due =
         may_compact && compact::due(&core.session.path, &core.services.config().context, model::window(core));
     let go = if due { Prepared::Compact } else { Prepared::Go };
-    match core.take_out(due) {
+    match core.child_driver().reserve_request(due) {
         Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),
         // The agent waits until others have settled their reservations.
-        Answer::Wait => core.wait_for_purse(may_compact),
+        Answer::Wait => core.child_driver().wait_for_budget(may_compact),
         // An agent paid for something meanwhile.
         Answer::Over(_) if mains && over_budget(core).is_some() => {
             prepare(core, may_compact);
@@ -117,7 +119,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
 /// The hard limit of session or day that does not allow the next request.
 pub(crate) fn over_budget(core: &Core) -> Option<Over> {
     let input = models::cost(&core.session.next_request(), &model::model_info(core, &core.session.model));
-    core.money.limits.over_with(core.spent_so_far(), input.unwrap_or_default())
+    core.money.limits.over_with(crate::crew::spent_so_far(core), input.unwrap_or_default())
 }
 
 pub(crate) fn settings(core: &Core) -> request::Settings {

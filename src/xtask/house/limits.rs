@@ -21,9 +21,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),
     ("src/engine/core/services.rs", "EngineConfig", 33),
     ("src/engine/core/services.rs", "Services", 27),
-    ("src/engine/crew/identity.rs", "Child", 18),
-    ("src/engine/crew/msg.rs", "CrewMsg", 15),
-    ("src/engine/crew/external.rs", "Outside", 22),
     ("src/engine/job/mod.rs", "Job", 19),
     ("src/engine/session/mod.rs", "Session", 26),
     ("src/engine/turn/state.rs", "Turn", 21),
@@ -36,10 +33,9 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/tui/panel/composer/mod.rs", "Composer", 17),
 ];
 /// Crate, type, files.
-const SPREADS: &[(&str, &str, usize)] = &[("engine", "Core", 33)];
+const SPREADS: &[(&str, &str, usize)] = &[];
 /// Folder, files.
 const FOLDERS: &[(&str, usize)] = &[
-    ("src/engine/crew", 32),
     ("src/protocol", 32),
     ("src/tool/files", 25),
     ("src/tool/shell", 25),

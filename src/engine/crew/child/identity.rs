@@ -1,0 +1,137 @@
+//! The identity of the agent of a loop, and what only children have.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tiller_config::agents::Definition;
+use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId, Time};
+
+use crate::crew::Reservations;
+use crate::crew::child::outbox::Outbox;
+use crate::crew::external::ExternalProgram;
+
+/// The agent of a loop.
+pub(crate) struct AgentIdentity {
+    pub(crate) id: AgentId,
+    /// `None`: the main agent.
+    pub(crate) child: Option<Box<Child>>,
+    /// Its role; `None`: the main agent as it is built in.
+    pub(crate) role: Option<Arc<Definition>>,
+    /// Nothing is written in this window.
+    pub(crate) look_only: bool,
+}
+
+impl AgentIdentity {
+    /// The main agent.
+    pub(crate) fn main(role: Option<Arc<Definition>>) -> Self {
+        Self { id: AgentId::main(), child: None, role, look_only: false }
+    }
+}
+
+/// The state of a child beyond that of the main agent.
+pub(crate) struct Child {
+    /// To the main agent's loop. It closes when the session ends.
+    pub(crate) main: Outbox,
+    /// The main agent's session.
+    pub(crate) root: SessionId,
+    pub(crate) assignment: Assignment,
+    pub(crate) reservations: Arc<Reservations>,
+    pub(crate) limits: AgentLimits,
+    /// Questions of this agent in the queue of the main agent's loop.
+    pub(crate) open_questions: u32,
+    /// Requests and calls so far.
+    pub(crate) work: Work,
+    /// Files that it changed, relative to its folder.
+    pub(crate) files: BTreeSet<String>,
+    pub(crate) time: WorkTime,
+    pub(crate) pause: Pause,
+    /// Messages on their way, and the commands that sent them.
+    pub(crate) receipts: HashMap<QueueId, CommandId>,
+    /// Ends of its own children that its next entry reports, with the text.
+    pub(crate) unannounced: Vec<(AgentId, String)>,
+    /// The program of another vendor that does the work; `None`: a model of a provider.
+    pub(crate) external: Option<ExternalProgram>,
+}
+
+/// What a child was given at its start.
+pub(crate) struct Assignment {
+    /// The entry that its session hangs off.
+    pub(crate) spawned_by: Option<EntryId>,
+    pub(crate) label: String,
+    /// Names of skills that its task gives it.
+    pub(crate) skills: Vec<String>,
+    /// The widest profile that it can have.
+    pub(crate) max_profile: Profile,
+}
+
+/// Time at work, pauses left out.
+pub(crate) struct WorkTime {
+    /// In stretches that are over.
+    pub(crate) before: Duration,
+    /// The start of the present stretch, in monotonic time.
+    pub(crate) since: Option<Duration>,
+}
+
+impl WorkTime {
+    /// Time at work so far.
+    pub(crate) fn worked(&self, mono: Duration) -> Duration {
+        self.before + self.since.map_or(Duration::ZERO, |since| mono.saturating_sub(since))
+    }
+
+    /// Ends the present stretch.
+    pub(crate) fn stop(&mut self, mono: Duration) {
+        self.before = self.worked(mono);
+        self.since = None;
+    }
+}
+
+/// Whether a child is paused, and what waits until it is resumed.
+#[derive(Default)]
+pub(crate) struct Pause {
+    pub(crate) active: bool,
+    pub(crate) deferred: Option<Resting>,
+}
+
+/// What waits until a paused agent is resumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resting {
+    /// The preparation of the next request.
+    Prepare { may_compact: bool },
+    /// A request that has had no answer yet; it is sent again.
+    Request,
+    /// A retry whose wait is over.
+    Try { turn: u64, n: u32 },
+}
+
+/// What an agent has done, as it is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Work {
+    pub(crate) requests: u32,
+    pub(crate) calls: u32,
+    /// Time at work.
+    pub(crate) millis: u64,
+    /// It went on working when this was said.
+    pub(crate) at: Option<Time>,
+    /// No one could give an approval or an answer that it needed. It is a fact of this run, and not kept.
+    #[serde(skip)]
+    pub(crate) refused: bool,
+}
+
+impl Work {
+    /// What the store shows of an agent, when that is more: it may have gone on until Tiller was killed.
+    /// `own`: each reply of it was a request of ours.
+    pub(crate) fn or_more(mut self, seen: &tiller_store::Worked, own: bool) -> Self {
+        if own {
+            self.requests = self.requests.max(u32::try_from(seen.replies).unwrap_or(u32::MAX));
+        }
+        self.calls = self.calls.max(u32::try_from(seen.results).unwrap_or(u32::MAX));
+        if let (Some(at), Some(last)) = (self.at.take(), seen.last) {
+            let more = u64::try_from(last.millis() - at.millis()).unwrap_or(0);
+            self.millis = self.millis.saturating_add(more);
+        }
+        self
+    }
+}

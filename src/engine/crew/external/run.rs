@@ -1,0 +1,539 @@
+//! The run of an external program: its start, its messages, its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_external::{AgentEvent, Ending, Job, Limits, Status, Transport};
+use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
+use tiller_protocol::event::{TurnEvent, TurnStatus};
+use tiller_protocol::{
+    AskBody, AskReply, Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason,
+    TodoItem, ToolCall, ToolOutcome, Usage,
+};
+use tiller_store::Call;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::agent_view;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::crew::child::identity::AgentIdentity;
+use crate::crew::driver::ExternalDriver;
+use crate::crew::external::{ExternalProgram, FilesTrust, OpenCall, Output};
+use crate::crew::msg::ExternalMsg;
+use crate::crew::msg::MemberMsg;
+use crate::job::calls;
+use crate::lock::lock;
+use crate::money;
+use crate::questions::asking;
+use crate::turn::driver;
+use crate::{Human, TrustOffer};
+
+/// Most bytes of one message in the conversation.
+const MESSAGE: usize = 1 << 20;
+/// Most bytes of text without a call in between.
+const WORDS: usize = 4 << 20;
+/// Columns and rows of a program's terminal, until its pane is shown.
+const SIZE: (u16, u16) = (120, 36);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl AgentIdentity {
+    /// The external program that does the work of this agent.
+    pub(crate) fn external(&self) -> Option<&ExternalProgram> {
+        self.child.as_ref()?.external.as_ref()
+    }
+
+    /// As [`Self::external`].
+    pub(crate) fn external_mut(&mut self) -> Option<&mut ExternalProgram> {
+        self.child.as_mut()?.external.as_mut()
+    }
+
+    /// What the program does now, for its row.
+    pub(crate) fn external_act(&self) -> Option<String> {
+        let outside = self.external()?;
+        let newest = outside.calls.open.values().max_by_key(|o| o.since);
+        newest.map(|o| format!("{} {}", o.tool.verb, o.tool.target))
+    }
+}
+
+impl ExternalDriver<'_> {
+    /// Checks that the configuration files which the program would read are trusted, then starts its turn. Files are read away
+    /// from the loop.
+    pub(crate) fn check_trust(&mut self) {
+        let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
+        let Some(programs) = self.core.services.crew.programs.clone() else { return };
+        let Some(adapter) = self.core.identity.external_mut().map(|o| Arc::clone(&o.adapter)) else { return };
+        let (tx, root) = (self.core.tx.clone(), self.core.services.workspace.root.clone());
+        let mut open = self.core.services.permit.denied_reads(&self.core.identity.id);
+        open.retain(|d| !adapter.holds_to(&d.globs));
+        let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
+        let keeps = self.state_before_start();
+        self.core.spawn(async move {
+            let title = adapter.title.clone();
+            let looked = tokio::task::spawn_blocking(move || (programs.trust)(&root, &adapter, &open)).await;
+            let found = match looked {
+                Ok(None) => FilesTrust::Trusted {
+                    work: match keeps {
+                        Some(keeps) => Some(keeps.kept().await),
+                        None => None,
+                    },
+                },
+                Ok(Some(offer)) if offer.never => FilesTrust::Refused(Box::new(not_trusted(&title, &offer))),
+                Ok(Some(offer)) => FilesTrust::Open(Box::new(offer)),
+                Err(_) => {
+                    let text = format!("{title} was not started: its settings could not be checked");
+                    FilesTrust::Refused(Box::new(Notice::new(NoticeKind::Internal, text)))
+                }
+            };
+            // The engine may have ended.
+            let _ = tx.send(Msg::External(ExternalMsg::ProgramTrust { turn, found })).await;
+        });
+    }
+
+    /// Starts the program with its prompt. Dropping the turn's stream ends it.
+    pub(crate) fn start(&mut self) {
+        let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
+        let Some(programs) = self.core.services.crew.programs.clone() else { return };
+        let (words, anew) = self.prompts();
+        let (cwd, env) =
+            (self.core.services.workspace.root.clone(), (*self.core.services.child_env.now()).clone());
+        let (auto, edits) =
+            (self.core.session.profile == Profile::Full, self.core.session.profile >= Profile::AutoEdit);
+        let limits = self.core.identity.child.as_ref().map(|c| c.limits).unwrap_or_default();
+        if self.core.session.profile < Profile::Ask {
+            let profile = self.core.session.profile.name();
+            let text = format!("an external program may run commands, and the profile is {profile}");
+            let notice =
+                Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
+            return driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
+        }
+        let denied = self
+            .core
+            .services
+            .permit
+            .denied_reads(&self.core.identity.id)
+            .into_iter()
+            .flat_map(|d| d.globs)
+            .collect();
+        let config = self.core.services.config();
+        let typing = Duration::from_secs(config.agents.typing_pause);
+        let bounds = crate::core::services::program_bounds(&config);
+        let Some(outside) = self.core.identity.external_mut() else { return };
+        outside.auto_approved = auto;
+        outside.output = Output::default();
+        (outside.pane, outside.queued, outside.end_delayed, outside.refused) = Default::default();
+        let mut job_limits = Limits { typing, bounds, ..Limits::default() };
+        if limits.seconds.is_some() {
+            // The loop keeps its time limit, because pauses do not count and the limit can be raised.
+            job_limits.wall = YEAR;
+        }
+        // A program without sessions gets the conversation each time, without a notice.
+        let (prompt, anew) = match (&outside.session.id, anew) {
+            (None, Some(anew)) => (anew, None),
+            (_, anew) => (words, anew),
+        };
+        let job = Job {
+            adapter: Arc::clone(&outside.adapter),
+            transport: outside.transport,
+            prompt,
+            cwd,
+            model: outside.session.model.clone(),
+            resume: tiller_external::Resume {
+                session: outside.session.id.clone(),
+                cost: outside.session.booked.0,
+                usage: outside.session.booked.1,
+                fresh_prompt: anew,
+            },
+            env,
+            lookup: programs.lookup,
+            auto_approve: auto,
+            denied,
+            edits,
+            stay: false,
+            size: SIZE,
+            limits: job_limits,
+            files: None,
+        };
+        let (control, mut said) = match tiller_external::start(job, &programs.host) {
+            Ok(running) => running,
+            Err(e) => {
+                let notice = Notice::new(NoticeKind::Config, e.to_string());
+                self.end_work();
+                return driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
+            }
+        };
+        outside.control = Some(control);
+        let tx = self.core.tx.clone();
+        let forward = async move {
+            while let Some(said) = said.recv().await {
+                if tx.send(Msg::External(ExternalMsg::Said { turn, said: Box::new(said) })).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = AbortOnDropHandle::new(tokio::spawn(forward));
+        self.core.with_live(|l| l.stream = Some(handle));
+        self.offer_queue();
+        agent_view::agent_changed(self.core);
+    }
+
+    /// Asks the user to trust files of the folder that can make the program run commands: the turn waits for
+    /// the answer, or ends where nobody can answer.
+    pub(crate) fn ask_trust(&mut self, turn: u64, title: &str, offer: TrustOffer) {
+        if self.core.services.human == Human::Absent {
+            return self.refuse(not_trusted(title, &offer));
+        }
+        let refused = not_trusted(title, &offer);
+        let TrustOffer { folder, items, changed, decide, never: _ } = offer;
+        let (reply, answer) = oneshot::channel();
+        asking::ask(
+            self.core,
+            self.core.identity.id.clone(),
+            None,
+            AskBody::Trust { folder, brings: items, changed },
+            reply,
+        );
+        let tx = self.core.tx.clone();
+        self.core.spawn(async move {
+            let yes = match answer.await {
+                Ok(Ok(AskReply::Yes { .. })) => Some(true),
+                Ok(Ok(AskReply::Never)) => Some(false),
+                _ => None,
+            };
+            let kept = match yes {
+                Some(yes) => tokio::task::spawn_blocking(move || decide(yes))
+                    .await
+                    .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".to_owned()))
+                    .map(drop),
+                None => Ok(()),
+            };
+            let found = match kept {
+                // The files are checked once more: they may have changed, and a parent folder may have some, too.
+                Ok(()) if yes == Some(true) => FilesTrust::Agreed,
+                Ok(()) => FilesTrust::Refused(Box::new(refused)),
+                Err(why) => {
+                    let detail = format!("your decision could not be saved: {why}");
+                    FilesTrust::Refused(Box::new(refused.detail(detail)))
+                }
+            };
+            // The engine may have ended; the answer itself is kept.
+            let _ = tx.send(Msg::External(ExternalMsg::ProgramTrust { turn, found })).await;
+        });
+    }
+
+    /// The files have been checked: the program starts, the user is asked, or the turn ends.
+    pub(crate) fn trust_checked(&mut self, turn: u64, found: FilesTrust) {
+        if !self.core.is_live(turn) {
+            if let FilesTrust::Trusted { work: Some(work) } = found {
+                self.store_state_after(work);
+            }
+            return;
+        }
+        match found {
+            FilesTrust::Trusted { work } => {
+                if let Some(o) = self.core.identity.external_mut() {
+                    o.work = work;
+                }
+                self.start();
+            }
+            FilesTrust::Agreed => self.check_trust(),
+            FilesTrust::Open(offer) => {
+                let title =
+                    self.core.identity.external_mut().map(|o| o.adapter.title.clone()).unwrap_or_default();
+                self.ask_trust(turn, &title, *offer);
+            }
+            FilesTrust::Refused(notice) => self.refuse(*notice),
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, notice: Notice) {
+        if self.core.services.human == Human::Absent && notice.kind == NoticeKind::Denied {
+            self.core.child_driver().record_refusal();
+        }
+        driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));
+    }
+
+    /// A message of the program.
+    pub(crate) fn message(&mut self, turn: u64, said: AgentEvent) {
+        if !self.core.is_live(turn) || self.core.identity.external().is_none() {
+            return;
+        }
+        let works = matches!(
+            said,
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::Tool(_) | AgentEvent::Ask(_)
+        );
+        if works && let Some(why) = self.limit_passed() {
+            return driver::halt(self.core, TurnStatus::Limit, crate::crew::reservations::limit(why));
+        }
+        let said = match said {
+            AgentEvent::Ended(_) => match self.delay_end(turn, said) {
+                Some(said) => said,
+                None => return,
+            },
+            said => said,
+        };
+        match said {
+            AgentEvent::Started { transport, .. } => {
+                // A program that reports no calls counts as working as long as it runs.
+                let mute = self.core.identity.external_mut().is_some_and(|o| o.adapter.is_mute(transport));
+                self.set_working(mute);
+                if !mute && transport != Transport::Pty {
+                    // It uses another transport than expected, and reports its calls.
+                    self.end_work();
+                }
+                self.core.child_driver().report(MemberMsg::ProgramSession {
+                    session: None,
+                    transport: Some(transport.name().into()),
+                    booked: None,
+                });
+            }
+            AgentEvent::Session { id, model } => self.session_reported(id, model),
+            AgentEvent::Anew => self.note_new_session(),
+            AgentEvent::Text(text) => {
+                if let Some(o) = self.core.identity.external_mut() {
+                    o.output.text.push_str(&text);
+                    o.output.answer.push_str(&text);
+                    o.output.spoke |= !text.trim().is_empty();
+                }
+                driver::delta(self.core, 0, &text);
+                self.limit_output(text.len());
+            }
+            AgentEvent::Thinking(text) => {
+                if let Some(o) = self.core.identity.external_mut() {
+                    o.output.thinking.push_str(&text);
+                }
+                driver::delta(self.core, 1, &text);
+                self.limit_output(text.len());
+            }
+            AgentEvent::Break => {
+                self.flush(None, StopReason::EndTurn);
+                if let Some(o) = self.core.identity.external_mut() {
+                    o.output.answer.clear();
+                }
+            }
+            AgentEvent::Tool(tool) => self.call_reported(tool),
+            AgentEvent::ToolProgress { id, text } => self.call_progress(id, &text),
+            AgentEvent::ToolDone { id, ok, output, diffs } => self.call_done(&id, ok, output, diffs),
+            AgentEvent::Plan(todos) => self.plan_changed(todos),
+            AgentEvent::Ask(ask) => {
+                if let Some(call) = &ask.call {
+                    self.show_call(call);
+                }
+                self.question(ask);
+            }
+            AgentEvent::Usage { usage, cost } => self.record_usage(usage, cost),
+            AgentEvent::Note(text) => {
+                let who = self.core.identity.id.name().to_owned();
+                self.core
+                    .notice(Notice::new(NoticeKind::Info, format!("{who}: {}", self.core.redact(&text))));
+            }
+            AgentEvent::Ended(ending) => self.ended(ending),
+            AgentEvent::State(_) | AgentEvent::Title(_) | AgentEvent::Bell => {
+                self.terminal_message(turn, said)
+            }
+            AgentEvent::Delivered { id } => self.message_delivered(id),
+            AgentEvent::Missed { id, why, tried } => self.message_missed(id, &why, tried),
+            // Observers of the screen wait for these themselves.
+            AgentEvent::Context { .. } | AgentEvent::Screen | AgentEvent::TurnDone { .. } => {}
+        }
+    }
+
+    /// Counts output; splits long output into entries, and stops a program that writes without end.
+    pub(crate) fn limit_output(&mut self, bytes: usize) {
+        let Some(o) = self.core.identity.external_mut() else { return };
+        o.output.bytes += bytes;
+        if o.output.answer.len() > 2 * MESSAGE {
+            o.output.answer.drain(..o.output.answer.ceil_char_boundary(o.output.answer.len() - MESSAGE));
+        }
+        let (long, flood) = (o.output.text.len() + o.output.thinking.len() > MESSAGE, o.output.bytes > WORDS);
+        if long {
+            self.flush(None, StopReason::EndTurn);
+        }
+        if flood {
+            let text = format!("it wrote more than {} MB without calling a tool", WORDS >> 20);
+            driver::halt(self.core, TurnStatus::Failed, Notice::new(NoticeKind::User, text));
+        }
+    }
+
+    pub(crate) fn session_reported(&mut self, session: Option<String>, model: Option<String>) {
+        let Some(o) = self.core.identity.external_mut() else { return };
+        if session.is_some() && session != o.session.id {
+            o.session.booked = Default::default();
+        }
+        o.session.id = session.clone().or(o.session.id.take());
+        let booked = o.session.booked;
+        let name = o.adapter.name.clone();
+        if let Some(model) = model {
+            self.core.session.model = ModelRef(format!("{name}/{model}"));
+        }
+        self.core.child_driver().report(MemberMsg::ProgramSession {
+            session,
+            transport: None,
+            booked: Some(booked),
+        });
+        agent_view::agent_changed(self.core);
+    }
+
+    /// Stores the output so far as an entry, with the call that follows it, if any.
+    pub(crate) fn flush(&mut self, call: Option<ToolCall>, stop: StopReason) {
+        let Some(o) = self.core.identity.external_mut() else { return };
+        let (text, thinking) = (std::mem::take(&mut o.output.text), std::mem::take(&mut o.output.thinking));
+        let mut blocks = Vec::new();
+        if !thinking.trim().is_empty() {
+            blocks.push(Block::Thinking { text: thinking, signature: None });
+        }
+        if !text.trim().is_empty() {
+            blocks.push(Block::Text { text: text.clone() });
+        }
+        blocks.extend(call.map(Block::ToolCall));
+        if blocks.is_empty() {
+            return;
+        }
+        driver::flush_deltas(self.core);
+        let body = EntryBody::Assistant {
+            blocks,
+            stop,
+            model: self.core.session.model.clone(),
+            usage: Usage::default(),
+            cost: None,
+        };
+        let entry = self.core.session.grow(&self.core.services, body);
+        let place = self.core.place();
+        let text = self.core.redact(&text);
+        let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
+        let append = self.core.append().entries(vec![entry]);
+        self.core.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
+    }
+
+    pub(crate) fn plan_changed(&mut self, mut todos: Vec<TodoItem>) {
+        todos.iter_mut().for_each(|t| t.content = self.core.redact(&t.content));
+        lock(&self.core.context.todo).replace(todos.clone());
+        calls::todos_saved(self.core, todos, false);
+    }
+
+    /// Records the usage that it reports. A cost that it does not report stays unknown.
+    pub(crate) fn record_usage(&mut self, usage: Usage, cost: Option<Cost>) {
+        self.core.session.usage.add(&usage);
+        if let Some(cost) = cost {
+            self.core.session.cost = Some(self.core.session.cost.unwrap_or_default().plus(cost));
+            self.core.money.spent.session = self.core.money.spent.session.plus(cost);
+        }
+        self.core.child_driver().charge(usage, cost);
+        money::reservations(self.core).release(&self.core.identity.id);
+        if let Some(o) = self.core.identity.external_mut() {
+            o.usage_reported = true;
+            o.session.booked.0 = o.session.booked.0.plus(cost.unwrap_or_default());
+            o.session.booked.1.add(&usage);
+            let booked = Some(o.session.booked);
+            self.core.child_driver().report(MemberMsg::ProgramSession {
+                session: None,
+                transport: None,
+                booked,
+            });
+        }
+        let call = Call {
+            agent: self.core.identity.id.clone(),
+            model: self.core.session.model.clone(),
+            tier: "external".into(),
+            time: self.core.services.clock.now(),
+            usage,
+            cost,
+        };
+        let ticket = self.core.services.store.costs().record(self.core.session.id, call);
+        self.core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        agent_view::agent_changed(self.core);
+    }
+
+    /// The limit that was passed by usage which it has reported before it continues. (Usage
+    /// with its last message stops nothing.)
+    pub(crate) fn limit_passed(&mut self) -> Option<String> {
+        if !std::mem::take(&mut self.core.identity.external_mut()?.usage_reported) {
+            return None;
+        }
+        let child = self.core.identity.child.as_ref()?;
+        child.reservations.over(&self.core.identity.id)
+    }
+
+    /// Stops a program that was started without approval prompts when the profile no longer permits that.
+    pub(crate) fn profile_narrowed(&mut self) {
+        let profile = self.core.session.profile;
+        if self.core.turn.live.is_some()
+            && profile < Profile::Full
+            && self.core.identity.external_mut().is_some_and(|o| o.auto_approved)
+        {
+            let text =
+                format!("it was started without approval prompts, and the profile is now {}", profile.name());
+            let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");
+            driver::halt(self.core, TurnStatus::Interrupted, notice);
+        }
+    }
+
+    /// Ends open calls and output, so that the conversation is complete.
+    pub(crate) fn close(&mut self, stop: StopReason) {
+        let Some(o) = self.core.identity.external_mut() else { return };
+        (o.control, o.pane, o.queued) = Default::default();
+        let open: Vec<OpenCall> =
+            std::mem::take(&mut o.calls.open).into_values().filter(|o| o.shown).collect();
+        for mut open in open {
+            self.call_ended(&mut open, &[]);
+            let text = "It ended before this was done.".to_owned();
+            self.store_result(open, ToolOutcome::Interrupted, text, None, 0.0);
+        }
+        self.set_working(false);
+        self.end_work();
+        self.flush(None, stop);
+    }
+
+    pub(crate) fn ended(&mut self, ending: Ending) {
+        let Some(o) = self.core.identity.external_mut() else { return };
+        let said = std::mem::take(&mut o.output.answer);
+        let refused = std::mem::take(&mut o.refused);
+        // Some programs report their text only at the end; text that was reported is not repeated.
+        if !o.output.spoke && !ending.text.trim().is_empty() {
+            o.output.text.push_str(&ending.text);
+        }
+        let text = self.core.redact(if ending.text.trim().is_empty() { &said } else { &ending.text });
+        let why = self.core.redact(&ending.why);
+        let status = match ending.status {
+            // It continued after a refusal; the run counts as refused, as with Tiller's own calls.
+            Status::Done if refused => TurnStatus::Refused,
+            Status::Done => TurnStatus::Done,
+            Status::Cancelled => TurnStatus::Interrupted,
+            Status::Failed | Status::TimedOut | Status::Crashed => TurnStatus::Failed,
+        };
+        let stop =
+            if ending.status == Status::Done { StopReason::EndTurn } else { StopReason::Cut(why.clone()) };
+        self.close(stop);
+        let notice = (ending.status != Status::Done).then(|| Notice::new(NoticeKind::User, why));
+        driver::finish(self.core, status, text, notice);
+    }
+}
+
+/// Why a program does not start, with up to three of the files or rules.
+fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
+    let listed = |items: &[&str]| match items.len().saturating_sub(3) {
+        0 => items.join(", "),
+        more => format!("{} and {more} more", items[..3].join(", ")),
+    };
+    let of = |rules: bool| -> Vec<&str> {
+        let kind = |i: &&TrustItem| (i.kind == UNENFORCED_RULE) == rules;
+        offer.items.iter().filter(kind).map(|i| i.path.as_str()).collect()
+    };
+    let (files, rules) = (of(false), of(true));
+    let never = if offer.never { " (you chose never)" } else { "" };
+    if files.is_empty() && !rules.is_empty() {
+        let text = format!(
+            "{title} was not started{never}: it reads files without asking, regardless of {}",
+            listed(&rules)
+        );
+        let hint =
+            "continue it in the workbench and agree there, or use a program that can enforce such rules";
+        return Notice::new(NoticeKind::Denied, text).hint(hint);
+    }
+    let text = format!(
+        "{title} was not started{never}: {} can make it run commands and is not trusted; `tiller trust` shows it",
+        listed(&files)
+    );
+    Notice::new(NoticeKind::Denied, text)
+        .hint(format!("run `tiller trust` in {}, then continue the agent", offer.folder))
+}

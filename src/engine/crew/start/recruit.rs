@@ -1,0 +1,250 @@
+//! An agent is taken on: limits, role, model.
+
+use std::sync::Arc;
+
+use tiller_config::agents::{Definition, Pick, Tier};
+use tiller_config::schema::Agents;
+use tiller_external::{Adapter, Transport};
+use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile, SessionId};
+use tiller_tool::crew::Brief;
+
+use crate::crew::driver::CrewDriver;
+use crate::crew::roster::READING;
+use crate::crew::roster::member::{Member, Order};
+use crate::session::model;
+
+/// Hint for agents that have no permission to delegate.
+const YOURSELF: &str = "do the work yourself";
+/// Longest label, in characters.
+const LABEL: usize = 40;
+
+impl CrewDriver<'_> {
+    /// Adds an agent to the line of those that wait to be started. `from`: the call of `by` that asks for it, and the
+    /// entry with that call.
+    ///
+    /// # Errors
+    /// A sentence for the model or the user that asked.
+    pub(crate) fn recruit(
+        &mut self,
+        by: &AgentId,
+        from: (Option<String>, Option<EntryId>),
+        brief: Brief,
+        background: bool,
+    ) -> Result<AgentId, String> {
+        let config = self.core.services.config();
+        let caps = &config.agents;
+        if self.core.session.read_only {
+            return Err("this session is open read-only".into());
+        }
+        if self.core.crew.reading {
+            return Err(READING.into());
+        }
+        if by.depth() >= caps.depth {
+            let depth = caps.depth;
+            return Err(format!("agents can be nested at most {depth} deep (agents.depth): {YOURSELF}"));
+        }
+        if self.core.crew.members.len() >= caps.total {
+            let total = caps.total;
+            return Err(format!(
+                "this session has reached its limit of {total} agents (agents.total): {YOURSELF}"
+            ));
+        }
+        self.core
+            .crew
+            .reservations
+            .limit_money(self.core.money.limits.left(crate::crew::spent_so_far(self.core)));
+        if let Some(why) = self.core.crew.reservations.empty() {
+            return Err(format!("{why}: {YOURSELF}"));
+        }
+        if brief.goal.trim().is_empty() {
+            return Err("the goal is empty".into());
+        }
+        self.check_tools(&brief.tools)?;
+        let roles = self.core.services.roles();
+        if let Some(why) = roles.skills().wrong(&brief.skills) {
+            return Err(why);
+        }
+        let brief = self.resolve_backend(brief);
+        let role = match &brief.agent {
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.unknown_role(name))?),
+            None => None,
+        };
+        if let Some(role) = &role
+            && let Some(why) = roles.skills().wrong(&role.skills)
+        {
+            let kind = &role.name;
+            return Err(format!("{kind} uses a skill that does not exist here: {why}"));
+        }
+        let pick = role.as_ref().map(|r| &r.pick);
+        let model = match &brief.cli {
+            Some(cli) => {
+                let (adapter, _) = self.find_program(cli)?;
+                ModelRef(format!("{}/{}", adapter.name, brief.model.as_deref().unwrap_or("its own")))
+            }
+            None => self.choose_model(by, brief.model.as_deref(), pick)?,
+        };
+        let parent = self.core.crew.members.get(by);
+        let above = parent
+            .map_or(self.core.session.profile, |p| narrowed(p.order.profile, self.core.session.profile));
+        let profile = profile_of(role.as_deref(), above);
+        let runs =
+            self.core.services.tools_of(&self.core.crew.chain(by)).iter().any(|t| t.name() == "terminal");
+        if brief.cli.is_some() && (profile < Profile::Ask || !runs) {
+            // An external program could do what its parent may not.
+            return Err(format!("an external program may run commands, and you may not: {YOURSELF}"));
+        }
+        let folder = parent.filter(|_| !brief.isolated).map(|p| p.order.folder.clone()).unwrap_or_default();
+        self.core.crew.names += 1;
+        let id = by.child(&format!("a{}", self.core.crew.names));
+        let order = Order {
+            label: self.label(&brief),
+            model,
+            profile,
+            folder,
+            limits: limits(caps, role.as_ref().map(|r| &r.limits)),
+            background,
+            spawned_by: from.1.or(self.core.session.head),
+            call: from.0,
+            brief,
+            fresh: true,
+            ..Order::default()
+        };
+        let session = SessionId::fresh(&*self.core.services.ids, self.core.services.clock.now());
+        self.core.crew.reservations.limit(&id, order.limits);
+        let mut member = Member::new(id.clone(), session, order, self.core.services.clock.now());
+        member.role = role;
+        self.core.crew.members.insert(id.clone(), member);
+        self.core.crew.line.push_back(id.clone());
+        self.store_member(&id);
+        Ok(id)
+    }
+
+    /// A brief in its normal form: either a role or an external program.
+    pub(crate) fn resolve_backend(&self, mut brief: Brief) -> Brief {
+        let roles = self.core.services.roles();
+        // An external program can be named in place of a role: `@claude`, `@codex:headless`.
+        if brief.cli.is_none()
+            && let Some(name) = brief.agent.clone().filter(|a| roles.get(a).is_none())
+            && self.find_program(&name).is_ok()
+        {
+            (brief.cli, brief.agent) = (Some(name), None);
+        }
+        let role = brief.agent.as_ref().and_then(|name| roles.get(name));
+        brief.cli = brief.cli.or_else(|| role.and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
+        brief
+    }
+
+    /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.
+    pub(crate) fn find_program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
+        let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
+        let Some(programs) = &self.core.services.crew.programs else {
+            return Err("external programs cannot be run here".into());
+        };
+        let adapter = programs.adapters.get(name).ok_or_else(|| {
+            let known: Vec<&str> = programs.adapters.iter().map(|a| a.name.as_str()).collect();
+            format!("there is no adapter for {name}; available: {}", known.join(", "))
+        })?;
+        let transport = match how {
+            None => None,
+            Some("acp") => Some(Transport::Acp),
+            Some("headless") => Some(Transport::Headless),
+            Some("pty") => Some(Transport::Pty),
+            Some(other) => return Err(format!("unknown transport {other}: use acp, headless or pty")),
+        };
+        Ok((adapter, transport))
+    }
+
+    /// Rejects unknown tool names; otherwise the agent would start with no tools.
+    pub(crate) fn check_tools(&self, named: &[String]) -> Result<(), String> {
+        let more: Vec<&str> = self.core.services.all_tools.iter().map(|t| t.name()).collect();
+        let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &more));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// The error for an unknown role, with the nearest role or external program.
+    pub(crate) fn unknown_role(&self, name: &str) -> String {
+        let roles = self.core.services.roles();
+        let program = name.split(':').next().unwrap_or(name);
+        let adapters =
+            self.core.services.crew.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
+        let programs: Vec<String> = adapters.collect();
+        let kinds = roles.iter().map(|r| r.name.as_str());
+        match tiller_protocol::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
+            Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
+            None => format!("{}; external programs are {}", roles.no_such(name), programs.join(", ")),
+        }
+    }
+
+    pub(crate) fn label(&self, brief: &Brief) -> String {
+        let named = brief.label.clone().filter(|l| !l.trim().is_empty());
+        let text = named.unwrap_or_else(|| brief.goal.clone());
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = self.core.redact(&line);
+        match line.char_indices().nth(LABEL) {
+            Some((end, _)) => format!("{}…", line[..end].trim_end()),
+            None => line,
+        }
+    }
+
+    /// The model of an agent below `by`: the requested one, that of its role, or that of `by`.
+    pub(crate) fn choose_model(
+        &self,
+        by: &AgentId,
+        asked: Option<&str>,
+        pick: Option<&Pick>,
+    ) -> Result<ModelRef, String> {
+        let config = self.core.services.config();
+        let tiers = &config.tiers;
+        let parents = match self.core.crew.members.get(by) {
+            Some(member) => member.order.model.clone(),
+            None => self.core.session.model.clone(),
+        };
+        let tier = |t: &Option<String>| t.clone().map(ModelRef);
+        let model = match (asked.map(str::trim).filter(|a| !a.is_empty()), pick) {
+            (Some("fast"), _) | (None, Some(Pick::Tier(Tier::Fast))) => tier(&tiers.fast),
+            (Some("main"), _) | (None, Some(Pick::Tier(Tier::Main))) => tier(&tiers.main),
+            (Some("deep"), _) | (None, Some(Pick::Tier(Tier::Deep))) => tier(&tiers.deep),
+            (Some(name), _) => Some(ModelRef(name.into())),
+            (None, Some(Pick::Model(name))) => Some(ModelRef(name.clone())),
+            (None, _) => None,
+        };
+        let Some(model) = model else { return Ok(parents) };
+        match model::provider(self.core, &model) {
+            Ok(_) => Ok(model),
+            Err(e) => {
+                let e = e.to_string();
+                Err(format!(
+                    "the model {model} cannot be used: {}. Leave the model out",
+                    e.trim_end_matches('.')
+                ))
+            }
+        }
+    }
+}
+
+/// The limits of a new agent: the stricter ones of the settings and its role.
+fn limits(caps: &Agents, role: Option<&AgentLimits>) -> AgentLimits {
+    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+    let role = role.copied().unwrap_or_default();
+    AgentLimits {
+        turns: least(Some(caps.turns), role.turns),
+        seconds: least(Some(caps.seconds), role.seconds),
+        tokens: least(caps.tokens, role.tokens),
+        cost: least(caps.cost.map(Cost::from_usd), role.cost),
+    }
+}
+
+/// The profile of an agent with this role below one with the profile `above`.
+pub(crate) fn profile_of(role: Option<&Definition>, above: Profile) -> Profile {
+    role.and_then(|r| r.permissions.profile).map_or(above, |p| p.min(above))
+}
+
+/// The narrower one of the profile that an agent was given and that of its parent.
+pub(crate) fn narrowed(given: Profile, parent: Profile) -> Profile {
+    given.min(parent)
+}
