@@ -28,20 +28,23 @@
 //! # Map
 //! | folder or file | holds |
 //! | --- | --- |
-//! | `shadow` | the snapshots of one workspace: opening, taking, what is remembered |
+//! | `shadow`, `open` | the snapshots of one workspace: taking, what is remembered; opening |
 //! | `scan` | looking at the folder: stamps, descriptors, ignore rules, what git tracks, attributes |
 //! | `objects` | git's format, the store's folder and locks, flushing, age, quota, damage |
 //! | `pack` | packs: reading, writing, deltas, joining them in the background |
 //! | `view` | what a snapshot knows, what differs, lines and merges |
-//! | `restore` | plans, the journal, replacing files, recovery; calls that a kill cut off |
+//! | `restore` | plans, the journal, replacing files, recovery; what interrupted calls did |
+//! | `calls` | records of the calls that are changing files |
 //! | `report`, `names`, `error` | what callers receive, names of files as bytes, failures |
 //! | `steps` | the gate before each change, for tests |
 //!
 //! What is not here: when a state is taken and whose change it was (`engine`, `watch`).
 
+mod calls;
 mod error;
 mod names;
 mod objects;
+mod open;
 mod pack;
 mod report;
 mod restore;
@@ -53,6 +56,7 @@ mod view;
 #[cfg(test)]
 mod room_tests;
 
+pub use calls::{CallNote, CutCall, OpenCall};
 pub use error::{Result, SnapshotError};
 pub use names::STAGING_PREFIX;
 pub use objects::collect::{Collected, Verified};
@@ -61,9 +65,8 @@ pub use objects::object::{Entry, Kind};
 pub use objects::settle::Unsettled;
 pub use pack::join::{Joined, join_store};
 pub use report::{Dear, Limits, Mode, NAMED_BYTES, Reason, Snapshot, Uncovered};
-pub use restore::calls::{CallNote, CutCall, OpenCall};
-pub use restore::plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
-pub use restore::recover::Recovered;
+pub use restore::goal::{Goal, Left, Recovered, Step, Why};
+pub use restore::plan::{Conflict, Item, Plan};
 pub use restore::{Answer, Restored};
 pub use shadow::Shadow;
 pub use view::State;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tiller_protocol::{Clock, Time};
 
+use crate::calls::Calls;
 use crate::error::{Result, SnapshotError, at};
 use crate::names;
 use crate::objects::id::{Id, Sort};
@@ -16,10 +17,9 @@ use crate::objects::object;
 use crate::objects::place::{Lock, Place};
 use crate::objects::settle::Unsettled;
 use crate::objects::{Batch, Objects};
-use crate::pack::join::Joiner;
-use crate::report::{Dear, Limits, Mode, Snapshot};
-use crate::restore::calls::Calls;
-use crate::restore::recover::{self, Recovered};
+use crate::pack::join::{Joiner, Store};
+use crate::report::{Limits, Mode, Snapshot};
+use crate::restore::goal::Recovered;
 use crate::scan::beside;
 use crate::scan::cache;
 use crate::scan::disk;
@@ -47,25 +47,34 @@ pub struct Shadow {
     pub(crate) steps: Steps,
     pub(crate) calls: Calls,
     mode: Mode,
-    /// What the folder was at the last look; `None` when that is not known.
-    model: Option<Dir>,
-    /// Paths that are covered although git would ignore them, because a call named them.
-    pub(crate) named: BTreeSet<Vec<u8>>,
-    tracked: Tracked,
-    /// Of those, what is covered although git's rules match it.
-    forced: BTreeSet<Vec<u8>>,
-    last: Option<Kept>,
-    /// Whether this value has looked at the folder. A model from the disk may be older than the last state.
-    looked: bool,
-    /// The snapshot whose objects the model takes for written.
-    relies: Option<Id>,
-    /// The snapshot that the cache on disk belongs to.
-    cached: Option<Id>,
+    memory: Memory,
     /// How many times something was written without waiting for the disk, and how many of them the disk has.
     written: u64,
     settled: Arc<AtomicU64>,
-    recovered: Option<Recovered>,
+    /// What became of an interrupted restore, until it is asked for.
+    pub(crate) recovered: Option<Recovered>,
     pub(crate) joiner: Joiner,
+}
+
+/// What is remembered of the folder between two looks.
+#[derive(Default)]
+struct Memory {
+    /// What the folder was at the last look; `None` when that is not known.
+    model: Option<Dir>,
+    /// Paths that are covered although git would ignore them, because a call named them.
+    named: BTreeSet<Vec<u8>>,
+    /// What git tracks.
+    tracked: Tracked,
+    /// Of what git tracks, what is covered although git's ignore rules match it.
+    forced: BTreeSet<Vec<u8>>,
+    /// The last snapshot that was taken or found.
+    last: Option<Kept>,
+    /// Whether this process has looked at the folder. A model from the disk may be older than the last state.
+    looked: bool,
+    /// The snapshot whose objects the model takes for written.
+    relies_on: Option<Id>,
+    /// The snapshot that the cache on disk belongs to.
+    cached: Option<Id>,
 }
 
 impl std::fmt::Debug for Shadow {
@@ -75,75 +84,45 @@ impl std::fmt::Debug for Shadow {
 }
 
 impl Shadow {
-    /// Opens the store of a workspace, or makes it. A restore that was interrupted is finished or rolled
-    /// back first; [`Self::recovered`] says so.
-    ///
-    /// # Errors
-    /// When a folder cannot be used, or belongs to another workspace or to a newer program.
-    pub fn open(workspace: &Path, store: &Path, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
-        Self::open_with(workspace, store, limits, clock, Steps::default())
-    }
-
-    pub(crate) fn open_with(
-        workspace: &Path,
-        store: &Path,
+    /// A store that is open, before anything of it was looked at.
+    pub(crate) fn new(
+        workspace: PathBuf,
+        place: Place,
+        mode: Mode,
         limits: Limits,
         clock: Arc<dyn Clock>,
         steps: Steps,
-    ) -> Result<Self> {
-        let workspace = workspace.canonicalize().map_err(at(workspace))?;
-        let inside = store.canonicalize().unwrap_or_else(|_| store.to_owned());
-        if inside.starts_with(&workspace) {
-            return Err(SnapshotError::Inside { path: store.to_owned() });
-        }
-        let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
-        let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
-        let place = Place::open(store, &workspace, limits.wait, &steps)?;
-        let mut new = Self {
+    ) -> Self {
+        Self {
             objects: Objects::new(&place.dir, place.packs(), steps.clone()),
-            mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
+            mode,
             workspace,
             calls: Calls::new(&place.dir),
             place,
             limits,
             clock,
             steps,
-            model: None,
-            named: BTreeSet::new(),
-            tracked: Tracked::default(),
-            forced: BTreeSet::new(),
-            last: None,
-            looked: false,
-            relies: None,
-            cached: None,
+            memory: Memory::default(),
             written: 0,
             settled: Arc::default(),
             recovered: None,
             joiner: Joiner::default(),
-        };
-        let lock = new.lock()?;
-        new.place.sweep(&new.steps)?;
-        // What is remembered takes objects for written.
-        if new.objects.distrust()? == 0 {
-            new.remember();
         }
-        new.recovered = recover::run(&mut new, &lock)?;
-        Ok(new)
     }
 
     /// Takes up what the last process knew. All of it may be missing.
-    fn remember(&mut self) {
+    pub(crate) fn remember(&mut self) {
         if let Some(kept) = self.place.last().and_then(|id| self.kept(id).ok()) {
-            self.named = kept.named.iter().cloned().collect();
-            self.last = Some(kept);
+            self.memory.named = kept.named.iter().cloned().collect();
+            self.memory.last = Some(kept);
         }
         // A tree that was too dear once is tried again: it may be smaller now.
         if let Some((id, model)) = cache::load(&self.place.cache())
             && self.kept(id).is_ok_and(|kept| kept.snapshot.mode == self.mode)
         {
-            self.model = Some(model);
-            self.relies = Some(id);
-            self.cached = Some(id);
+            self.memory.model = Some(model);
+            self.memory.relies_on = Some(id);
+            self.memory.cached = Some(id);
         }
     }
 
@@ -164,7 +143,7 @@ impl Shadow {
 
     /// The last snapshot that this value took or found.
     pub fn last(&self) -> Option<&Snapshot> {
-        self.last.as_ref().map(|k| &k.snapshot)
+        self.memory.last.as_ref().map(|k| &k.snapshot)
     }
 
     /// Keeps the state of the whole folder. A state that did not change gives the same snapshot again.
@@ -175,7 +154,7 @@ impl Shadow {
         let lock = self.lock()?;
         let taken = self.take(&lock, None);
         drop(lock);
-        self.join_soon();
+        self.join_when_due();
         taken
     }
 
@@ -192,14 +171,19 @@ impl Shadow {
             paths.iter().filter_map(|p| names::relative(&self.workspace, p.as_ref()).ok()).collect();
         let taken = self.take(&lock, Some(&paths));
         drop(lock);
-        self.join_soon();
+        self.join_when_due();
         taken
     }
 
     /// Covers these paths from now on, though git ignores them.
     pub fn cover<P: AsRef<Path>>(&mut self, paths: &[P]) {
         let paths = paths.iter().filter_map(|p| names::relative(&self.workspace, p.as_ref()).ok());
-        self.named.extend(paths.filter(|p| !p.is_empty()));
+        self.memory.named.extend(paths.filter(|p| !p.is_empty()));
+    }
+
+    /// Covers these names from now on, though git ignores them.
+    pub(crate) fn cover_names(&mut self, names: impl IntoIterator<Item = Vec<u8>>) {
+        self.memory.named.extend(names);
     }
 
     /// The name that states have for a path; `None`: it is outside of the workspace.
@@ -267,27 +251,27 @@ impl Shadow {
     /// Takes a snapshot: of everything, or of named paths only.
     pub(crate) fn take(&mut self, _lock: &Lock, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
         // Another process may have collected what we took last.
-        if let Some(id) = self.relies
+        if let Some(id) = self.memory.relies_on
             && !self.objects.has(&id)?
         {
-            (self.relies, self.model) = (None, None);
+            (self.memory.relies_on, self.memory.model) = (None, None);
         }
-        if let Some(last) = &self.last
+        if let Some(last) = &self.memory.last
             && !self.objects.has(&last.snapshot.id)?
         {
-            self.last = None;
+            self.memory.last = None;
         }
         // Whatever goes wrong, what was in memory may name objects that were not written.
         let result = self.look(paths);
         if result.is_err() {
-            self.model = None;
+            self.memory.model = None;
         }
         result
     }
 
     fn look(&mut self, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
         let root = self.root()?;
-        let mut model = self.model.take();
+        let mut model = self.memory.model.take();
         let (mut jobs, mut vanished) = (Vec::new(), Vec::new());
         if let Some(root) = &root {
             let stat = rustix::fs::fstat(root).map_err(|e| at(&self.workspace)(e.into()))?;
@@ -308,17 +292,18 @@ impl Shadow {
             };
             let outer = rules::outer(&self.workspace, self.limits.global_ignore.as_deref());
             let mut again: Vec<Vec<u8>> = paths.map(<[_]>::to_vec).unwrap_or_default();
-            let known = model.is_some() && self.looked;
+            let known = model.is_some() && self.memory.looked;
             if self.mode == Mode::Full && (paths.is_none() || !known || again.iter().any(Vec::is_empty)) {
                 let mut old = model.take().unwrap_or_default();
-                let by_name = || self.named.iter().chain(&self.forced);
+                let by_name = || self.memory.named.iter().chain(&self.memory.forced);
                 scan.known = by_name().filter_map(|p| Some((p.clone(), scan::leaf_of(&old, p)?))).collect();
                 by_name().for_each(|p| scan::untouch(&mut old, p));
                 match scan.walk(root.as_fd(), &[], old, &outer) {
                     Ok(Node::Dir(dir)) => {
                         let ground =
                             Ground { workspace: &self.workspace, outer: &outer, person: &scan.person };
-                        self.forced = self.tracked.look(&ground, &dir, scan.other_rules).clone();
+                        self.memory.forced =
+                            self.memory.tracked.look(&ground, &dir, scan.other_rules).clone();
                         model = Some(dir);
                     }
                     Ok(_) => {
@@ -330,21 +315,21 @@ impl Shadow {
                         scan.jobs.clear();
                     }
                 }
-                again.extend(self.named.iter().chain(&self.forced).cloned());
+                again.extend(self.memory.named.iter().chain(&self.memory.forced).cloned());
             }
             let full = self.mode == Mode::Full;
             if !full {
                 if paths.is_none() || !known {
-                    again.extend(self.named.iter().cloned());
+                    again.extend(self.memory.named.iter().cloned());
                 }
-                self.named.extend(again.iter().filter(|p| !p.is_empty()).cloned());
+                self.memory.named.extend(again.iter().filter(|p| !p.is_empty()).cloned());
             }
             let mut dir = model.take().unwrap_or_else(|| Dir { partial: true, ..Dir::default() });
             for path in again.iter().filter(|p| !p.is_empty()) {
                 (scan.files, scan.bytes) = (0, 0);
                 match scan.touch(root.as_fd(), &mut dir, (&[], path), &outer, full) {
-                    Ok(ignored) if (ignored && !self.forced.contains(path)) || !full => {
-                        self.named.insert(path.clone());
+                    Ok(ignored) if (ignored && !self.memory.forced.contains(path)) || !full => {
+                        self.memory.named.insert(path.clone());
                     }
                     Ok(_) => {}
                     // What is new under one name is too much: from now on names only.
@@ -354,7 +339,7 @@ impl Shadow {
                     }
                     // A named folder that is itself too dear stays out; its files can be named one by one.
                     Err(_) => {
-                        self.named.remove(path);
+                        self.memory.named.remove(path);
                     }
                 }
             }
@@ -385,11 +370,11 @@ impl Shadow {
             let (tree, _) = fold.dir(&mut model, &[])?;
             let (mut uncovered, attributes) = (fold.uncovered, beside::write(&fold.attributes));
             let attributes = attributes.map(|data| batch.put(Sort::Content, &data)).transpose()?;
-            let named: Vec<Vec<u8>> = self.named.union(&self.forced).cloned().collect();
+            let named: Vec<Vec<u8>> = self.memory.named.union(&self.memory.forced).cloned().collect();
             let text = notes::write(self.mode, &mut uncovered, &named, attributes, vanished);
             let now = self.clock.now().millis();
             let mut mine = notes::read(Id([0; 32]), tree, now, &text);
-            if let Some(last) = &self.last
+            if let Some(last) = &self.memory.last
                 && mine.same(last)
                 && (0..REUSE).contains(&(now - last.snapshot.time.millis()))
             {
@@ -416,11 +401,11 @@ impl Shadow {
             // Without it the next start only reads more.
             let _ = self.place.set_last(snapshot.id, &self.steps);
         }
-        (self.model, self.looked) = (Some(model), true);
-        self.relies = Some(snapshot.id);
-        self.last = Some(kept);
+        (self.memory.model, self.memory.looked) = (Some(model), true);
+        self.memory.relies_on = Some(snapshot.id);
+        self.memory.last = Some(kept);
         // Only a help for the next start: what it misses is read again. So it is written for large changes.
-        if self.cached.is_none() || jobs.len() > 500 {
+        if self.memory.cached.is_none() || jobs.len() > 500 {
             self.save_cache();
         }
         Ok(snapshot)
@@ -428,11 +413,34 @@ impl Shadow {
 
     /// Writes down what is known of the folder, so that the next start needs not read all of it.
     pub fn save_cache(&mut self) {
-        if let (Some(last), Some(model)) = (&self.last, &self.model)
-            && self.cached != Some(last.snapshot.id)
+        if let (Some(last), Some(model)) = (&self.memory.last, &self.memory.model)
+            && self.memory.cached != Some(last.snapshot.id)
             && cache::save(&self.place.cache(), last.snapshot.id, model, &self.steps).is_ok()
         {
-            self.cached = Some(last.snapshot.id);
+            self.memory.cached = Some(last.snapshot.id);
         }
+    }
+
+    /// Joins all packs, and waits for it. For idle moments; snapshots begin joins by themselves.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn tidy(&mut self) -> Result<()> {
+        self.joiner.join_all(Store { place: &self.place, objects: &self.objects, wait: self.limits.wait })
+    }
+
+    /// Begins to join packs when there are many. The caller holds no lock.
+    fn join_when_due(&mut self) {
+        self.joiner.begin_when_due(Store {
+            place: &self.place,
+            objects: &self.objects,
+            wait: self.limits.wait,
+        });
+    }
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        self.joiner.end(&self.objects);
     }
 }

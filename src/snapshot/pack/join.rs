@@ -22,7 +22,6 @@ use crate::objects::trust::Flushed;
 use crate::pack::Pack;
 use crate::pack::repack::Repack;
 use crate::pack::write::{MOST, Writer};
-use crate::shadow::Shadow;
 use crate::steps::Steps;
 
 /// Fewer packs are not worth a join.
@@ -182,6 +181,15 @@ pub(crate) fn delete(dir: &Path, name: &str, steps: &Steps) -> Result<()> {
     Ok(())
 }
 
+/// The store whose packs are joined.
+#[derive(Clone, Copy)]
+pub(crate) struct Store<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) objects: &'a Objects,
+    /// How long a join waits for the lock.
+    pub(crate) wait: Duration,
+}
+
 /// Joins in the background, one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
@@ -217,64 +225,63 @@ impl Joiner {
             Err(_) => self.pause = PAUSE,
         }
     }
-}
 
-impl Shadow {
-    fn work(&self, which: Which) -> Work {
-        let torn = self.objects.packs().into_iter().filter(|p| p.torn()).map(|p| p.name.clone());
+    fn work(&self, store: Store<'_>, which: Which) -> Work {
+        let torn = store.objects.packs().into_iter().filter(|p| p.torn()).map(|p| p.name.clone());
         Work {
-            place: self.place.clone(),
-            steps: self.steps.clone(),
-            flushed: Arc::clone(&self.objects.flushed),
-            wait: self.limits.wait,
-            stop: Arc::clone(&self.joiner.stop),
-            avoid: self.joiner.avoid.iter().cloned().chain(torn).collect(),
+            place: store.place.clone(),
+            steps: store.objects.steps.clone(),
+            flushed: Arc::clone(&store.objects.flushed),
+            wait: store.wait,
+            stop: Arc::clone(&self.stop),
+            avoid: self.avoid.iter().cloned().chain(torn).collect(),
             which,
         }
     }
 
     /// Begins to join packs when there are many. The caller holds no lock.
-    pub(crate) fn join_soon(&mut self) {
-        let packs = self.objects.packs();
-        if self.joiner.running() && packs.len() < CROWD {
+    pub(crate) fn begin_when_due(&mut self, store: Store<'_>) {
+        let packs = store.objects.packs();
+        if self.running() && packs.len() < CROWD {
             return;
         }
-        self.joiner.finish();
-        self.joiner.pause = self.joiner.pause.saturating_sub(1);
-        if self.joiner.pause > 0 || choose(&packs, &self.joiner.avoid, Which::Due).is_empty() {
+        self.finish();
+        self.pause = self.pause.saturating_sub(1);
+        if self.pause > 0 || choose(&packs, &self.avoid, Which::Due).is_empty() {
             return;
         }
-        let work = self.work(Which::Due);
-        if !self.steps.durable() {
+        let work = self.work(store, Which::Due);
+        if !store.objects.steps.durable() {
             // In tests that stop at each step these come one after the other.
             let outcome = work.run();
-            return self.joiner.note(outcome);
+            return self.note(outcome);
         }
         let thread = std::thread::Builder::new().name("tiller-join".into());
         match thread.spawn(move || work.run()) {
-            Ok(thread) => self.joiner.thread = Some(thread),
-            Err(_) => self.joiner.pause = PAUSE,
+            Ok(thread) => self.thread = Some(thread),
+            Err(_) => self.pause = PAUSE,
         }
     }
 
-    /// Joins all packs, and waits for it. For idle moments; snapshots begin joins by themselves.
+    /// Joins all packs, and waits for it.
     ///
     /// # Errors
     /// When the store cannot be read or written.
-    pub fn tidy(&mut self) -> Result<()> {
-        self.joiner.finish();
-        let damaged = self.work(Which::All).run()?;
-        self.joiner.avoid.extend(damaged);
-        self.objects.refresh(false)?;
+    pub(crate) fn join_all(&mut self, store: Store<'_>) -> Result<()> {
+        self.finish();
+        let damaged = self.work(store, Which::All).run()?;
+        self.avoid.extend(damaged);
+        store.objects.refresh(false)?;
         Ok(())
     }
 
-    /// Where a process ends: what takes long is given up, what is small is done, so that the next one begins with few.
-    pub(crate) fn join_last(&mut self) {
-        if self.joiner.running() && self.objects.packs().iter().map(|p| p.len).sum::<u64>() > AT_END {
-            self.joiner.stop.store(true, Ordering::Release);
+    /// Where a process ends: stops a join that takes long, waits for a short one, so that the next process begins with
+    /// few packs.
+    pub(crate) fn end(&mut self, objects: &Objects) {
+        if self.running() && objects.packs().iter().map(|p| p.len).sum::<u64>() > AT_END {
+            self.stop.store(true, Ordering::Release);
         }
-        self.joiner.finish();
+        self.finish();
     }
 }
 
@@ -319,12 +326,6 @@ pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
     }
     let (packs_after, bytes_after) = count()?;
     Ok(Some(Joined { packs_before, packs_after, bytes_before, bytes_after }))
-}
-
-impl Drop for Shadow {
-    fn drop(&mut self) {
-        self.join_last();
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! each file changes in one step.
 
 pub(crate) mod amend;
-pub(crate) mod calls;
+pub(crate) mod goal;
+mod interrupted;
 pub(crate) mod journal;
 pub(crate) mod plan;
 pub(crate) mod recover;
@@ -24,8 +25,9 @@ use crate::objects::id::{Id, Sort};
 use crate::objects::object::{Entry, Kind};
 use crate::objects::place::Lock;
 use crate::report::Snapshot;
+use crate::restore::goal::{Goal, Left, Step, Why};
 use crate::restore::journal::{Journal, Op, Phase};
-use crate::restore::plan::{Conflict, Goal, Left, Plan, Step, Why};
+use crate::restore::plan::{Conflict, Plan};
 use crate::restore::replace::Replace;
 use crate::scan::beside;
 use crate::scan::disk;

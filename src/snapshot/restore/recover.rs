@@ -1,67 +1,19 @@
 //! After a restore that was interrupted: before the first change it is taken back, later it is finished.
 
 use std::os::fd::AsFd;
-use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, RenameFlags};
 
 use crate::error::{Result, at};
 use crate::names;
-use crate::objects::id::{Id, Sort};
+use crate::objects::id::Sort;
 use crate::objects::place::Lock;
+use crate::restore::goal::Recovered;
 use crate::restore::journal::{Journal, Phase};
-use crate::restore::plan::{Goal, Left, Step};
 use crate::restore::replace::{Now, Replace};
 use crate::restore::{is_leaf, sorted};
 use crate::scan::disk;
 use crate::shadow::Shadow;
-
-/// What became of an interrupted restore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovered {
-    /// The state before the restore.
-    pub before: Id,
-    /// The state that it was to restore.
-    pub to: Id,
-    /// The state now, when the restore was finished; `None` when it was taken back, with no file changed.
-    pub after: Option<Id>,
-    /// What it changed.
-    pub done: Vec<PathBuf>,
-    /// What stayed as it was, and why.
-    pub left: Vec<Left>,
-}
-
-impl Recovered {
-    /// One sentence for the person.
-    pub fn sentence(&self) -> String {
-        match self.after {
-            None => "A restore was interrupted before it changed a file. Nothing was changed.".into(),
-            Some(_) if self.left.is_empty() => {
-                format!("An interrupted restore was completed: {}.", files(self.done.len()))
-            }
-            Some(_) => format!(
-                "An interrupted restore was completed: {}; {} left unchanged.",
-                files(self.done.len()),
-                files(self.left.len())
-            ),
-        }
-    }
-
-    /// The restore as something that the session did, when it was finished.
-    pub fn step(&self) -> Option<Step> {
-        Some(Step { before: self.before, after: self.after? })
-    }
-
-    /// What undoes it, when it was finished.
-    pub fn undo(&self) -> Option<Goal> {
-        let base = self.after?;
-        Some(Goal { to: self.before, base, steps: Vec::new(), select: Some(self.done.clone()) })
-    }
-}
-
-fn files(n: usize) -> String {
-    if n == 1 { "1 file".into() } else { format!("{n} files") }
-}
 
 /// Finishes or takes back what the journal says, if there is one.
 pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>> {

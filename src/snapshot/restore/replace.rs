@@ -12,8 +12,8 @@ use tiller_fs::{Attributes, attributes};
 
 use crate::names;
 use crate::objects::object::{Entry, Kind};
+use crate::restore::goal::Why;
 use crate::restore::journal::Op;
-use crate::restore::plan::Why;
 use crate::scan::disk::{self, Not};
 use crate::steps::Steps;
 

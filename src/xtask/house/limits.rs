@@ -15,7 +15,7 @@ pub(super) const SPREAD: usize = 10;
 pub(super) const FILES: usize = 15;
 
 /// Crates with a larger circle.
-const CIRCLES: &[(&str, usize)] = &[("snapshot", 9)];
+const CIRCLES: &[(&str, usize)] = &[];
 /// File, type, members.
 const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/core/mod.rs", "Live", 21),
@@ -24,7 +24,6 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/job/mod.rs", "Job", 19),
     ("src/engine/session/mod.rs", "Session", 26),
     ("src/engine/turn/state.rs", "Turn", 21),
-    ("src/snapshot/shadow.rs", "Shadow", 20),
     ("src/tui/dialog/approval/mod.rs", "Approval", 18),
     ("src/tui/dialog/clarify.rs", "Clarify", 21),
     ("src/tui/dialog/picker_source.rs", "Source", 20),
@@ -35,13 +34,7 @@ const MEMBERS: &[(&str, &str, usize)] = &[
 /// Crate, type, files.
 const SPREADS: &[(&str, &str, usize)] = &[];
 /// Folder, files.
-const FOLDERS: &[(&str, usize)] = &[
-    ("src/protocol", 32),
-    ("src/tool/files", 25),
-    ("src/tool/shell", 25),
-    ("src/tui/dialog", 36),
-    ("src/tui/slash", 25),
-];
+const FOLDERS: &[(&str, usize)] = &[("src/tui/dialog", 36), ("src/tui/slash", 25)];
 
 /// Most files in the largest circle of this crate.
 pub(super) fn circle(room: &str) -> usize {

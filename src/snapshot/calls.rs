@@ -5,7 +5,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,13 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tiller_protocol::Time;
 
-use crate::error::{Result, at};
 use crate::names;
 use crate::objects::id::Id;
-use crate::report::Snapshot;
-use crate::restore::journal::Op;
-use crate::shadow::Shadow;
-use crate::view::compare::FileDiff;
 
 const FORMAT: &str = "tiller-call 1";
 /// A larger record is none of ours.
@@ -79,7 +74,7 @@ impl CutCall {
 /// The records of one store.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    dir: PathBuf,
+    pub(crate) dir: PathBuf,
     /// Those of this process.
     open: Mutex<Vec<Weak<File>>>,
 }
@@ -89,7 +84,11 @@ impl Calls {
         Self { dir: store.join("calls"), open: Mutex::default() }
     }
 
-    fn begin(&self, note: &CallNote) -> io::Result<OpenCall> {
+    /// Writes down that a call begins.
+    ///
+    /// # Errors
+    /// When the record cannot be written.
+    pub(crate) fn begin(&self, note: &CallNote) -> io::Result<OpenCall> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{}-{number}-{}", std::process::id(), nanos()));
@@ -102,8 +101,8 @@ impl Calls {
         Ok(OpenCall { path, file })
     }
 
-    /// A sign of life of every open call; whether there is one.
-    fn beat(&self) -> bool {
+    /// Renews the sign of life of every open call; whether there is one.
+    pub(crate) fn beat(&self) -> bool {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|call| {
             let call = call.upgrade();
@@ -113,7 +112,8 @@ impl Calls {
         !open.is_empty()
     }
 
-    fn cut(&self) -> Vec<CutCall> {
+    /// Calls of ended processes, in the order in which they began.
+    pub(crate) fn cut(&self) -> Vec<CutCall> {
         let Ok(items) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut cut: Vec<CutCall> = items.flatten().filter_map(|item| look(&item.path())).collect();
         cut.sort_by_key(|c| c.note.began);
@@ -187,65 +187,4 @@ fn parse(text: &str) -> Option<CallNote> {
         }
     }
     None
-}
-
-impl Shadow {
-    /// Writes down that a call begins to change files. Until the returned value is ended, a kill (or dropping it) leaves
-    /// a record for [`Self::cut_calls`].
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn begin_call(&self, note: &CallNote) -> Result<OpenCall> {
-        self.calls.begin(note).map_err(at(&self.calls.dir))
-    }
-
-    /// A sign of life of every call that is under way in this process; whether there is one.
-    pub fn beat(&self) -> bool {
-        self.calls.beat()
-    }
-
-    /// Calls that were cut off, of all sessions, in the order in which they began. Other processes do not get them
-    /// while they are held.
-    pub fn cut_calls(&self) -> Vec<CutCall> {
-        self.calls.cut()
-    }
-
-    /// What a call did that was cut off, out of what changed from its beginning to `now`: the state that it led to,
-    /// and its changes. Later changes and those outside of its paths are not its work.
-    ///
-    /// # Errors
-    /// When a snapshot cannot be read, or the state not be written.
-    pub fn work_of(&self, cut: &CutCall, now: &Snapshot) -> Result<(Snapshot, Vec<FileDiff>)> {
-        let mut own = self.compare(cut.note.before, now.id)?;
-        let paths: Option<Vec<PathBuf>> =
-            cut.note.paths.as_ref().map(|all| all.iter().filter_map(|p| self.relative(p)).collect());
-        own.retain(|d| {
-            paths.as_ref().is_none_or(|all| all.iter().any(|p| d.path.starts_with(p)))
-                && self.changed_by(&d.path, cut.until)
-        });
-        let ops: Vec<Op> = own
-            .iter()
-            .map(|d| Op {
-                path: d.path.as_os_str().as_bytes().to_vec(),
-                from: d.before,
-                to: d.after,
-                links: false,
-                source: None,
-            })
-            .collect();
-        let _lock = self.lock()?;
-        let after = self.amend(cut.note.before, now.clone(), &ops, &|_| true)?;
-        Ok((after, own))
-    }
-
-    /// Whether a path became what it is by `until`. Of one that is gone, the folder that held it tells.
-    fn changed_by(&self, path: &Path, until: SystemTime) -> bool {
-        let full = self.workspace.join(path);
-        let there = full.ancestors().find_map(|p| p.symlink_metadata().ok());
-        there.is_some_and(|meta| {
-            let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
-            let changed = UNIX_EPOCH + Duration::new(u64::try_from(meta.ctime()).unwrap_or(0), nanos);
-            changed <= until
-        })
-    }
 }
