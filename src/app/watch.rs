@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiller_engine::{Changed, Outside, Seen, Sink};
+use tiller_protocol::lock;
 use tiller_protocol::{AgentId, Clock, Who};
 use tiller_tool::cx::Seen as Known;
 use tiller_watch::workspace::{Config, Report, Watcher};
@@ -43,11 +44,6 @@ impl Watch {
         let watcher = lock(&self.running).clone();
         watcher.as_deref().map(f)
     }
-}
-
-/// A poisoned lock holds plain data that is still right.
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl tiller_engine::Watcher for Watch {

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::*;
-use crate::event::*;
+use crate::bus::command::*;
+use crate::bus::event::*;
 use crate::*;
 
 const COMMANDS: &str = include_str!("fixtures/commands.jsonl");

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 
-use crate::command::*;
-use crate::event::*;
+use crate::bus::command::*;
+use crate::bus::event::*;
 use crate::*;
 
 const NOW: Time = Time(1_795_291_200_123);

@@ -3,6 +3,8 @@
 //! Plain data with a stable JSON form (pinned by snapshot tests). No I/O, no async, no policy.
 //! A session can be replayed from a file of these values.
 //!
+//! The modules lie in folders by subject (`base`, `session`, `turn`, `agents`, `bus`) and are named without these.
+//!
 //! | module | holds |
 //! | --- | --- |
 //! | [`ids`] | identifiers and the source that makes them |
@@ -28,64 +30,47 @@
 //! | [`nearest`] | the right name for a wrong one |
 //! | [`notice`] | the only shape in which an error reaches a person |
 
-pub mod access;
-pub mod agent;
-pub mod ask;
-pub mod branch;
-pub mod clock;
-pub mod command;
-pub mod compare;
-pub mod effort;
-pub mod entry;
-pub mod event;
-pub mod feed;
-pub mod goal;
-pub mod grid;
-pub mod ids;
-pub mod mask;
-pub mod message;
-pub mod names;
-pub mod nearest;
-pub mod notice;
-pub mod op;
-pub mod pane;
-pub mod queue;
-pub mod restore;
-pub mod review;
-pub mod search;
-pub mod todo;
-pub mod tool;
-pub mod tree;
-pub mod usage;
-pub mod view;
-pub mod workflow;
+mod agents;
+mod base;
+mod bus;
+mod session;
+mod turn;
 
-pub use access::{Access, ShellState};
-pub use agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
-pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
-pub use branch::{BranchName, BranchView, TagView};
-pub use clock::{Clock, ManualClock, SystemClock, Time};
-pub use command::{Command, CommandBody};
-pub use effort::{Effort, EffortView};
-pub use entry::{Entry, EntryBody};
-pub use event::{Delivery, Event, EventBody};
-pub use feed::{ChangeKind, FileChange, Who};
-pub use goal::{Goal, GoalCheck, GoalState, GoalView};
-pub use grid::{Grid, GridRun, GridStyle, Hue};
-pub use ids::{AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, RandomIds, SeqIds, SessionId};
-pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
-pub use notice::{Notice, NoticeKind};
-pub use op::Op;
-pub use pane::{Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed};
-pub use queue::{Queued, QueuedState, SendMode};
-pub use restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
-pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};
-pub use todo::{TodoItem, TodoStatus};
-pub use tool::{ToolOutcome, ToolSpec, Touch};
-pub use tree::{SessionTree, TreeQuery, TreeReply};
-pub use usage::{Cost, Usage};
-pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
-pub use workflow::{StepState, StepView, WorkflowFile, WorkflowView};
+pub use agents::{agent, grid, pane, workflow};
+pub use base::{clock, ids, mask, names, nearest, notice, usage};
+pub use bus::{command, event, queue, view};
+pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
+pub use turn::{access, ask, feed, goal, review, todo, tool};
+
+pub use agents::agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
+pub use agents::grid::{Grid, GridRun, GridStyle, Hue};
+pub use agents::pane::{Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed};
+pub use agents::workflow::{StepState, StepView, WorkflowFile, WorkflowView};
+pub use base::clock::{Clock, ManualClock, SystemClock, Time};
+pub use base::ids::{
+    AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, RandomIds, SeqIds, SessionId,
+};
+pub use base::lock;
+pub use base::notice::{Notice, NoticeKind};
+pub use base::usage::{Cost, Usage};
+pub use bus::command::{Command, CommandBody};
+pub use bus::event::{Delivery, Event, EventBody};
+pub use bus::queue::{Queued, QueuedState, SendMode};
+pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
+pub use session::branch::{BranchName, BranchView, TagView};
+pub use session::effort::{Effort, EffortView};
+pub use session::entry::{Entry, EntryBody};
+pub use session::message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
+pub use session::op::Op;
+pub use session::restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
+pub use session::search::{SearchHit, SearchPage, SearchQuery, SearchRole};
+pub use session::tree::{SessionTree, TreeQuery, TreeReply};
+pub use turn::access::{Access, ShellState};
+pub use turn::ask::{Ask, AskBody, AskReply, Decision, Risk};
+pub use turn::feed::{ChangeKind, FileChange, Who};
+pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
+pub use turn::todo::{TodoItem, TodoStatus};
+pub use turn::tool::{ToolOutcome, ToolSpec, Touch};
 
 #[cfg(test)]
 mod forms_tests;

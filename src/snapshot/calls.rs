@@ -8,10 +8,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tiller_protocol::Time;
+use tiller_protocol::lock;
 
 use crate::names;
 use crate::objects::id::Id;
@@ -97,13 +98,13 @@ impl Calls {
         file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         file.write_all(text(note).as_bytes())?;
         let file = Arc::new(file);
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&file));
+        lock(&self.open).push(Arc::downgrade(&file));
         Ok(OpenCall { path, file })
     }
 
     /// Renews the sign of life of every open call; whether there is one.
     pub(crate) fn beat(&self) -> bool {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.open);
         open.retain(|call| {
             let call = call.upgrade();
             // One that fails makes later changes count as somebody else's, which only asks more.

@@ -1,6 +1,7 @@
 //! The environment of children as it is now: another screen may bring another agent of ssh, another display.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use tiller_protocol::lock;
 
 /// Names and values of an environment.
 pub type Vars = Vec<(String, String)>;
@@ -17,12 +18,12 @@ impl ChildEnv {
 
     /// For a child that is started now. The same as before as long as nothing has changed.
     pub fn now(&self) -> Arc<Vars> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&lock(&self.0))
     }
 
     /// For all that are started from now on.
     pub fn set(&self, vars: Vars) {
-        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = lock(&self.0);
         if **now != vars {
             *now = Arc::new(vars);
         }

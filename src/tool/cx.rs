@@ -111,7 +111,7 @@ pub struct Workspace {
     /// What no reader may show.
     unreadable: Unreadable,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
-    pub(crate) judged: crate::files::judged::Judged,
+    pub(crate) declared: crate::files::path::declared::DeclaredPaths,
     /// Where change sets are written down while they are published; `None`: nowhere.
     pub(crate) publishes: Option<crate::files::Publishes>,
     /// Hash of each file (absolute path) as the agent last read or wrote it.
@@ -144,7 +144,7 @@ impl Workspace {
             protected: Arc::new(|_| None),
             secrets: Arc::new(|_| Vec::new()),
             unreadable: Arc::new(|_| None),
-            judged: crate::files::judged::Judged::default(),
+            declared: crate::files::path::declared::DeclaredPaths::default(),
             publishes: None,
             seen: Mutex::new(HashMap::new()),
         })

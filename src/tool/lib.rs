@@ -3,17 +3,17 @@
 //! A tool declares what *this very call* touches ([`Tool::access`]), and runs only after the engine has
 //! judged that. It sees its world through [`ToolCx`], never the engine.
 
+pub mod checkpoint;
 mod child_env;
 pub mod crew;
 pub mod cx;
 pub mod files;
 pub mod guard;
-pub mod moment;
 pub mod output;
 pub mod plan;
-pub mod recall;
 pub mod registry;
 pub mod schema;
+pub mod session_search;
 pub mod shell;
 pub mod state;
 #[cfg(any(test, feature = "testing"))]

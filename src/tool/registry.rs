@@ -2,7 +2,7 @@
 
 use tiller_protocol::ToolSpec;
 
-use crate::{Tool, crew, files, moment, plan, recall, web};
+use crate::{Tool, checkpoint, crew, files, plan, session_search, web};
 
 /// All built-in tools.
 pub static ALL: &[&dyn Tool] = &[
@@ -16,9 +16,9 @@ pub static ALL: &[&dyn Tool] = &[
     &plan::TodoRead,
     &plan::Clarify,
     &plan::WritePlan,
-    &moment::Checkpoint,
-    &moment::Restore,
-    &recall::SessionSearch,
+    &checkpoint::Checkpoint,
+    &checkpoint::Restore,
+    &session_search::SessionSearch,
     &web::WebFetch,
     &crate::shell::Process,
     &crate::shell::Terminal,

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tiller_protocol::lock;
 use tiller_protocol::{
     AgentId, AskBody, AskReply, EntryId, IdSource, ManualClock, Part, RestorePreview, SearchPage,
     SearchQuery, SeqIds, SessionId, Time, TodoItem,
@@ -15,10 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewReply, CrewRequest, Delegation};
 use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
-
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Ports that remember what was asked of them.
 #[derive(Debug, Default)]

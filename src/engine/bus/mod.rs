@@ -17,6 +17,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::lock;
 use tiller_protocol::{AgentId, Clock, Command, CommandId, Delivery, Event, EventBody, SessionId};
 use tokio::sync::{Notify, mpsc};
 
@@ -118,10 +119,6 @@ struct Inner {
     seq: u64,
     boxes: Vec<(ClientId, Weak<Mailbox>)>,
     closed: bool,
-}
-
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Bus {

@@ -14,6 +14,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tiller_protocol::lock;
 
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
@@ -122,10 +123,6 @@ impl Recorder {
         let tape = Arc::new(Mutex::new(Tape { file, n: 0, last: Vec::new() }));
         Ok(Self { inner, tape, start: Instant::now(), redact })
     }
-}
-
-fn lock(tape: &Mutex<Tape>) -> std::sync::MutexGuard<'_, Tape> {
-    tape.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn since(start: Instant) -> u64 {

@@ -11,7 +11,8 @@ pub(crate) mod trust;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use tiller_protocol::lock;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -57,7 +58,7 @@ impl Objects {
     /// Looks at the packs that may not have been flushed before the power went, and flushes those that are whole. The
     /// caller holds the lock. Gives how many are torn: nothing that was remembered may rely on them.
     pub(crate) fn distrust(&self) -> Result<usize> {
-        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.packs);
         let (mut torn, mut whole) = (Vec::new(), Vec::new());
         for (n, pack) in known.iter().enumerate().filter(|(_, p)| !self.flushed.has(&p.name)) {
             if !pack.check().unwrap_or(false) {
@@ -88,13 +89,13 @@ impl Objects {
 
     /// The packs that are known now.
     pub(crate) fn packs(&self) -> Vec<Arc<Pack>> {
-        self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.packs).clone()
     }
 
     /// Looks which packs there are; whether they are others than before. `mend`: damaged indexes are made anew (the
     /// caller holds the lock).
     pub(crate) fn refresh(&self, mend: bool) -> Result<bool> {
-        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.packs);
         let mut names = HashSet::new();
         for item in std::fs::read_dir(&self.dir).map_err(at(&self.dir))? {
             let item = item.map_err(at(&self.dir))?;
@@ -126,7 +127,7 @@ impl Objects {
 
     pub(crate) fn add(&self, name: &str) -> Result<()> {
         let pack = Pack::open(&self.dir, name, None, &self.handles).map_err(at(self.dir.join(name)))?;
-        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.packs);
         known.retain(|p| p.name != name);
         known.push(Arc::new(pack));
         Ok(())

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use tiller_protocol::lock;
 
 use crate::objects::place::write_quick;
 use crate::steps::Steps;
@@ -38,12 +39,12 @@ impl Flushed {
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+        lock(&self.names).contains(name)
     }
 
     /// These were flushed. When `there` is given, no pack but these and those exists.
     pub(crate) fn add(&self, fresh: &[String], there: &[String]) {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = lock(&self.names);
         // Other processes add theirs.
         names.extend(read_names(&self.file));
         let before = names.len();

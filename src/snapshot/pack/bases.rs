@@ -1,7 +1,8 @@
 //! Contents that deltas were made against, for those that are read next: neighbours stand on the same ones.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use tiller_protocol::lock;
 
 use crate::objects::id::Sort;
 
@@ -23,7 +24,7 @@ pub(crate) struct Bases(Mutex<(VecDeque<Base>, usize)>);
 
 impl Bases {
     pub(crate) fn get(&self, pack: &str, offset: u32) -> Option<(Sort, Arc<[u8]>)> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.0);
         let found = kept.0.iter().rev().find(|b| b.offset == offset && b.pack == pack)?;
         Some((found.sort, Arc::clone(&found.data)))
     }
@@ -32,7 +33,7 @@ impl Bases {
         if data.len() > ROOM / 4 || self.get(pack, offset).is_some() {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         let (list, used) = &mut *kept;
         *used += data.len();
         list.push_back(Base { pack: pack.to_owned(), offset, sort, data: data.into() });

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
+use tiller_protocol::lock;
 
 /// Files that the packs of one store hold open together.
 const OPEN: usize = 16;
@@ -30,12 +31,12 @@ impl Handles {
     }
 
     fn opened(&self, slot: &Arc<Slot>) {
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.0);
         open.retain(|slot| slot.strong_count() > 0);
         open.push_back(Arc::downgrade(slot));
         while open.len() > OPEN {
             if let Some(oldest) = open.pop_front().and_then(|slot| slot.upgrade()) {
-                drop(oldest.lock().unwrap_or_else(PoisonError::into_inner).take());
+                drop(lock(&oldest).take());
             }
         }
     }
@@ -47,7 +48,7 @@ impl Handle {
     /// # Errors
     /// Also when it was deleted since it was found: then its objects are in another pack.
     pub(crate) fn file(&self) -> io::Result<Arc<File>> {
-        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = lock(&self.slot);
         if let Some(file) = &*slot {
             return Ok(Arc::clone(file));
         }

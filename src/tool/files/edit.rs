@@ -7,11 +7,12 @@ use serde_json::Value;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::apply::{Edit, Who, apply, counts, current, notes, report};
-use super::masked::Masked;
-use super::path::{Place, declare, tell, to_write};
-use super::replace::{Ask, replace};
-use super::{diff, ledger};
+use crate::files::change::diff;
+use crate::files::change::ledger;
+use crate::files::change::replace::{Ask, replace};
+use crate::files::change::{Edit, Who, apply, counts, current, notes, report};
+use crate::files::masks::Masked;
+use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 

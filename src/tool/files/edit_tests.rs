@@ -1,5 +1,4 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::sync::PoisonError;
 
 use serde_json::json;
 use tiller_protocol::tool::Display;
@@ -29,9 +28,7 @@ async fn edits_and_reports() {
     assert_eq!((files[0].added, files[0].removed), (2, 1));
     assert_eq!(preview, files[0].diff);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n2\nzwei\nthree\n");
-    let held = |m: &std::sync::Mutex<Vec<std::path::PathBuf>>| {
-        m.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    };
+    let held = |m: &std::sync::Mutex<Vec<std::path::PathBuf>>| tiller_protocol::lock(m).clone();
     assert_eq!(held(&b.ports.writing), vec![path.clone()]);
     assert_eq!(held(&b.ports.wrote), vec![path]);
     // The agent knows its own edit.

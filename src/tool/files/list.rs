@@ -14,8 +14,8 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::beneath;
-use super::path::{Place, declare, resolve, show};
+use crate::files::path::beneath;
+use crate::files::path::{Place, declare, resolve, show};
 use crate::guard::blocking;
 use crate::output::human;
 use crate::text::visible;

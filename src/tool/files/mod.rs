@@ -1,41 +1,36 @@
-//! Tools that read and change files. All of them resolve their paths in [`path`] and open them beneath
-//! a descriptor in [`beneath`]; all changes go through [`commit`].
+//! Tools that read and change files, one file each.
+//!
+//! | folder | its job |
+//! | --- | --- |
+//! | `path` | paths of calls: resolving, comparing with what was declared, opening beneath a descriptor |
+//! | `content` | what a file holds: encodings, pages, images, notebooks |
+//! | `change` | changes: finding the place, writing, publishing, taking back; what an agent knows of files |
+//! | `masks` | secrets that agents see as masks, and their way back into files |
+//! | `patch` | the format of patches |
+//!
+//! All paths are resolved in `path` and opened in `path::beneath`; all changes go through `change::commit`.
 
-mod apply;
-pub(crate) mod beneath;
-mod commit;
-mod diff;
+mod change;
+mod content;
 mod edit;
-mod encoding;
 mod hits;
-mod image;
-pub use image::info as image_info;
-pub(crate) mod judged;
-mod large;
-mod ledger;
 mod list;
-mod masked;
-mod nearest;
-mod notebook;
-mod page;
+mod masks;
 mod patch;
 pub(crate) mod path;
-mod publish;
 mod read;
-mod replace;
-mod revert;
 mod search;
-mod unmask;
 mod write;
 
+pub use change::ledger::note;
+pub use change::publish::{Publishes, TakenBack};
+pub use change::revert::{Masks, revert};
+pub use content::image::info as image_info;
 pub use edit::EditFile;
-pub use ledger::note;
 pub use list::ListDir;
-pub use masked::masked_part;
+pub use masks::masked_part;
 pub use patch::Patch;
-pub use publish::{Publishes, TakenBack};
 pub use read::ReadFile;
-pub use revert::{Masks, revert};
 pub use search::Search;
 pub use write::WriteFile;
 

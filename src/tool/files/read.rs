@@ -10,12 +10,15 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
 
-use super::beneath::{self, Opened};
-use super::encoding::{Text, hide_strays, line_end};
-use super::masked::Masked;
-use super::page::{self, Page, Range};
-use super::path::{Place, declare, resolve};
-use super::{image, large, ledger, notebook};
+use crate::files::change::ledger;
+use crate::files::content::encoding::{Text, hide_strays, line_end};
+use crate::files::content::image;
+use crate::files::content::large;
+use crate::files::content::notebook;
+use crate::files::content::{self, Page, Range};
+use crate::files::masks::Masked;
+use crate::files::path::beneath::{self, Opened};
+use crate::files::path::{Place, declare, resolve};
 use crate::guard::blocking;
 use crate::output::human;
 use crate::text::is_binary;
@@ -128,7 +131,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
 
 /// Masked as a whole: what stands around a page says what on it is secret.
 fn page(text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
-    page::of_text(&Masked::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
+    content::of_text(&Masked::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
 }
 
 /// Too large to be held.
@@ -189,7 +192,7 @@ fn missing(place: &Place, cx: &ToolCx) -> String {
     let Some(leaf) = place.path.file_name() else { return said };
     let leaf = leaf.to_string_lossy().to_lowercase();
     // Names outside are for those who may read there.
-    if place.zone == super::path::Zone::Inside && place.link.is_none() {
+    if place.zone == crate::files::path::Zone::Inside && place.link.is_none() {
         let names = beneath::open_parent(place, cx).and_then(|dir| beneath::names(&dir, 2_000));
         let mut near: Vec<(f32, String)> = names
             .unwrap_or_default()

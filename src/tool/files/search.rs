@@ -14,9 +14,9 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::beneath;
 use super::hits::{Hits, Sieve};
-use super::path::{Place, declare, resolve, show};
+use crate::files::path::beneath;
+use crate::files::path::{Place, declare, resolve, show};
 use crate::guard::blocking;
 use crate::output::bound;
 use crate::text::visible;

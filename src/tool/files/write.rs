@@ -6,11 +6,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::apply::{Edit, Who, adopt_line_ends, apply, counts, current, notes, report};
 use super::edit::masks_of;
-use super::masked::restore;
-use super::path::{Place, declare, to_write};
-use super::{diff, ledger};
+use crate::files::change::diff;
+use crate::files::change::ledger;
+use crate::files::change::{Edit, Who, adopt_line_ends, apply, counts, current, notes, report};
+use crate::files::masks::restore;
+use crate::files::path::{Place, declare, to_write};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::Capture;
-use super::launch::Exit;
-use super::leftover::Leftover;
-use super::progress::Progress;
 use crate::ToolCx;
+use crate::shell::output::capture::Capture;
+use crate::shell::output::leftover::Leftover;
+use crate::shell::output::progress::Progress;
+use crate::shell::processes::launch::Exit;
 
 /// Why a shell could not be used.
 #[derive(Debug, thiserror::Error)]

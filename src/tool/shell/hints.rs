@@ -1,7 +1,7 @@
 //! Seeing that a command wanted a person. There is none at its keyboard: its input is empty and it has no
 //! terminal, so it fails or, at worst, runs into its time limit.
 
-use super::procs::{self, Stat};
+use crate::shell::processes::procs::{self, Stat};
 
 /// What programs say when they would have asked.
 const ASKED: &[&str] = &[

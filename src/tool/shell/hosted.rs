@@ -13,12 +13,13 @@ use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::bounds::{self, Bounds, Guard};
-use super::guardian::Guardian;
-use super::job::lock;
-use super::launch::{self, Exit, Launch};
-use super::procs::{self, Family};
-use super::{end, quiet};
+use crate::shell::processes::bounds::{self, Bounds, Guard};
+use crate::shell::processes::end;
+use crate::shell::processes::guardian::Guardian;
+use crate::shell::processes::launch::{self, Exit, Launch};
+use crate::shell::processes::procs::{self, Family};
+use crate::shell::processes::quiet;
+use tiller_protocol::lock;
 
 #[derive(Debug)]
 struct Inner {

@@ -3,54 +3,38 @@
 //! | file | its job |
 //! | --- | --- |
 //! | `terminal` | the tool that runs a command; `outcome` words its result |
-//! | `process` | the tool that looks after background processes (`job`) |
+//! | `process` | the tool that looks after background processes |
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
-//! | `backend` | the traits behind which docker and ssh will come |
-//! | `local`, `boot.sh`, `loop.sh`, `report` | the shell of this machine and its loop |
-//! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
-//! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
-//! | `launch`, `quiet`, `fresh` | a session of its own; an environment in which nothing asks; a new one |
-//! | `steering` | which programs run differently because of what a shell exports |
-//! | `bounds` | how many processes and how much memory a command may take |
+//! | `backend` | the traits of a shell, for other places than this machine |
 //! | `hosted` | programs of other vendors, with or without a terminal |
-//! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
+//! | `hints` | what else may explain a failure |
+//! | `local/` | the shell of this machine and its loop; its environment, and what it exports |
+//! | `jobs/` | background processes: starting them, their terminals |
+//! | `output/` | output in bounded memory, live, after the end, and on an emulated screen |
+//! | `processes/` | starting, finding, bounding and ending processes; the guard against the sudden death of this one |
 //!
 //! Every agent has a shell of its own, so that agents do not wait for each other and cannot change each
 //! other's folder; calls of one agent come one after the other.
 
 pub mod backend;
-mod background;
-mod bounds;
-mod capture;
-mod end;
-mod fresh;
-mod guardian;
 mod hints;
 mod hosted;
-mod job;
-mod launch;
-mod leftover;
+mod jobs;
 mod local;
 mod outcome;
-mod own_folder;
+mod output;
 mod pool;
 mod process;
-mod procs;
-mod progress;
-mod pty;
-mod quiet;
-mod report;
-mod screen;
-mod steering;
+mod processes;
 mod terminal;
 
-pub use bounds::{Bounds, share_of_memory};
 pub use hosted::{Host, Hosted, HostedTerminal, Resizer, find_program};
-pub use launch::{Exit, Launch, NoSandbox, Sandbox};
-pub use leftover::Leftover;
 pub use local::Local;
+pub use output::leftover::Leftover;
 pub use pool::ShellPool;
 pub use process::Process;
+pub use processes::bounds::{Bounds, share_of_memory};
+pub use processes::launch::{Exit, Launch, NoSandbox, Sandbox};
 pub use terminal::{Terminal, run_line};
 
 #[cfg(test)]

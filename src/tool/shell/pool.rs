@@ -10,15 +10,16 @@ use std::time::Duration;
 use tiller_protocol::{AgentId, ShellState};
 
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
-use super::end::{self, Morgue};
-use super::fresh;
-use super::guardian::Guardian;
-use super::job::{Job, lock};
-use super::launch::{NoSandbox, Sandbox};
 use super::local::{Local, quote};
-use super::procs::Family;
-use super::quiet;
 use crate::ToolCx;
+use crate::shell::jobs::Job;
+use crate::shell::local::fresh;
+use crate::shell::processes::end::{self, Morgue};
+use crate::shell::processes::guardian::Guardian;
+use crate::shell::processes::launch::{NoSandbox, Sandbox};
+use crate::shell::processes::procs::Family;
+use crate::shell::processes::quiet;
+use tiller_protocol::lock;
 
 /// From TERM to KILL at the end of the session, so that everything is over within 3 s.
 const LAST_GRACE: Duration = Duration::from_millis(1500);

@@ -10,11 +10,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
-use super::job::{Job, Kind, lock};
-use super::{end, hints};
+use super::hints;
 use crate::guard::no_masks;
 use crate::output::{cut_middle, human};
+use crate::shell::jobs::{Job, Kind};
+use crate::shell::processes::end;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema, text};
+use tiller_protocol::lock;
 
 /// Lines of one page of `log`.
 const PAGE: usize = 200;

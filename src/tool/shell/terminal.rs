@@ -10,13 +10,15 @@ use serde_json::Value;
 use tiller_protocol::{Access, Part, ToolOutcome, ToolSpec, Touch};
 
 use super::backend::{How, ShellError, Sink};
-use super::capture::Text;
-use super::job::lock;
+use super::hints;
 use super::outcome::{Facts, word};
 use super::pool::JOBS;
-use super::{end, hints, pty};
 use crate::guard::no_masks;
+use crate::shell::jobs::pty;
+use crate::shell::output::capture::Text;
+use crate::shell::processes::end;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+use tiller_protocol::lock;
 
 /// Longest command.
 const LONGEST: usize = 256 << 10;

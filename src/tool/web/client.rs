@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tiller_protocol::lock;
 
 use async_trait::async_trait;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -67,7 +68,7 @@ struct Pins {
 
 impl Resolve for Pins {
     fn resolve(&self, name: Name) -> Resolving {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.known);
         let found = known.get(name.as_str()).cloned();
         let proxy = self.proxy;
         Box::pin(async move {
@@ -109,7 +110,7 @@ impl HttpNet {
 impl Net for HttpNet {
     async fn get(&self, url: &Url, addresses: &[IpAddr], cap: u64) -> Result<Reply, String> {
         if let Some(host) = url.host_str() {
-            let mut pins = self.pins.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pins = lock(&self.pins.known);
             if pins.len() >= PINS {
                 pins.clear();
             }

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tiller_protocol::lock;
 use tiller_protocol::{ChangeKind, FileChange, Who};
 
+use super::Report;
 use super::gitstate::{self, Facts};
 use super::source::Refused;
 use super::tree::Meta;
 use super::who::runs_git;
 use super::worker::Worker;
-use super::{Report, lock};
 use crate::git::Repository;
 
 /// From the last sign to a look at git; and between looks, when the last took long.

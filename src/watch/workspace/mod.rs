@@ -30,10 +30,11 @@ mod worker;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use tiller_protocol::lock;
 use tiller_protocol::view::GitState;
 use tiller_protocol::{AgentId, Clock, FileChange, Notice, Who};
 use tiller_tool::cx::Seen;
@@ -130,10 +131,6 @@ struct Shared {
     muted: Mutex<HashSet<String>>,
     paused: std::sync::atomic::AtomicBool,
     stats: Mutex<Stats>,
-}
-
-fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
-    m.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The handle. Dropping it ends the thread.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use tiller_protocol::lock;
 use tiller_protocol::{ChangeKind, FileChange, Who};
 
 use super::gitwatch::Git;
@@ -15,7 +16,7 @@ use super::rules::Rules;
 use super::source::{Raw, Refused, Source, Waker};
 use super::tree::{Diff, Meta, Tree};
 use super::who::{Evidence, Trace};
-use super::{Ask, Config, Report, Shared, Sink, lock, outside};
+use super::{Ask, Config, Report, Shared, Sink, outside};
 use crate::git::Repository;
 
 /// Between two walks because of lost events.

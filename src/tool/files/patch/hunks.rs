@@ -5,9 +5,9 @@ use std::ops::Range;
 use tiller_protocol::mask::has_mask;
 
 use super::parse::{Hunk, Line};
-use crate::files::encoding::line_end;
-use crate::files::masked::{Masked, restore};
-use crate::files::nearest;
+use crate::files::change::nearest;
+use crate::files::content::encoding::line_end;
+use crate::files::masks::{Masked, restore};
 
 /// One line of the file: its text, and its end (`\n`, `\r\n`, or nothing at the end of the file). Where the hunks
 /// have masks in them, it is a line of the masked text, and may stand for several.

@@ -12,11 +12,12 @@ use serde_json::Value;
 use tiller_protocol::{Access, ChangeKind, ToolSpec, Touch};
 
 use self::parse::{Hunk, Section, parse};
-use super::apply::{Current, Edit, Who, apply, counts, current, encode, report};
-use super::commit::Change;
-use super::masked::{Masked, restore};
-use super::path::{Place, declare, tell, to_write};
-use super::{diff, ledger};
+use crate::files::change::commit::Change;
+use crate::files::change::diff;
+use crate::files::change::ledger;
+use crate::files::change::{Current, Edit, Who, apply, counts, current, encode, report};
+use crate::files::masks::{Masked, restore};
+use crate::files::path::{Place, declare, tell, to_write};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 

@@ -6,7 +6,11 @@
 //! folder and exports, so output cannot fake it, and everything written before it can be read without
 //! waiting: who still holds the output pipe afterwards is in the background and never blocks a turn.
 
+pub(super) mod fresh;
+mod own_folder;
+mod report;
 mod run;
+mod steering;
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -19,11 +23,13 @@ use async_trait::async_trait;
 use tempfile::TempDir;
 use tokio::net::unix::pipe::{OpenOptions, Receiver};
 
-use super::backend::{Backend, Ended, Line, Shell, ShellError, Sink, Start};
-use super::launch::{self, Launch, Leader, Sandbox};
-use super::leftover::{Got, read_now, read_ready};
-use super::{own_folder, procs, quiet, report::Report};
 use crate::ToolCx;
+use crate::shell::backend::{Backend, Ended, Line, Shell, ShellError, Sink, Start};
+use crate::shell::local::report::Report;
+use crate::shell::output::leftover::{Got, read_now, read_ready};
+use crate::shell::processes::launch::{self, Launch, Leader, Sandbox};
+use crate::shell::processes::procs;
+use crate::shell::processes::quiet;
 
 /// Until the first prompt.
 const START: Duration = Duration::from_secs(20);
@@ -87,8 +93,8 @@ impl LocalShell {
         if program.ends_with("bash") {
             args.extend(["--noprofile".into(), "--norc".into()]);
         }
-        args.extend(["-c".into(), include_str!("../loop.sh").into(), "sh".into()]);
-        args.extend([exports, start.marker.clone(), include_str!("../boot.sh").into()]);
+        args.extend(["-c".into(), include_str!("loop.sh").into(), "sh".into()]);
+        args.extend([exports, start.marker.clone(), include_str!("boot.sh").into()]);
         let base = start.env.clone();
         let mut env = start.env;
         // From the first moment: a forked subshell shows the environment that its shell began with.

@@ -9,11 +9,13 @@ use tokio::time::sleep_until;
 use super::LocalShell;
 use crate::ToolCx;
 use crate::shell::backend::{Ended, How, Line, ShellError, Sink};
-use crate::shell::bounds::{self, Guard};
-use crate::shell::launch::{Exit, Leader};
-use crate::shell::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
-use crate::shell::report::Report;
-use crate::shell::{end, hints, procs};
+use crate::shell::hints;
+use crate::shell::local::report::Report;
+use crate::shell::output::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
+use crate::shell::processes::bounds::{self, Guard};
+use crate::shell::processes::end;
+use crate::shell::processes::launch::{Exit, Leader};
+use crate::shell::processes::procs;
 
 /// After KILL, until we give up on what is left (a process in an uninterruptible wait).
 const GIVE_UP: Duration = Duration::from_secs(1);
@@ -33,7 +35,7 @@ enum Phase {
 }
 
 impl LocalShell {
-    pub(super) async fn run_line(
+    pub(crate) async fn run_line(
         &mut self,
         line: Line<'_>,
         sink: &mut Sink,

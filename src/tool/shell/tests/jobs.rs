@@ -118,7 +118,7 @@ async fn x16_what_is_typed_into_a_process_is_declared_with_what_was_typed_before
     crate::guard::run_guarded(&Process, piece("ther", true), &other).await.unwrap();
     let late = crate::guard::run_guarded(&Process, piece("ne", true), &b.cx).await;
     assert!(matches!(&late, Err(ToolError::Tell(why)) if why.contains("other input was written")), "late");
-    until("what was written first ran", || super::super::job::lock(&job.output.log).source().is_ok()).await;
+    until("what was written first ran", || tiller_protocol::lock(&job.output.log).source().is_ok()).await;
     assert_eq!(declared(&b, &piece("x", true)).0, "echo other\n");
     process(&b, json!({ "action": "kill", "id": "p1" })).await;
 }

@@ -1,0 +1,6 @@
+//! Agents, workflows, and the terminals of agent programs.
+
+pub mod agent;
+pub mod grid;
+pub mod pane;
+pub mod workflow;

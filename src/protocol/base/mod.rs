@@ -1,0 +1,12 @@
+//! What all of the vocabulary rests on: identifiers, time, money, notices, names.
+
+pub mod clock;
+pub mod ids;
+mod lock;
+pub mod mask;
+pub mod names;
+pub mod nearest;
+pub mod notice;
+pub mod usage;
+
+pub use lock::lock;

@@ -1,0 +1,442 @@
+//! What happened. Each event is one flat JSON object with a `type`, as `contract.md` promises.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agents::agent::{AgentView, Receipt};
+use crate::agents::grid::GridRun;
+use crate::agents::pane::ScreenView;
+use crate::agents::workflow::{WorkflowFile, WorkflowView};
+use crate::base::clock::Time;
+use crate::base::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
+use crate::base::notice::Notice;
+use crate::base::usage::{Cost, Usage};
+use crate::bus::queue::Queued;
+use crate::bus::view::{
+    AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
+    SessionSummary, ShellLineView, Snapshot,
+};
+use crate::session::branch::{BranchName, BranchView, TagView};
+use crate::session::compare::{Compared, NotTaken, Pair, SideRun};
+use crate::session::effort::EffortView;
+use crate::session::entry::Entry;
+use crate::session::message::Message;
+use crate::session::op::Op;
+use crate::session::restore::RestorePreview;
+use crate::session::search::{SearchPage, SearchQuery};
+use crate::session::tree::TreeReply;
+use crate::turn::ask::{Ask, AskReply};
+use crate::turn::feed::FileChange;
+use crate::turn::goal::GoalView;
+use crate::turn::review::Review;
+use crate::turn::todo::TodoItem;
+use crate::turn::tool::{Display, ToolOutcome};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Grows by one from event to event within a process.
+    pub seq: u64,
+    pub time: Time,
+    pub session: SessionId,
+    pub agent: AgentId,
+    /// The command that led to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CommandId>,
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// By concern. In JSON the concern is not seen, only the inner `type`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EventBody {
+    Turn(TurnEvent),
+    Tool(ToolEvent),
+    Ask(AskEvent),
+    State(StateEvent),
+    Reply(Box<ReplyEvent>),
+}
+
+/// How an event may be treated on the way to a slow reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// May be joined with its neighbour of the same kind.
+    Mergeable,
+    /// Is delivered, or the reader receives a `Lagged` mark.
+    Fact,
+}
+
+impl EventBody {
+    /// The delivery class.
+    pub fn delivery(&self) -> Delivery {
+        match self {
+            Self::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. })
+            | Self::Tool(ToolEvent::ToolProgress { .. }) => Delivery::Mergeable,
+            _ => Delivery::Fact,
+        }
+    }
+}
+
+/// The conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnEvent {
+    /// A session was opened or made.
+    SessionStarted {
+        title: String,
+        project: String,
+        model: ModelRef,
+        profile: Profile,
+        resumed: bool,
+    },
+    /// A turn began.
+    TurnStarted {},
+    /// On disk, and part of the conversation.
+    UserMessage {
+        entry: EntryId,
+        text: String,
+        node: Box<Entry>,
+    },
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        text: String,
+    },
+    /// The model began to write a call; its arguments are still coming.
+    ToolCallBegun {
+        name: String,
+    },
+    /// On disk.
+    AssistantMessage {
+        entry: EntryId,
+        text: String,
+        node: Box<Entry>,
+    },
+    /// Any other entry (compaction, checkpoint, note, prefix) that was added to the path.
+    EntryAdded {
+        node: Box<Entry>,
+    },
+    /// The last try failed; the next starts in `seconds`. What it had streamed is to be dropped from
+    /// the screen when `discard` is set (it will come again).
+    Retrying {
+        attempt: u32,
+        of: u32,
+        seconds: f64,
+        why: String,
+        discard: bool,
+    },
+    /// The retry wait ended (skipped, cancelled or over).
+    RetryEnded {},
+    Usage {
+        usage: Usage,
+        cost_usd: Option<f64>,
+        context: u64,
+        window: Option<u64>,
+    },
+    Compacted {
+        entry: EntryId,
+        tokens_before: u64,
+        tokens_after: u64,
+    },
+    /// Always the last of a turn.
+    TurnFinished {
+        status: TurnStatus,
+        text: String,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Notice>,
+    },
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStatus {
+    Done,
+    Interrupted,
+    /// The model or provider failed after retries. The turn is parked: `Continue` takes it up again.
+    Failed,
+    /// A permission or an answer was needed that nobody could give.
+    Refused,
+    /// A budget or limit was reached.
+    Limit,
+    /// The store could not be written.
+    Store,
+}
+
+/// Tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolEvent {
+    ToolStarted {
+        call_id: String,
+        name: String,
+        arguments: Value,
+        verb: String,
+        target: String,
+    },
+    /// New output. Mergeable: `text` of two neighbours may be joined.
+    ToolProgress {
+        call_id: String,
+        text: String,
+    },
+    ToolFinished {
+        call_id: String,
+        name: String,
+        arguments: Value,
+        ok: bool,
+        outcome: ToolOutcome,
+        output: String,
+        seconds: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display: Option<Display>,
+        /// The entry, once it is on disk.
+        node: Box<Entry>,
+    },
+    /// A person's `!` or `!!` line was taken: it runs, or waits for the line before it; then it comes again when it
+    /// runs. Its output comes as `tool_progress`, its end as `shell_line`.
+    ShellStarted {
+        line: ShellLineView,
+    },
+    /// A person's `!` or `!!` line has run, or is not run any more.
+    ShellLine {
+        line: String,
+        output: String,
+        exit: Option<i32>,
+        shared: bool,
+        /// As `shell_started` named it; empty: that did not come before.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        call_id: String,
+    },
+}
+
+/// Questions and their answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AskEvent {
+    PermissionAsked { ask: Ask },
+    PermissionDecided { id: Option<AskId>, tool: String, what: String, decision: String, by: String },
+    QuestionAsked { ask: Ask },
+    QuestionAnswered { id: AskId, reply: AskReply },
+}
+
+/// State that a client mirrors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StateEvent {
+    TodoChanged {
+        todos: Vec<TodoItem>,
+        by_person: bool,
+    },
+    AgentChanged {
+        view: AgentView,
+    },
+    WorkflowChanged {
+        view: WorkflowView,
+    },
+    /// A message to an agent: `agent` of the event is who it is for, `cause` the command that sent it.
+    Receipt {
+        receipt: Receipt,
+    },
+    QueueChanged {
+        queue: Vec<Queued>,
+    },
+    WorkspaceChanged {
+        changes: Vec<FileChange>,
+    },
+    GitChanged {
+        git: GitState,
+    },
+    ModelChanged {
+        model: ModelRef,
+        window: Option<u64>,
+    },
+    ProfileChanged {
+        profile: Profile,
+    },
+    /// The effort was chosen anew, or the model has other levels.
+    EffortChanged {
+        effort: EffortView,
+    },
+    TitleChanged {
+        title: String,
+    },
+    /// A goal was set, moved on, stopped, or is gone.
+    GoalChanged {
+        goal: Option<GoalView>,
+    },
+    /// The head moved to another branch: take a new snapshot.
+    HeadMoved {
+        head: Option<EntryId>,
+        draft: Option<Message>,
+        /// The branch that it stands on.
+        #[serde(default, skip_serializing_if = "BranchName::is_empty")]
+        branch: BranchName,
+    },
+    /// The person went to another branch, and something was answered on `name`, up to `from`, that is not here:
+    /// `CarryOver` would bring a summary of it over. `entries`: how many are not here.
+    BranchLeft {
+        from: EntryId,
+        name: BranchName,
+        entries: u64,
+    },
+    /// A branch was given a name, or lost it.
+    BranchNamed {
+        branch: BranchName,
+    },
+    /// A branch was put away or brought back.
+    BranchArchived {
+        head: String,
+        archived: bool,
+    },
+    /// A name was given to an entry, or taken off.
+    TagChanged {
+        name: String,
+        entry: Option<EntryId>,
+    },
+    CheckpointCreated {
+        entry: EntryId,
+        name: String,
+    },
+    Restored {
+        entry: EntryId,
+    },
+    Notice {
+        notice: Notice,
+    },
+    /// The store stopped or began to save again.
+    Saving {
+        ok: bool,
+        why: String,
+    },
+    /// This reader lagged: ask for a snapshot.
+    Lagged {
+        missed: u64,
+    },
+    /// Answer to `Quit`.
+    Stopped {},
+}
+
+/// Answers to queries. Sent only to the client that asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ReplyEvent {
+    SnapshotReply {
+        snapshot: Snapshot,
+    },
+    PageReply {
+        entries: Vec<Entry>,
+        earlier: u64,
+    },
+    SessionsReply {
+        sessions: Vec<SessionSummary>,
+    },
+    ModelsReply {
+        models: Vec<ModelChoice>,
+    },
+    MentionsReply {
+        text: String,
+        mentions: Vec<Mention>,
+    },
+    AuditReply {
+        rows: Vec<AuditRow>,
+    },
+    CostsReply {
+        rows: Vec<CostRow>,
+        total: Option<Cost>,
+    },
+    /// Newest first, and which of them an undo and a redo would be about now.
+    OpsReply {
+        ops: Vec<Op>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<OpId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        redo: Option<OpId>,
+    },
+    CompareReply {
+        pair: Pair,
+        compared: Compared,
+    },
+    /// What was taken from the right side, in a sentence, and what was not.
+    TakeReply {
+        said: String,
+        conflicts: Vec<NotTaken>,
+    },
+    CompareRunReply {
+        line: String,
+        left: SideRun,
+        right: SideRun,
+        /// What a person should know.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+    BranchesReply {
+        branches: Vec<BranchView>,
+        tags: Vec<TagView>,
+    },
+    HistoryReply {
+        prompts: Vec<String>,
+    },
+    RestorePreviewReply {
+        entry: EntryId,
+        preview: RestorePreview,
+    },
+    SearchReply {
+        query: SearchQuery,
+        page: SearchPage,
+    },
+    ToolOutputReply {
+        call_id: String,
+        text: String,
+    },
+    ProcessesReply {
+        rows: Vec<String>,
+    },
+    WorkflowsReply {
+        files: Vec<WorkflowFile>,
+    },
+    ContextReply {
+        report: ContextReport,
+    },
+    CompactPreviewReply {
+        preview: CompactPreview,
+    },
+    ReviewReply {
+        review: Review,
+    },
+    /// Hunks that did not apply any more, by path.
+    RejectReply {
+        rejected: u32,
+        conflicts: Vec<String>,
+    },
+    DiffReply {
+        path: String,
+        diff: String,
+    },
+    /// The answer to a question on the side.
+    AsideReply {
+        question: String,
+        answer: String,
+        model: ModelRef,
+    },
+    TreeReply {
+        reply: TreeReply,
+    },
+    ScreenReply {
+        screen: ScreenView,
+    },
+    ScrollbackReply {
+        rows: Vec<Vec<GridRun>>,
+    },
+    /// What was asked for is done; a sentence for the person.
+    DoneReply {
+        said: String,
+    },
+    /// The query could not be answered.
+    ErrorReply {
+        notice: Notice,
+    },
+}

@@ -1,0 +1,316 @@
+//! Whole states, from which a client that just came (or fell behind) rebuilds itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::agents::agent::AgentView;
+use crate::agents::workflow::WorkflowView;
+use crate::base::clock::Time;
+use crate::base::ids::{EntryId, SessionId};
+use crate::base::usage::{Cost, Usage};
+use crate::bus::queue::Queued;
+use crate::session::branch::BranchName;
+use crate::session::entry::Entry;
+use crate::turn::ask::Ask;
+use crate::turn::feed::FileChange;
+use crate::turn::todo::TodoItem;
+
+/// `provider/model`, for instance `anthropic/claude-x`. The model part may hold slashes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ModelRef(pub String);
+
+impl ModelRef {
+    /// The part before the first slash; empty when there is none.
+    pub fn provider(&self) -> &str {
+        self.0.split_once('/').map_or("", |(p, _)| p)
+    }
+
+    /// The part after the first slash.
+    pub fn model(&self) -> &str {
+        self.0.split_once('/').map_or(self.0.as_str(), |(_, m)| m)
+    }
+}
+
+impl std::fmt::Display for ModelRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Permission profile.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// No edits, no commands.
+    ReadOnly,
+    /// No edits or commands until a plan is approved.
+    Plan,
+    /// Reads run; everything else needs approval.
+    #[default]
+    Ask,
+    /// Edits inside the workspace run; commands need approval.
+    AutoEdit,
+    /// Everything runs except denied, protected and dangerous actions.
+    Full,
+}
+
+impl Profile {
+    /// Every profile, in the order in which the key cycles them.
+    pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Plan, Self::Ask, Self::AutoEdit, Self::Full];
+
+    /// Nothing is written and nothing runs, whatever the rules allow.
+    pub fn only_looks(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::Plan)
+    }
+
+    /// The word in the header.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "READ",
+            Self::Plan => "PLAN",
+            Self::Ask => "ASK",
+            Self::AutoEdit => "EDIT",
+            Self::Full => "AUTO",
+        }
+    }
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Plan => "plan",
+            Self::Ask => "ask",
+            Self::AutoEdit => "auto-edit",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl std::str::FromStr for Profile {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|p| p.name() == s)
+            .ok_or_else(|| format!("unknown profile '{s}': use read-only, plan, ask, auto-edit or full"))
+    }
+}
+
+/// What one layer of the system prompt costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerCost {
+    pub name: String,
+    /// Where it came from: a path, or `built in`.
+    pub source: String,
+    pub tokens: u64,
+    pub budget: u64,
+    /// True when it was shortened to fit.
+    #[serde(default)]
+    pub shortened: bool,
+}
+
+/// `/context`: where the window goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextReport {
+    pub model: ModelRef,
+    /// `None`: the window is not known.
+    pub window: Option<u64>,
+    pub used: u64,
+    pub layers: Vec<LayerCost>,
+    pub tools: u64,
+    pub messages: u64,
+    /// Whether `used` is the provider's own count, or an estimate.
+    pub exact: bool,
+}
+
+/// What a compaction would do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactPreview {
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    /// Entries that would be summarised, and kept word for word.
+    pub summarised: u64,
+    pub kept: u64,
+    /// First lines of what goes, each behind who said it.
+    pub goes: Vec<String>,
+    /// All that goes, by who said it: `you`, `agent`, `result`, `earlier summary`, `Tiller`.
+    #[serde(default)]
+    pub by_role: Vec<RoleTokens>,
+}
+
+/// A part of a preview.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleTokens {
+    pub role: String,
+    pub entries: u64,
+    /// About so many.
+    pub tokens: u64,
+}
+
+/// One row of the session list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionSummary {
+    pub id: SessionId,
+    pub title: String,
+    /// Absolute path of the workspace.
+    pub project: String,
+    pub created: Time,
+    /// Last act of the person's; the list is sorted by it.
+    pub used: Time,
+    pub entries: u64,
+    pub model: ModelRef,
+    #[serde(default)]
+    pub cost: Option<Cost>,
+    #[serde(default)]
+    pub archived: bool,
+    /// Made by a run without a screen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exec: bool,
+    /// A process that has it open: `pid` as text.
+    #[serde(default)]
+    pub open_in: Option<String>,
+    /// What was interrupted, when the last process ended in the middle of a turn.
+    #[serde(default)]
+    pub interrupted: Option<String>,
+    #[serde(default)]
+    pub preview: String,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelChoice {
+    pub model: ModelRef,
+    pub window: Option<u64>,
+    /// Dollars per million tokens, input and output.
+    pub price: Option<(f64, f64)>,
+    /// The same for requests with more tokens in their prompt than the first number, shortest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long: Vec<(u64, f64, f64)>,
+    /// Where it is known from: `config`, `environment`, `local server on 11434`, `built in`.
+    pub source: String,
+    /// Why it cannot be used now; `None` when it can.
+    #[serde(default)]
+    pub unavailable: Option<String>,
+}
+
+/// The whole state of a session as a client shows it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Events up to this number are contained in it.
+    pub seq: u64,
+    pub session: SessionSummary,
+    pub model: ModelRef,
+    pub profile: Profile,
+    #[serde(default)]
+    pub effort: Box<crate::session::effort::EffortView>,
+    /// True when this process may only look.
+    pub read_only: bool,
+    pub head: Option<EntryId>,
+    /// The branch that is open.
+    #[serde(default, skip_serializing_if = "BranchName::is_empty")]
+    pub branch: BranchName,
+    /// The last entries of the path, oldest first.
+    pub entries: Vec<Entry>,
+    /// How many entries of the path come before them.
+    pub earlier: u64,
+    /// The reply in flight.
+    #[serde(default)]
+    pub partial: Vec<crate::session::message::Block>,
+    pub todo: Vec<TodoItem>,
+    pub agents: Vec<AgentView>,
+    /// Workflows of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<WorkflowView>,
+    pub queue: Vec<Queued>,
+    pub asks: Vec<Ask>,
+    pub feed: Vec<FileChange>,
+    pub usage: Usage,
+    pub cost: Option<Cost>,
+    pub running: bool,
+    /// Git branch and number of changed files, when known.
+    #[serde(default)]
+    pub git: Option<GitState>,
+    /// What the agent pursues by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Box<crate::turn::goal::GoalView>>,
+    /// Lines of the person's own that run or wait, in the order in which they were typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shell_lines: Vec<ShellLineView>,
+}
+
+/// A `!` or `!!` line that has not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellLineView {
+    /// What its output goes by, and what `stop_tool` names.
+    pub call_id: String,
+    pub line: String,
+    /// It is a `!` line: the model gets the output.
+    pub shared: bool,
+    /// It waits for the line before it.
+    #[serde(default)]
+    pub waits: bool,
+}
+
+/// For the header.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitState {
+    pub branch: String,
+    pub changed: u32,
+    /// `merging`, `rebasing`, ...; empty when nothing is under way.
+    #[serde(default)]
+    pub under_way: String,
+}
+
+/// One row of the audit table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditRow {
+    pub time: Time,
+    pub session: SessionId,
+    pub agent: String,
+    pub tool: String,
+    /// What was to run, redacted.
+    pub what: String,
+    /// `allow`, `deny`, `ask:once`, `ask:session`, `ask:always`, `ask:deny`, `nobody`.
+    pub decision: String,
+    /// The rule or the person.
+    pub by: String,
+    /// Seconds it ran.
+    pub seconds: f64,
+    pub outcome: String,
+}
+
+/// One row of `/cost` and `tiller costs`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostRow {
+    /// Agent, model or day.
+    pub key: String,
+    pub calls: u64,
+    pub usage: Usage,
+    /// `None` when no call of it had a known price.
+    pub cost: Option<Cost>,
+    /// Calls whose price is not known.
+    pub unpriced: u64,
+    /// Calls whose tokens are estimated, at least in part.
+    #[serde(default, skip_serializing_if = "crate::base::usage::zero")]
+    pub estimated: u64,
+}
+
+/// A file or other thing that `@` can name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// `file`, `folder`; for a definition what it is: `fn parse`; for others a few words.
+    pub kind: String,
+    /// What stands behind the `@`.
+    pub name: String,
+    /// Bytes, when known.
+    #[serde(default)]
+    pub size: Option<u64>,
+    /// About how many tokens it would add.
+    #[serde(default)]
+    pub tokens: Option<u64>,
+    /// First lines, for the preview pane.
+    #[serde(default)]
+    pub preview: String,
+}

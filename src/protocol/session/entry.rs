@@ -1,0 +1,141 @@
+//! One node of the session tree. Entries are only ever added; a head is a named pointer to one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Time;
+use crate::base::ids::{AgentId, EntryId, SessionId};
+use crate::base::usage::{Cost, Usage};
+use crate::bus::view::{LayerCost, ModelRef};
+use crate::session::message::{Block, Message, Origin, Part, StopReason};
+use crate::turn::tool::{ToolOutcome, ToolSpec};
+
+/// A node: what happened, after what, by whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub id: EntryId,
+    /// The entry before it on its branch; `None` for the root.
+    pub parent: Option<EntryId>,
+    pub session: SessionId,
+    pub agent: AgentId,
+    pub time: Time,
+    pub body: EntryBody,
+    /// Workspace snapshot current at this point (filled from the Tree issue on).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+}
+
+/// What an entry holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EntryBody {
+    /// The frozen start of every request until the next compaction: system prompt and tool list.
+    Prefix {
+        system: String,
+        tools: Vec<ToolSpec>,
+        #[serde(default)]
+        layers: Vec<LayerCost>,
+    },
+    /// The person's (or the engine's) words.
+    User {
+        message: Message,
+        #[serde(default)]
+        origin: Origin,
+        /// What the model is given: the text with attachments read at sending time, and news at the
+        /// end. Frozen here, so that later requests repeat it byte for byte.
+        content: Vec<Part>,
+    },
+    /// A model's reply.
+    Assistant {
+        blocks: Vec<Block>,
+        stop: StopReason,
+        model: ModelRef,
+        #[serde(default)]
+        usage: Usage,
+        /// `None`: the price is not known.
+        #[serde(default)]
+        cost: Option<Cost>,
+    },
+    /// The result of one tool call. Each call has exactly one.
+    ToolResult {
+        call_id: String,
+        name: String,
+        outcome: ToolOutcome,
+        /// What the model sees.
+        content: Vec<Part>,
+        /// What the screen shows besides (diff, listing); never sent to a model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display: Option<crate::turn::tool::Display>,
+        /// Seconds, from monotonic time.
+        seconds: f64,
+    },
+    /// A summary of the path so far. Requests after it start here; the old path stays in the tree.
+    Compaction {
+        summary: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+        /// Entries from here on to the compaction were kept word for word; `None`: none were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept_from: Option<EntryId>,
+        tokens_before: u64,
+        tokens_after: u64,
+    },
+    /// What was done on another branch of the session, up to `from`, carried over in few words.
+    BranchSummary {
+        summary: String,
+        from: EntryId,
+        /// What the person asked it to keep above all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
+    /// A named point: words and files.
+    Checkpoint { name: String },
+    /// A line for the person that is never sent to a model (a private `!!` command, a switch of model).
+    Note { text: String },
+}
+
+impl EntryBody {
+    /// Short stable name, as in the store's `kind` column.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Prefix { .. } => "prefix",
+            Self::User { .. } => "user",
+            Self::Assistant { .. } => "assistant",
+            Self::ToolResult { .. } => "tool_result",
+            Self::Compaction { .. } => "compaction",
+            Self::BranchSummary { .. } => "branch_summary",
+            Self::Checkpoint { .. } => "checkpoint",
+            Self::Note { .. } => "note",
+        }
+    }
+
+    /// The words in it, for search and previews.
+    pub fn search_text(&self) -> String {
+        let parts = |content: &[Part]| {
+            content
+                .iter()
+                .filter_map(|p| match p {
+                    Part::Text { text } => Some(text.as_str()),
+                    Part::Image { .. } => None,
+                })
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        match self {
+            Self::Prefix { .. } => String::new(),
+            Self::User { message, .. } => message.text.clone(),
+            Self::Assistant { blocks, .. } => blocks
+                .iter()
+                .filter_map(|b| match b {
+                    Block::Text { text } => Some(text.clone()),
+                    Block::ToolCall(c) => Some(format!("{} {}", c.name, c.arguments)),
+                    _ => None,
+                })
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Self::ToolResult { content, .. } => parts(content),
+            Self::Compaction { summary, .. } | Self::BranchSummary { summary, .. } => summary.clone(),
+            Self::Checkpoint { name } => name.clone(),
+            Self::Note { text } => text.clone(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What people and models say to each other, in a form that every wire format can be made from.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::base::ids::EntryId;
+
+/// One piece of a model's reply, in the order in which it arrived.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Block {
+    /// Text for the person.
+    Text { text: String },
+    /// Reasoning. `signature` must go back unchanged to APIs that sign it.
+    Thinking {
+        text: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signature: Option<String>,
+    },
+    /// Reasoning that the vendor encrypted; `data` goes back unchanged.
+    Redacted { data: String },
+    /// A tool that the model wants to use.
+    ToolCall(ToolCall),
+    /// Something of a vendor's that we do not know. Kept, and sent back only to that vendor.
+    Unknown { provider: String, raw: Value },
+}
+
+/// One call of one tool, as the model wrote it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Unique within the session: the vendor's id, or one of ours when it was missing or doubled.
+    pub id: String,
+    pub name: String,
+    /// The arguments; `{}` when they could not be read.
+    pub arguments: Value,
+    /// The raw text, when it was not a JSON object. Such a call is never run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub malformed: Option<String>,
+    /// Vendor data that must go back with the call (Gemini's thought signature, a Responses item id).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<Value>,
+}
+
+/// One piece of what a person or a tool gives to a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Part {
+    Text {
+        text: String,
+    },
+    /// An image; `data` is base64.
+    Image {
+        media_type: String,
+        data: String,
+    },
+}
+
+/// Something that the person attached to a message. It stays with the message in queue and history. Contents are
+/// shared: a copy of an attachment costs the same whatever its size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Attachment {
+    /// Long pasted text; stands in `Message::text` as its `label`, for instance `[paste 1: 312 lines]`.
+    Paste { label: String, text: Arc<str> },
+    /// An image; `data` is base64. `width` and `height` in pixels.
+    Image { label: String, media_type: String, data: Arc<str>, width: u32, height: u32 },
+    /// `@path`, with an optional line range (1-based, inclusive). The engine reads it when it sends.
+    File {
+        label: String,
+        path: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<(u32, u32)>,
+    },
+}
+
+impl Attachment {
+    /// The text that stands for it in the message.
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Paste { label, .. } | Self::Image { label, .. } | Self::File { label, .. } => label,
+        }
+    }
+}
+
+/// What the person typed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// As shown in the composer; attachments stand in it by their labels.
+    pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+    /// How much the model thinks about this message; `None`: as in the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<crate::session::effort::Effort>,
+}
+
+impl Message {
+    /// Plain text without attachments.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// How a user entry came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Sent while idle, or delivered from the queue as a turn of its own.
+    #[default]
+    Prompt,
+    /// Delivered in the middle of a turn.
+    Steer,
+    /// A `!` line: a command that the person ran, with its output.
+    Shell,
+    /// Written by the engine for the model (files changed outside, todo edited, budget news).
+    Engine,
+}
+
+/// Why a reply ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// The model was done.
+    EndTurn,
+    /// It wants tool results.
+    ToolUse,
+    /// It hit its output limit.
+    MaxTokens,
+    /// It declined; the vendor's words if any.
+    Refusal(String),
+    /// The person stopped it; what had arrived is kept.
+    Interrupted,
+    /// The stream broke; what had arrived is kept.
+    Cut(String),
+}
+
+/// Where a message of the person's is quoted from, for edits of history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    pub entry: EntryId,
+    pub text: String,
+}

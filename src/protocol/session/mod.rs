@@ -1,0 +1,11 @@
+//! A session: its entries and operations, branches, and ways to look through and restore it.
+
+pub mod branch;
+pub mod compare;
+pub mod effort;
+pub mod entry;
+pub mod message;
+pub mod op;
+pub mod restore;
+pub mod search;
+pub mod tree;

@@ -1,0 +1,153 @@
+//! Search in what was said, in every session: the question, and a page of hits.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Time;
+use crate::base::ids::{EntryId, SessionId};
+
+/// What is looked for. Words are joined by "and"; words in `"` `"` stand together; `-word` must not be there. The
+/// last word may be unfinished.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SearchQuery {
+    pub text: String,
+    /// `None`: everywhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// Only what these said; empty: all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<SearchRole>,
+    /// Only entries of this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only entries on the path of a branch of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// From this moment on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
+    /// Before this moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
+    /// Hits in a page.
+    pub limit: u32,
+    /// Hits that are left out: the pages before.
+    pub offset: u32,
+}
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchRole {
+    User,
+    Assistant,
+    Tool,
+    /// Summaries: of compactions, and of other branches.
+    Summary,
+    /// Checkpoints and notes.
+    Note,
+}
+
+impl SearchRole {
+    /// Every role.
+    pub const ALL: [Self; 5] = [Self::User, Self::Assistant, Self::Tool, Self::Summary, Self::Note];
+
+    /// As people and models write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Summary => "summary",
+            Self::Note => "note",
+        }
+    }
+
+    /// By its name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let name = name.trim().to_lowercase();
+        Self::ALL.into_iter().find(|r| r.name() == name || (name == "tool_result" && *r == Self::Tool))
+    }
+
+    /// Of an entry, by [`crate::EntryBody::kind`].
+    pub fn of_kind(kind: &str) -> Option<Self> {
+        match kind {
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            "tool_result" => Some(Self::Tool),
+            "compaction" | "branch_summary" => Some(Self::Summary),
+            "checkpoint" | "note" => Some(Self::Note),
+            _ => None,
+        }
+    }
+}
+
+/// One entry that holds the words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchHit {
+    pub session: SessionId,
+    pub title: String,
+    pub project: String,
+    pub entry: EntryId,
+    pub role: SearchRole,
+    pub agent: String,
+    pub time: Time,
+    /// Text around the first match, in one line.
+    pub preview: String,
+    /// Where the match is in `preview`: bytes from and to; equal when the words are spelled otherwise there.
+    pub mark: (usize, usize),
+}
+
+/// A page of hits, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchPage {
+    pub hits: Vec<SearchHit>,
+    /// There are more after these.
+    pub more: bool,
+    /// Entries that the index does not know yet: they were not searched.
+    pub behind: u64,
+}
+
+/// A moment as people and models write it: RFC 3339, a day (its start in `zone`), or so long before `now` (`30m`,
+/// `12h`, `3d`, `2w`).
+pub fn moment(text: &str, now: Time, zone: &jiff::tz::TimeZone) -> Option<Time> {
+    let text = text.trim();
+    if let Ok(time) = Time::parse(text) {
+        return Some(time);
+    }
+    if let Ok(day) = text.parse::<jiff::civil::Date>() {
+        return Some(Time(day.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond()));
+    }
+    let unit = text.chars().last()?;
+    let number: i64 = text[..text.len() - unit.len_utf8()].trim().parse().ok().filter(|n| *n >= 0)?;
+    let minutes = match unit {
+        'm' => 1,
+        'h' => 60,
+        'd' => 24 * 60,
+        'w' => 7 * 24 * 60,
+        _ => return None,
+    };
+    Some(Time(now.millis().checked_sub(number.checked_mul(minutes * 60_000)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_read_as_people_write_them() {
+        let now = Time::parse("2026-11-21T20:00:00Z").unwrap();
+        let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
+        let at = |text: &str| moment(text, now, &zone).map(Time::to_rfc3339);
+        let is = |text: &str| Some(format!("2026-11-{text}.000Z"));
+        assert_eq!(at("2026-11-20T10:00:00Z"), is("20T10:00:00"));
+        assert_eq!(at("2026-11-20"), is("19T22:00:00"));
+        assert_eq!(at(" 3d "), is("18T20:00:00"));
+        assert_eq!(at("30m"), is("21T19:30:00"));
+        for wrong in ["", "d", "-3d", "3", "yesterday", "2026-13-01", "9999999999999999w"] {
+            assert_eq!(at(wrong), None, "{wrong}");
+        }
+    }
+}

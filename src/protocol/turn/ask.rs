@@ -1,0 +1,193 @@
+//! Questions that wait for the person: approvals, clarify, trust, budgets.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::ids::{AgentId, AskId};
+
+/// The kind of a [`TrustItem`] that steers an external program, and nothing of Tiller's own.
+pub const PROGRAM_SETTINGS: &str = "program settings";
+
+/// The kind of a [`TrustItem`] that is a rule of the person which an external program cannot be given.
+pub const UNENFORCED_RULE: &str = "rule not enforced";
+
+/// A question that waits. Answered by its id only, never by position.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: AskId,
+    pub agent: AgentId,
+    /// The tool call that waits for the answer. After a restart such a call, which never ran, asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    pub body: AskBody,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum AskBody {
+    /// May this call run?
+    Permission(PermissionAsk),
+    /// The model's question (`clarify`).
+    Clarify {
+        question: String,
+        /// 0 to 6.
+        choices: Vec<String>,
+        allow_freetext: bool,
+        #[serde(default)]
+        multiple: bool,
+        /// Index of the declared default, used where nobody can answer.
+        #[serde(default)]
+        default: Option<usize>,
+        /// Indices of the choices that grant or end something: their number selects them, never Enter alone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decides: Vec<usize>,
+    },
+    /// A folder brings things that could run; may they?
+    Trust { folder: String, brings: Vec<TrustItem>, changed: bool },
+    /// Work by this plan? It is in `file`, which the person may edit before they answer.
+    Plan { file: String, plan: String },
+    /// A limit was reached: go on?
+    Budget {
+        what: String,
+        spent: String,
+        limit: String,
+        /// The limit is not reached yet, but the input of the next request, which costs this, does not fit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
+    /// The deep tier would be used: may it?
+    DeepTier { model: String, why: String },
+    /// A budget cannot be kept with this model, because nobody knows what it costs: use it all the same?
+    Unpriced { model: String, why: String },
+    /// The agent makes the same calls with the same results, so often in a row: may it go on?
+    Repeats { calls: String, rounds: u32 },
+    /// The session is open elsewhere.
+    SessionBusy { holder: String },
+    /// The store cannot be written: go on without saving?
+    NotSaving { why: String },
+}
+
+/// How a budget stands, in words: `$0.90 of $1.00 is spent`, and what the next request needs where that does not fit.
+pub fn budget_words(spent: &str, limit: &str, next: Option<&str>) -> String {
+    match next {
+        None => format!("{spent} of {limit} is spent"),
+        Some(next) => {
+            format!("{spent} of {limit} is spent; the input of the next request alone costs about {next}")
+        }
+    }
+}
+
+/// Everything that the approval dialog shows. `shown` is exactly what runs; its hash goes back with the
+/// answer, so an answer can never apply to other text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PermissionAsk {
+    pub tool: String,
+    /// One word for the title: `shell`, `edit`, `fetch`, ...
+    pub verb: String,
+    /// The exact command, URL or path.
+    pub shown: String,
+    /// BLAKE3 of `shown` and of the arguments, hex.
+    pub hash: String,
+    /// The exact difference, for edits (unified).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diff: Option<String>,
+    /// Working folder.
+    #[serde(default)]
+    pub folder: String,
+    /// The model's reason, when it gave one.
+    #[serde(default)]
+    pub why: String,
+    /// The rule that asks, in words, for instance `no rule matches`.
+    pub rule: String,
+    /// What it would do, in words.
+    #[serde(default)]
+    pub effects: Vec<String>,
+    pub risk: Risk,
+    /// The pattern that "always" would allow, or several of them joined by ` && `, one for each part of a command;
+    /// `None` when it cannot be said honestly.
+    #[serde(default)]
+    pub always: Option<String>,
+    /// Whether the text may be edited before it runs.
+    #[serde(default)]
+    pub editable: bool,
+}
+
+impl PermissionAsk {
+    /// What the agent wants to do, as it stands after "wants to": the verb, or its plain form where the verb is a
+    /// noun.
+    pub fn wants(&self) -> &str {
+        match self.verb.as_str() {
+            "shell" => "run",
+            "process" => "control a process",
+            "ask" => "ask a question",
+            verb => verb,
+        }
+    }
+}
+
+/// How dangerous an act is. Decides where the dialog's focus starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// Inside the workspace and easily undone: focus on "yes, once".
+    Low,
+    /// Destructive, networked, outside the workspace or not understood: focus on "no".
+    High,
+}
+
+/// One thing that a folder brings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustItem {
+    /// What it is, for instance `permissions`, `mcp server`, `hook`.
+    pub kind: String,
+    /// Path relative to the folder.
+    pub path: String,
+    /// What it would do, in one line.
+    pub detail: String,
+    /// BLAKE3 of its content, hex: trust is for this content only.
+    pub hash: String,
+}
+
+/// The person's answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum AskReply {
+    /// For `Permission`. `hash` is the one that was shown.
+    Permission {
+        decision: Decision,
+        hash: String,
+    },
+    /// For `Clarify`: the chosen texts (one, or several when `multiple`), or free text. For `Plan`: what to
+    /// change in it.
+    Choice {
+        answers: Vec<String>,
+    },
+    /// Declined (Esc on a question; "no" to trust, budget, model, plan).
+    Declined,
+    /// For `Trust`: no, and do not ask again for this content. For `Plan`: drop it, and plan no more.
+    Never,
+    /// Yes (trust, model, not saving, plan). For `Budget`: the new limit, if one was typed.
+    Yes {
+        #[serde(default)]
+        value: Option<String>,
+    },
+    /// For `SessionBusy`: open a branch of it, or only look.
+    Branch,
+    ReadOnly,
+}
+
+/// What was decided about one permission.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Decision {
+    /// This call only.
+    Once,
+    /// Until the session ends, for calls that match `pattern`.
+    Session { pattern: String },
+    /// For good, by a rule in the person's file.
+    Always { pattern: String },
+    /// Run this text instead (asked again if rules say so).
+    Edit { text: String },
+    /// No; the comment goes to the model.
+    Deny { comment: Option<String> },
+}

@@ -1,0 +1,59 @@
+//! The feed of file changes, with who made each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Time;
+use crate::base::ids::AgentId;
+
+/// Who changed a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "who", rename_all = "snake_case")]
+pub enum Who {
+    /// The person, or a program of theirs.
+    You,
+    /// An agent's edit tool.
+    Agent { agent: AgentId },
+    /// A command that an agent ran.
+    Shell { agent: AgentId },
+    /// Git (checkout, commit, merge).
+    Git,
+}
+
+/// What happened to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    Added,
+    Modified,
+    Deleted,
+    Renamed,
+    /// Many paths at once: `path` is the folder, `count` how many.
+    Storm,
+    /// Not a file: the branch, a commit, a conflict state. `path` holds the words.
+    Git,
+}
+
+/// One line of the feed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FileChange {
+    pub time: Time,
+    pub kind: ChangeKind,
+    /// Relative to the workspace, `/`-separated; bytes that are not UTF-8 are escaped as `\xNN`.
+    pub path: String,
+    #[serde(flatten)]
+    pub who: Who,
+    /// How many changes this line stands for.
+    #[serde(default = "one")]
+    pub count: u64,
+    /// Lines added and removed, when a difference is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(u32, u32)>,
+    /// The agent's command that ran at the time. That is all that is known: other writers at the same time are not
+    /// told apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub during: Option<String>,
+}
+
+fn one() -> u64 {
+    1
+}

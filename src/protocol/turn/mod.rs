@@ -1,0 +1,9 @@
+//! What happens while a turn runs: tool calls, questions, changed files, tasks, goals.
+
+pub mod access;
+pub mod ask;
+pub mod feed;
+pub mod goal;
+pub mod review;
+pub mod todo;
+pub mod tool;

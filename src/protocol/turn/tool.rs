@@ -1,0 +1,75 @@
+//! What the bus says about tools. Running them is the tool room's.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The description of a tool that a model receives. Part of the frozen prefix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// JSON schema of the arguments (an object).
+    pub schema: Value,
+}
+
+/// What a tool touches, in kind. Decides which calls may run side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Touch {
+    Read,
+    Write,
+    Execute,
+    Network,
+    Agent,
+    /// Asks the person, or keeps the plan.
+    Plan,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolOutcome {
+    Ok,
+    /// It failed; the content says why.
+    Error,
+    /// A rule or the person said no.
+    Denied,
+    /// Stopped by the person, or by the end of the process.
+    Interrupted,
+    TimedOut,
+}
+
+impl ToolOutcome {
+    /// True only for [`ToolOutcome::Ok`].
+    pub fn ok(self) -> bool {
+        self == Self::Ok
+    }
+}
+
+/// What the screen shows of a result besides its text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "show", rename_all = "snake_case")]
+pub enum Display {
+    /// Files changed, as unified differences with 3 lines of context.
+    Diff { files: Vec<FileDiff> },
+    /// Measure for the folded row, for instance `412 lines` or `3 hits`.
+    Measure { text: String },
+    /// Output of a command; `tail` is its last lines, cleaned. `full` names the spill file.
+    Output {
+        tail: String,
+        exit: Option<i32>,
+        #[serde(default)]
+        full: Option<String>,
+    },
+}
+
+/// One changed file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDiff {
+    pub path: String,
+    pub kind: crate::turn::feed::ChangeKind,
+    pub added: u32,
+    pub removed: u32,
+    /// Unified difference; empty for binary files.
+    pub diff: String,
+}

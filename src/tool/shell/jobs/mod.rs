@@ -1,0 +1,262 @@
+//! A process that runs beside the conversation: `p1`, `p2`, ... with its output kept for polls.
+
+pub(super) mod background;
+pub(super) mod pty;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tiller_protocol::AgentId;
+use tiller_protocol::lock;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+
+use crate::ToolCx;
+use crate::output::Spill;
+use crate::shell::output::leftover::{CHUNK, Got, read_ready};
+use crate::shell::output::screen::Screen;
+use crate::shell::processes::bounds::Guard;
+use crate::shell::processes::launch::Exit;
+use crate::shell::processes::procs::Family;
+
+/// Output that a poll can still get when nobody polled for long.
+const KEPT: usize = 256 << 10;
+
+/// Bytes of input that are kept to judge what follows, and calls that may be judged at a time.
+const TYPED: usize = 16 << 10;
+const JUDGED: usize = 64;
+
+/// After the end of a process, for its last output.
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// Raw output: the last part here, everything up to a cap on disk.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    spill: Option<Spill>,
+    recent: Vec<u8>,
+    total: u64,
+    polled: u64,
+}
+
+impl Log {
+    pub(crate) fn new(cx: &ToolCx) -> Self {
+        let spill = Spill::create(cx)
+            .inspect_err(|e| tracing::warn!(error = %e, "output of a process is not kept on disk"))
+            .ok();
+        Self { spill, ..Self::default() }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        if let Some(Err(_)) = self.spill.as_mut().map(|s| s.write(bytes)) {
+            self.spill = None;
+        }
+        let last = &bytes[bytes.len().saturating_sub(KEPT)..];
+        self.recent.extend_from_slice(last);
+        if self.recent.len() > 2 * KEPT {
+            self.recent.drain(..self.recent.len() - KEPT);
+        }
+    }
+
+    /// Bytes since the last poll, and how many of them were lost.
+    pub(crate) fn poll(&mut self) -> (Vec<u8>, u64) {
+        let new = self.total - self.polled;
+        let have = new.min(self.recent.len() as u64);
+        self.polled = self.total;
+        let from = self.recent.len() - usize::try_from(have).unwrap_or(0);
+        (self.recent[from..].to_vec(), new - have)
+    }
+
+    pub(crate) fn unread(&self) -> bool {
+        self.total > self.polled
+    }
+
+    /// The file, or what is in memory when there is none.
+    pub(crate) fn source(&self) -> Result<PathBuf, Vec<u8>> {
+        self.spill.as_ref().map(|s| s.path().to_owned()).ok_or_else(|| self.recent.clone())
+    }
+}
+
+/// What kind it is.
+pub(crate) enum Kind {
+    /// Started with `background`; holds its standard input until it is closed.
+    Piped { input: Option<std::io::PipeWriter> },
+    /// Under a pseudo-terminal. The master is kept so that the terminal stays.
+    Pty {
+        screen: Arc<Mutex<Screen>>,
+        keys: SyncSender<Vec<u8>>,
+        _master: Box<dyn portable_pty::MasterPty + Send>,
+    },
+    /// Left behind by a command with `&`: only its output is ours.
+    Leftover,
+}
+
+/// What was typed into a process, for judging what is typed next: a line may come in pieces, and variables
+/// and open quotes reach into later lines.
+#[derive(Debug, Default)]
+pub(crate) struct Typed {
+    text: String,
+    /// Grows with each write.
+    writes: u64,
+    /// Calls that were judged, and after which write each was.
+    judged: VecDeque<(String, u64)>,
+}
+
+impl Typed {
+    /// What a call is to be judged with. What it then writes must follow this directly.
+    pub(crate) fn judge(&mut self, call: &str) -> String {
+        self.judged.retain(|(id, _)| id != call);
+        self.judged.push_back((call.to_owned(), self.writes));
+        while self.judged.len() > JUDGED {
+            self.judged.pop_front();
+        }
+        self.text.clone()
+    }
+
+    /// Whether nothing else was written since this call was judged.
+    pub(crate) fn is_as_judged(&self, call: &str) -> bool {
+        self.judged.iter().any(|(id, writes)| id == call && *writes == self.writes)
+    }
+
+    /// It was written.
+    pub(crate) fn wrote(&mut self, text: &str) {
+        self.writes += 1;
+        self.text.push_str(text);
+        // Whole lines go first; a line that has no end yet stays whole.
+        while self.text.len() > TYPED
+            && let Some(end) = self.text.find('\n').filter(|end| end + 1 < self.text.len())
+        {
+            self.text.drain(..=end);
+        }
+    }
+}
+
+/// One of them.
+pub(crate) struct Job {
+    pub id: String,
+    pub command: String,
+    pub agent: AgentId,
+    pub started: Instant,
+    pub kind: Mutex<Kind>,
+    pub output: Output,
+    pub typed: Mutex<Typed>,
+    /// Set once. For a leftover: when its output ended (the code is not known then).
+    pub exit: watch::Receiver<Option<Exit>>,
+    pub family: Family,
+    pub guard: Guard,
+    /// Reads the output; ends with the pipe, or with the job.
+    pub reader: Option<JoinHandle<()>>,
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if let Some(reader) = &self.reader {
+            reader.abort();
+        }
+    }
+}
+
+impl Job {
+    /// `running` or how it ended.
+    pub(crate) fn state(&self) -> String {
+        let leftover = matches!(*lock(&self.kind), Kind::Leftover);
+        let state = match *self.exit.borrow() {
+            None => format!("running for {} s", self.started.elapsed().as_secs()),
+            Some(_) if leftover => "ended".into(),
+            Some(exit) => format!("ended, exit {}", exit.code),
+        };
+        self.guard.said().map_or_else(|| state.clone(), |said| format!("{state}; {said}"))
+    }
+
+    /// The end of a process can overtake its last output. Waits for that, but not for someone else who
+    /// holds the pipe.
+    pub(crate) async fn settle(&self) {
+        let until = Instant::now() + SETTLE;
+        while !self.output.drained.load(Ordering::Acquire) && Instant::now() < until {
+            tokio::time::sleep(SETTLE / 40).await;
+        }
+    }
+
+    /// Where it works now, as far as the system tells.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let living = self.family.living();
+        let pid = living.last().map(|s| s.pid)?;
+        std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
+    }
+
+    /// The last line that it said and that is not blank.
+    pub(crate) fn last_line(&self) -> Option<String> {
+        const LAST: usize = 4 << 10;
+        let text = match self.screen() {
+            Some(screen) => lock(&screen).visible(),
+            None => {
+                let log = lock(&self.output.log);
+                let recent = &log.recent;
+                crate::text::clean(&recent[recent.len().saturating_sub(LAST)..])
+            }
+        };
+        let line = text.lines().rev().map(str::trim).find(|l| !l.is_empty())?;
+        Some(line.chars().take(200).collect())
+    }
+
+    /// The screen, when it has one.
+    pub(crate) fn screen(&self) -> Option<Arc<Mutex<Screen>>> {
+        match &*lock(&self.kind) {
+            Kind::Pty { screen, .. } => Some(screen.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Where output goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub log: Arc<Mutex<Log>>,
+    /// Fires at new output. Waiters also watch the exit.
+    pub news: Arc<Notify>,
+    /// Set when all output has been read.
+    pub drained: Arc<AtomicBool>,
+}
+
+impl Output {
+    pub(crate) fn new(cx: &ToolCx) -> Self {
+        Self { log: Arc::new(Mutex::new(Log::new(cx))), news: Arc::default(), drained: Arc::default() }
+    }
+
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        lock(&self.log).push(bytes);
+        self.news.notify_waiters();
+    }
+
+    pub(crate) fn end(&self) {
+        self.drained.store(true, Ordering::Release);
+        self.news.notify_waiters();
+    }
+}
+
+/// Moves a pipe into a log until its end. `end` is reported when that is the only end there is to see.
+pub(crate) fn drain(
+    pipe: Receiver,
+    output: Output,
+    end: Option<watch::Sender<Option<Exit>>>,
+) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut buffer = vec![0; CHUNK / 4];
+        while pipe.readable().await.is_ok() {
+            match read_ready(&pipe, &mut buffer) {
+                Got::Bytes(n) => output.push(&buffer[..n]),
+                Got::Nothing => {}
+                Got::End => break,
+            }
+        }
+        if let Some(end) = end {
+            let _ = end.send(Some(Exit { code: 0 }));
+        }
+        output.end();
+    })
+}

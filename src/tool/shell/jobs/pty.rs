@@ -1,0 +1,71 @@
+//! A command in the foreground under a pseudo-terminal.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep_until;
+
+use crate::shell::backend::{How, ShellError};
+use crate::shell::outcome::Facts;
+use crate::shell::output::capture::Capture;
+use crate::shell::output::progress::Live;
+use crate::shell::processes::end;
+use crate::shell::{hints, terminal};
+use crate::{ToolCx, ToolOutput};
+use tiller_protocol::lock;
+
+/// Runs it to its end, its limit, or the person's stop.
+pub(crate) async fn run(
+    command: &str,
+    folder: Option<PathBuf>,
+    limit: Duration,
+    cx: &ToolCx,
+) -> Result<ToolOutput, ShellError> {
+    let pool = &cx.state.shells;
+    let begun = Instant::now();
+    let folder = folder.unwrap_or_else(|| pool.folder(cx));
+    let live = Arc::new(Live::new(cx.progress.clone()));
+    let job = pool.start_pty(command, &folder, Some(Arc::clone(&live)), cx).await?;
+    let mut exit = job.exit.clone();
+    let how = tokio::select! {
+        biased;
+        () = cx.hard.cancelled() => How::Stopped,
+        () = cx.cancel.cancelled() => How::Stopped,
+        _ = exit.wait_for(Option::is_some) => How::Done,
+        () = sleep_until((begun + limit).into()) => How::TimedOut,
+        // It does not end.
+        () = live.send_when_due() => How::Stopped,
+    };
+    let mut stuck = 0;
+    let mut waited = false;
+    if how != How::Done {
+        waited = how == How::TimedOut && hints::someone_waits(&job.family.living());
+        stuck = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
+    }
+    job.settle().await;
+    job.family.roots.iter().for_each(|root| pool.forget(*root));
+    let Some(screen) = job.screen() else { return Err(ShellError::Missing) };
+    let text = lock(&screen).text();
+    let mut capture = Capture::default();
+    capture.push(text.as_bytes(), cx);
+    let mut text = capture.finish(cx);
+    if text.full.is_none()
+        && let Ok(path) = lock(&job.output.log).source()
+    {
+        text.full = Some(path.display().to_string());
+    }
+    let facts = Facts {
+        how,
+        exit: job.exit.borrow().filter(|_| how == How::Done).map(|e| e.code),
+        took: begun.elapsed(),
+        limit,
+        moved: None,
+        left: None,
+        waited: waited || how == How::TimedOut && hints::prompt(&text.model),
+        stuck,
+        excess: job.guard.said(),
+        shell: false,
+    };
+    Ok(terminal::finish(text, &facts))
+}

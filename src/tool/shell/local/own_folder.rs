@@ -1,0 +1,137 @@
+//! The folder of a shell, and those that a killed program left behind.
+//!
+//! A folder names the process that made it, by number, start and the name space that both count in, so that a later
+//! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
+//! here. Where processes cannot be looked up (not Linux) nothing is taken away.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Once;
+
+use tempfile::TempDir;
+
+use crate::shell::processes::procs;
+
+const PREFIX: &str = "tiller-sh-";
+/// Entries of the temporary folder that are looked at.
+const MOST: usize = 20_000;
+
+/// Makes one. The first in a process looks for old ones as well, beside what it does.
+pub(crate) fn make() -> std::io::Result<TempDir> {
+    static SWEEP: Once = Once::new();
+    SWEEP.call_once(|| {
+        let sweep = || sweep(&std::env::temp_dir());
+        // Without it they stay a while longer.
+        let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
+    });
+    let start = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
+    let space = space().unwrap_or_default();
+    tempfile::Builder::new()
+        .prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id()))
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir()
+}
+
+/// The name space of process numbers that we are in.
+fn space() -> Option<u64> {
+    let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// Takes away the folders of ours in `temp` whose owner is gone. Links are not followed: neither to them, nor in them.
+fn sweep(temp: &Path) {
+    let Some(here) = space().filter(|_| procs::stat(std::process::id().cast_signed()).is_some()) else {
+        return;
+    };
+    let me = rustix::process::geteuid().as_raw();
+    let Ok(entries) = std::fs::read_dir(temp) else { return };
+    for entry in entries.flatten().take(MOST) {
+        let name = entry.file_name();
+        let Some((owner, _)) = name.to_str().and_then(owner).filter(|(_, space)| *space == here) else {
+            continue;
+        };
+        // Of the link, where it is one.
+        let own = entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me && m.mode() & 0o077 == 0);
+        if own && gone(owner) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Number and start of the process that made a folder of this name, and where these count.
+fn owner(name: &str) -> Option<((i32, u64), u64)> {
+    let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
+    let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let space = parts.next()?.parse().ok()?;
+    (parts.next().is_some() && pid > 0 && start > 0).then_some(((pid, start), space))
+}
+
+fn gone((pid, start): (i32, u64)) -> bool {
+    procs::stat(pid).is_none_or(|s| s.start != start || s.dead())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn folder(at: &Path, name: &str, mode: u32) {
+        let path = at.join(name);
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("pipe"), "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// What a `kill -9` left is taken away; what lives, is somebody else's, or only looks like it, stays.
+    #[test]
+    fn folders_whose_owner_is_gone_are_swept_and_no_others() {
+        let Some(me) = procs::stat(std::process::id().cast_signed()) else { return };
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let at = temp.path();
+        let here = space().unwrap();
+        folder(at, &format!("tiller-sh-{dead}-77-{here}-abc"), 0o700);
+        folder(at, &format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start), 0o700);
+        // The number was taken over by another.
+        folder(at, &format!("tiller-sh-{}-{}-{here}-old", me.pid, me.start + 1), 0o700);
+        folder(at, &format!("tiller-sh-{dead}-77-{here}-wide"), 0o755);
+        // Of another name space of processes: nothing is known of it here.
+        folder(at, &format!("tiller-sh-{dead}-77-{}-far", here + 1), 0o700);
+        folder(at, "tiller-sh-abc", 0o700);
+        folder(at, "tiller-sh-0-0-0-x", 0o700);
+        folder(at, "precious", 0o700);
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-{here}-link"))).unwrap();
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-{here}-abc/inside"))).unwrap();
+        std::fs::write(at.join(format!("tiller-sh-{dead}-77-{here}-file")), "").unwrap();
+        sweep(at);
+        let mut left: Vec<String> =
+            std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        let mut want = vec![
+            "precious".to_owned(),
+            "tiller-sh-0-0-0-x".into(),
+            format!("tiller-sh-{dead}-77-{}-far", here + 1),
+            format!("tiller-sh-{dead}-77-{here}-file"),
+            format!("tiller-sh-{dead}-77-{here}-link"),
+            format!("tiller-sh-{dead}-77-{here}-wide"),
+            format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start),
+            "tiller-sh-abc".into(),
+        ];
+        want.sort();
+        assert_eq!(left, want);
+        assert!(at.join("precious/pipe").exists());
+    }
+
+    #[test]
+    fn a_folder_names_its_owner() {
+        let made = make().unwrap();
+        assert_eq!(std::fs::metadata(made.path()).unwrap().mode() & 0o777, 0o700, "whatever the umask is");
+        let name = made.path().file_name().unwrap().to_str().unwrap();
+        let pid = std::process::id().cast_signed();
+        assert_eq!(owner(name).is_some(), procs::stat(pid).is_some());
+        assert!(owner(name).is_none_or(|(o, space)| o.0 == pid && !gone(o) && Some(space) == super::space()));
+    }
+}

@@ -1,0 +1,185 @@
+//! Ending families of processes, and collecting the dead that came to us.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use tiller_protocol::lock;
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::shell::processes::procs::{self, Family, Stat};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(20);
+/// After KILL.
+const GIVE_UP: Duration = Duration::from_secs(1);
+/// A dead child of unknown origin is collected when it has waited this long: its own parent code, if it
+/// has any, has had its chance.
+const ABANDONED: Duration = Duration::from_secs(2);
+
+/// What the programs of an ended one may take to end by themselves.
+pub(crate) const SETTLE: Duration = Duration::from_secs(1);
+
+/// Waits until the family is gone, for `span` at most; not at all once `hard` has fired.
+pub(crate) async fn settle(family: &Family, span: Duration, hard: &CancellationToken) {
+    let until = Instant::now() + span;
+    while Instant::now() < until && !hard.is_cancelled() && !family.living().is_empty() {
+        sleep(LOOK).await;
+    }
+}
+
+/// TERM, `grace`, KILL. Returns how many are left (uninterruptible, or not ours to signal).
+pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&CancellationToken>) -> usize {
+    let mut seen: HashMap<i32, Stat> = HashMap::new();
+    let note = |living: &[Stat], seen: &mut HashMap<i32, Stat>| {
+        seen.extend(living.iter().map(|s| (s.pid, *s)));
+    };
+    let mut living = family.living();
+    note(&living, &mut seen);
+    let is_hard = || hard.is_some_and(CancellationToken::is_cancelled);
+    if !is_hard() {
+        let mut signalled = Signalled::new();
+        signal_in_order(living.clone(), Signal::TERM, &mut signalled);
+        group(family, Signal::TERM);
+        let until = Instant::now() + grace;
+        while !living.is_empty() && Instant::now() < until && !is_hard() {
+            sleep(LOOK).await;
+            living = family.living();
+            note(&living, &mut seen);
+            signal_in_order(living.clone(), Signal::TERM, &mut signalled);
+        }
+    }
+    let until = Instant::now() + GIVE_UP;
+    group(family, Signal::KILL);
+    while !living.is_empty() && Instant::now() < until {
+        // Again and again: what is killed may have had time to fork.
+        living.iter().for_each(|s| _ = procs::signal(s, Signal::KILL));
+        sleep(LOOK).await;
+        living = family.living();
+        note(&living, &mut seen);
+    }
+    for s in seen.values() {
+        if !family.roots.iter().any(|(pid, _)| *pid == s.pid) {
+            collect(s);
+        }
+    }
+    living.len()
+}
+
+/// The programs that a signal was sent to: a process (pid and start) and the stack of the program that it ran then.
+pub(crate) type Signalled = HashSet<(i32, u64, u64)>;
+
+/// Signals each program once, parents first: a shell whose child dies before it has the signal itself would go
+/// on with the next part of its list. A process that has begun another program since is signalled again: between
+/// `fork` and `exec` it has its parent's handler, and what that handler took in is lost with the `exec`.
+pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: &mut Signalled) {
+    living.sort_by_key(|s| (s.start, s.pid));
+    for s in living {
+        if signalled.insert((s.pid, s.start, s.stack)) {
+            procs::signal(&s, signal);
+        }
+    }
+}
+
+/// KILL, without waiting. For the last moment.
+pub(crate) fn kill_now(family: &Family) {
+    for s in family.living() {
+        procs::signal(&s, Signal::KILL);
+    }
+    group(family, Signal::KILL);
+}
+
+/// KILL until nothing is left, and collects the dead. Blocks, for a second at most: what was just killed may have
+/// forked a moment before.
+pub(crate) fn finish_off(family: &Family) {
+    let until = Instant::now() + GIVE_UP;
+    let mut seen: HashMap<i32, Stat> = HashMap::new();
+    loop {
+        let living = family.living();
+        if living.is_empty() || Instant::now() > until {
+            break;
+        }
+        for s in &living {
+            procs::signal(s, Signal::KILL);
+        }
+        group(family, Signal::KILL);
+        seen.extend(living.iter().map(|s| (s.pid, *s)));
+        std::thread::park_timeout(LOOK);
+    }
+    seen.values().filter(|s| !family.roots.iter().any(|(pid, _)| *pid == s.pid)).for_each(collect);
+}
+
+/// Where there is no `/proc`, the groups are all that can be reached.
+fn group(family: &Family, signal: Signal) {
+    if cfg!(target_os = "linux") {
+        return;
+    }
+    for (pid, _) in &family.roots {
+        if let Some(pid) = Pid::from_raw(*pid) {
+            let _ = rustix::process::kill_process_group(pid, signal);
+        }
+    }
+}
+
+/// Collects a dead process that came to us as the nearest reaper.
+fn collect(was: &Stat) {
+    let me = std::process::id().cast_signed();
+    let now = procs::stat(was.pid);
+    if now.is_some_and(|s| s.start == was.start && s.dead() && s.parent == me) {
+        let _ = rustix::process::waitpid(Pid::from_raw(was.pid), WaitOptions::NOHANG);
+    }
+}
+
+/// Makes this process the one that orphans below it come to (Linux), so that none is lost from sight.
+pub(crate) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| {
+            if let Err(e) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
+                tracing::warn!(error = %e, "orphans cannot be adopted");
+            }
+        });
+    }
+}
+
+/// Dead children that nobody has collected, and when each was first seen.
+#[derive(Debug, Default)]
+pub(crate) struct Morgue(Mutex<HashMap<(i32, u64), Instant>>);
+
+impl Morgue {
+    /// Collects what a program that has just ended left dead. Blocks for as long as [`ABANDONED`].
+    pub(crate) fn bury(&self) {
+        if cfg!(target_os = "linux") {
+            self.sweep(&[]);
+            let until = Instant::now() + ABANDONED;
+            while let Some(left) = until.checked_duration_since(Instant::now()) {
+                std::thread::park_timeout(left + LOOK);
+            }
+            self.sweep(&[]);
+        }
+    }
+
+    /// Collects orphans that died on their own. Only those of a foreign session that have waited for long:
+    /// children that other code of ours started share our session or are collected by it at once.
+    pub(crate) fn sweep(&self, leaders: &[(i32, u64)]) {
+        let me = std::process::id().cast_signed();
+        let Some(own) = procs::stat(me).map(|s| s.session) else { return };
+        let mut first = lock(&self.0);
+        let dead: Vec<Stat> = procs::all()
+            .into_iter()
+            .filter(|s| s.dead() && s.parent == me && s.session != own)
+            .filter(|s| !leaders.contains(&(s.pid, s.start)))
+            .collect();
+        first.retain(|key, _| dead.iter().any(|s| (s.pid, s.start) == *key));
+        let now = Instant::now();
+        for s in dead {
+            let since = *first.entry((s.pid, s.start)).or_insert(now);
+            if now.duration_since(since) >= ABANDONED {
+                collect(&s);
+            }
+        }
+    }
+}

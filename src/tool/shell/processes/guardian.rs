@@ -1,0 +1,219 @@
+//! A tiny helper that outlives us by a moment: when this process dies without a word (kill -9), it kills
+//! what we had started. It waits on a pipe from us and costs nothing until then.
+
+use std::io::{PipeWriter, Write};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::shell::processes::launch::{self, Launch};
+use crate::shell::processes::quiet;
+
+/// `$1`: the marker. Reads `+ GROUP:START` and `- GROUP:START`; `done` means an orderly end. The end of the pipe
+/// means that we are dead. Groups reach those that cleared their environment, the marker those that left
+/// their group. What is killed may have forked a moment before, so the marker is looked for until nobody has it.
+/// The number of a group may be another's by now: it counts with the start of its leader, or, when that has ended,
+/// with a member that has the marker.
+const SCRIPT: &str = r#"
+groups=' '
+while read -r verb group; do
+  case $verb in
+    +) groups="$groups$group " ;;
+    -) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
+    done) exit 0 ;;
+  esac
+done
+start_of() {
+  line=
+  read -r line 2>/dev/null <"/proc/$1/stat" || return 0
+  set -- ${line##*) }
+  echo "${20}"
+}
+group_of() { found=$3; }
+is_ours() {
+  [ -d /proc/self ] || return 0
+  now=$(start_of "$1" 2>/dev/null)
+  [ -z "$now" ] || { [ "$now" = "$2" ]; return; }
+  for file in /proc/[0-9]*/stat; do
+    line=
+    read -r line <"$file" || continue
+    group_of ${line##*) }
+    [ "$found" = "$1" ] && grep -aqs "TILLER_CHILD=$3" "${file%/stat}/environ" && return 0
+  done 2>/dev/null
+  return 1
+}
+for group in $groups; do
+  is_ours "${group%:*}" "${group#*:}" "$1" && kill -s KILL -- "-${group%:*}"
+done 2>/dev/null
+if [ -d /proc/self ]; then
+  for turn in 1 2 3 4 5; do
+    found=
+    for file in $(grep -las "TILLER_CHILD=$1" /proc/[0-9]*/environ 2>/dev/null); do
+      pid=${file#/proc/}
+      kill -s KILL "${pid%/environ}" && found=1
+    done 2>/dev/null
+    [ -n "$found" ] || break
+  done
+fi
+"#;
+
+/// Holds the pipe. Dropping it without [`Guardian::dismiss`] is our death.
+#[derive(Debug)]
+pub(crate) struct Guardian {
+    pipe: PipeWriter,
+    /// Number and start; for tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests look at it"))]
+    pub root: (i32, u64),
+}
+
+impl Guardian {
+    /// `None` when it cannot be started; everything else works without it.
+    pub(crate) fn start(marker: &str, env: &[(String, String)]) -> Option<Self> {
+        let program = quiet::find("sh", env)?;
+        let (read, pipe) = std::io::pipe().ok()?;
+        let launch = Launch {
+            program,
+            args: vec!["-c".into(), SCRIPT.into(), "tiller-guardian".into(), marker.into()],
+            env: env.iter().filter(|(k, _)| k == "PATH").cloned().collect(),
+            folder: PathBuf::from("/"),
+        };
+        let leader = launch::start(&launch, read.into(), Stdio::null(), Stdio::null())
+            .inspect_err(|e| tracing::warn!(error = %e, "no guardian"))
+            .ok()?;
+        Some(Self { pipe, root: (leader.pid, leader.start) })
+    }
+
+    /// A group that is to die with us: number and start of its leader.
+    pub(crate) fn watch(&mut self, (group, start): (i32, u64)) {
+        let _ = writeln!(self.pipe, "+ {group}:{start}");
+    }
+
+    /// A group that has ended; its number may soon be someone else's.
+    pub(crate) fn forget(&mut self, (group, start): (i32, u64)) {
+        let _ = writeln!(self.pipe, "- {group}:{start}");
+    }
+
+    /// Everything is ended; so may it.
+    pub(crate) fn dismiss(mut self) {
+        let _ = writeln!(self.pipe, "done");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::shell::processes::procs;
+
+    fn sleeper(marker: &str) -> std::process::Child {
+        Command::new("sleep").arg("3700").env("TILLER_CHILD", marker).spawn().unwrap()
+    }
+
+    fn path() -> Vec<(String, String)> {
+        vec![("PATH".into(), "/usr/bin:/bin".into())]
+    }
+
+    /// S1: after our sudden death nothing of ours runs on.
+    #[test]
+    fn s1_the_end_of_the_pipe_ends_what_was_started() {
+        let guardian = Guardian::start("gtest1.", &path()).unwrap();
+        let mut mine = sleeper("gtest1.7.");
+        let mut other = sleeper("gtest2.7.");
+        drop(guardian);
+        let end = Instant::now() + Duration::from_secs(20);
+        while mine.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < end, "it lives on");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn s1_groups_are_ended_unless_they_were_forgotten() {
+        use std::os::unix::process::CommandExt;
+        let mut guardian = Guardian::start("gtest3.", &path()).unwrap();
+        let group = || Command::new("sleep").arg("3700").env_clear().process_group(0).spawn().unwrap();
+        let (mut watched, mut forgotten) = (group(), group());
+        let mut other = group();
+        let root = |child: &std::process::Child| {
+            let pid = child.id().cast_signed();
+            (pid, procs::stat(pid).unwrap().start)
+        };
+        for child in [&watched, &forgotten] {
+            guardian.watch(root(child));
+        }
+        guardian.forget(root(&forgotten));
+        // Its number was another's when we noted it: the one that has it now is none of ours.
+        guardian.watch((root(&other).0, root(&other).1 - 1));
+        drop(guardian);
+        watched.wait().unwrap();
+        for alive in [&mut forgotten, &mut other] {
+            assert!(alive.try_wait().unwrap().is_none());
+            alive.kill().unwrap();
+            alive.wait().unwrap();
+        }
+    }
+
+    /// The leader has ended: its group is known by a member with the marker, and another group is left alone.
+    #[test]
+    fn s1_a_group_without_its_leader_is_known_by_the_marker() {
+        use std::os::unix::process::CommandExt;
+        let mut guardian = Guardian::start("gtest5.", &path()).unwrap();
+        let orphan = |marker: &str| {
+            // One with a cleared environment stands beside the one with the marker.
+            let script = "sleep 3700 & env -i sleep 3700 & echo $! $$";
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).env("TILLER_CHILD", marker).process_group(0);
+            let told = command.stderr(std::process::Stdio::null()).output_of_first_line();
+            let mut numbers = told.split_whitespace().map(|n| n.parse::<i32>().unwrap());
+            (numbers.next().unwrap(), numbers.next().unwrap())
+        };
+        let ((bare, group), (spared, other)) = (orphan("gtest5.1."), orphan("gtest6.1."));
+        guardian.watch((group, 1));
+        guardian.watch((other, 1));
+        let start = procs::stat(bare).unwrap().start;
+        drop(guardian);
+        let end = Instant::now() + Duration::from_secs(20);
+        while procs::stat(bare).is_some_and(|s| s.start == start && !s.dead()) {
+            assert!(Instant::now() < end, "it lives on");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        assert!(procs::stat(spared).is_some_and(|s| !s.dead()), "another's group was hit");
+        let _ = Command::new("kill").args(["-9", "--", &format!("-{other}")]).status();
+    }
+
+    trait FirstLine {
+        fn output_of_first_line(&mut self) -> String;
+    }
+
+    impl FirstLine for Command {
+        /// Starts it, gives its first line, and waits for its own end (what it left may hold its output).
+        fn output_of_first_line(&mut self) -> String {
+            use std::io::BufRead;
+            let mut child = self.stdout(std::process::Stdio::piped()).spawn().unwrap();
+            let mut line = String::new();
+            std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            child.wait().unwrap();
+            line
+        }
+    }
+
+    #[test]
+    fn an_orderly_end_leaves_everything_alone() {
+        let guardian = Guardian::start("gtest4.", &path()).unwrap();
+        let (pid, start) = guardian.root;
+        let mut mine = sleeper("gtest4.1.");
+        guardian.dismiss();
+        let end = Instant::now() + Duration::from_secs(20);
+        while procs::stat(pid).is_some_and(|s| s.start == start && !s.dead()) {
+            assert!(Instant::now() < end, "it did not go");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        assert!(mine.try_wait().unwrap().is_none());
+        mine.kill().unwrap();
+        mine.wait().unwrap();
+    }
+}

@@ -1,0 +1,103 @@
+//! Starting a process in a session of its own, with nobody's terminal.
+//!
+//! `setsid` must happen between fork and exec, which the standard library offers only through unsafe code.
+//! A process group is not enough: its members could still open `/dev/tty` and read the person's keys. The
+//! `setsid` program is not on every system (macOS), and a pseudo-terminal would bring a terminal. So
+//! `process-wrap` does it, a small crate that exists for this.
+
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use process_wrap::std::{CommandWrap, ProcessSession};
+use tokio::sync::watch;
+
+use crate::shell::processes::procs;
+
+/// What is to be run, before a [`Sandbox`] has wrapped it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    pub folder: PathBuf,
+}
+
+/// May change what is run, for instance put a jail before it. The seam for the kernel sandbox.
+pub trait Sandbox: Send + Sync + std::fmt::Debug {
+    /// The launch to use instead.
+    fn wrap(&self, launch: Launch) -> Launch;
+}
+
+/// Runs things as they are.
+#[derive(Debug)]
+pub struct NoSandbox;
+
+impl Sandbox for NoSandbox {
+    fn wrap(&self, launch: Launch) -> Launch {
+        launch
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Exit code, or 128 + signal.
+    pub code: i32,
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        use std::os::unix::process::ExitStatusExt;
+        Self { code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)) }
+    }
+}
+
+/// A running process that leads its own session.
+#[derive(Debug)]
+pub(crate) struct Leader {
+    pub pid: i32,
+    pub start: u64,
+    /// Set once, when it ended. The sender is held by the thread that waits for it.
+    pub exit: watch::Receiver<Option<Exit>>,
+}
+
+/// Starts `launch`. Blocks for about a millisecond.
+pub(crate) fn start(launch: &Launch, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> std::io::Result<Leader> {
+    let mut command = CommandWrap::with_new(&launch.program, |c| {
+        c.args(&launch.args)
+            .env_clear()
+            .envs(launch.env.iter().map(|(k, v)| (k, v)))
+            .current_dir(&launch.folder)
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(stderr);
+    });
+    command.wrap(ProcessSession);
+    // The inner child: the wrapper would wait for the whole group.
+    let mut child = command.spawn()?.into_inner();
+    let pid = child.id().cast_signed();
+    let start = procs::stat(pid).map_or(0, |s| s.start);
+    let (tx, exit) = watch::channel(None);
+    // A thread for each process instead of the runtime's child handling: it works without a runtime (at the
+    // end of the program), and costs nothing while it waits. It ends when the process does.
+    std::thread::Builder::new().name("tiller-wait".into()).stack_size(128 << 10).spawn(move || {
+        let exit = child.wait().map_or(Exit { code: -1 }, Exit::from);
+        let _ = tx.send(Some(exit));
+    })?;
+    Ok(Leader { pid, start, exit })
+}
+
+impl Leader {
+    /// Waits for the end.
+    pub(crate) async fn ended(&mut self) -> Exit {
+        match self.exit.wait_for(Option::is_some).await {
+            Ok(exit) => exit.unwrap_or(Exit { code: -1 }),
+            Err(_) => Exit { code: -1 },
+        }
+    }
+
+    pub(crate) fn exited(&self) -> Option<Exit> {
+        *self.exit.borrow()
+    }
+}

@@ -1,0 +1,8 @@
+//! Processes of this machine: starting them, finding those that a command left, bounding and ending them.
+
+pub(crate) mod bounds;
+pub(crate) mod end;
+pub(crate) mod guardian;
+pub(crate) mod launch;
+pub(crate) mod procs;
+pub(crate) mod quiet;
