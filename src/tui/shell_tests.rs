@@ -107,6 +107,18 @@ fn risky_mode_needs_a_yes() {
     assert_eq!(r.commands(), [&set]);
 }
 
+/// A key that was typed while the session opens must not go on from a mode that only the screen assumes.
+#[test]
+fn the_mode_changes_by_key_only_once_it_is_known() {
+    let mut r = Robot::new(80, 24);
+    r.clear().run("shift-tab");
+    assert!(r.commands().is_empty(), "{:?}", r.commands());
+    assert!(r.screen().contains("The session is still opening"), "{}", r.screen());
+    r.event(EventBody::State(StateEvent::ProfileChanged { profile: Profile::ReadOnly }));
+    r.clear().run("shift-tab");
+    assert_eq!(r.commands().len(), 1);
+}
+
 #[test]
 fn the_palette_finds_and_does() {
     let mut r = Robot::new(80, 24);

@@ -81,6 +81,10 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
             app.put_asks_aside();
             Vec::new()
         }
+        "global.profile" | "global.effort" if disabled(app, action).is_some() => {
+            app.say(disabled(app, action).unwrap_or_default());
+            Vec::new()
+        }
         "global.profile" => profile(app),
         "global.effort" => effort(app),
         "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
@@ -117,6 +121,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         "global.profile" | "global.effort" if app.model.agent.session.read_only => {
             "This session is open read-only"
         }
+        "global.profile" if !app.model.agent.session.profile_known => "The session is still opening",
         "global.effort" if app.model.agent.session.effort.offered.is_empty() => {
             "This model does not support thinking"
         }

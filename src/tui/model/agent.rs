@@ -30,6 +30,9 @@ pub struct SessionModel {
     pub summary: Option<SessionSummary>,
     pub model: ModelRef,
     pub profile: Profile,
+    /// The engine has said which profile holds. Before that `profile` is only the default: a key that goes on from it
+    /// could raise the permissions that the command line chose.
+    pub profile_known: bool,
     pub effort: EffortView,
     pub read_only: bool,
     /// The branch of the session that is open.
@@ -106,6 +109,7 @@ impl AgentModel {
         let session = &mut *self.session;
         session.model = s.model.clone();
         session.profile = s.profile;
+        session.profile_known = true;
         session.effort = (*s.effort).clone();
         session.read_only = s.read_only;
         session.branch = s.branch.clone();
@@ -158,7 +162,10 @@ impl AgentModel {
                 self.session.model = model.clone();
                 self.session.window = *window;
             }
-            StateEvent::ProfileChanged { profile } => self.session.profile = *profile,
+            StateEvent::ProfileChanged { profile } => {
+                self.session.profile = *profile;
+                self.session.profile_known = true;
+            }
             StateEvent::EffortChanged { effort } => self.session.effort.clone_from(effort),
             StateEvent::GoalChanged { goal } => self.session.goal.clone_from(goal),
             StateEvent::TitleChanged { title } => {
