@@ -154,5 +154,5 @@ fn a_click_that_was_meant_for_something_else_answers_no_question() {
             mouse(&mut r, MouseEventKind::Down(MouseButton::Left), (x, y));
         }
     }
-    assert!(r.commands().is_empty(), "deaf: {:?}", r.commands());
+    assert!(r.commands().is_empty(), "input is delayed: {:?}", r.commands());
 }

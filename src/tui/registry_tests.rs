@@ -129,7 +129,7 @@ fn one_line_each_adds_a_dialog_a_panel_and_a_command() {
     assert_eq!(all.panel(PANEL.view).title(&app.model), "Dummy");
     assert_eq!(all.commands().find("dummy").map(|c| c.help()), Some("Open the dummy"));
     assert!(matches!(all.commands().matching("dumm")[..], [c] if c.name() == "dummy"));
-    let mut palette = crate::dialog::palette::open(&app);
+    let mut palette = crate::dialog::commands::palette::open(&app);
     let _ = palette.handle(PanelEvent::Opened, &app.model);
     let rows: Vec<&str> = palette.rows().iter().map(|i| i.id.as_str()).collect();
     assert!(rows.contains(&"action dummy.open") && rows.contains(&"action dummy.run"), "{rows:?}");

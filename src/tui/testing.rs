@@ -190,7 +190,7 @@ impl Robot {
         let early = top.is_some_and(|l| {
             l.question(&self.app.model).is_none()
                 && !l.panel.status(&self.app.model).scope.starts_with("setup")
-                && !l.deaf.listens(&self.app.model)
+                && !l.delay.is_over(&self.app.model)
         });
         self.looked = top.map(|l| l.id);
         if new.is_some() && early {

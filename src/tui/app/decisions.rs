@@ -3,7 +3,7 @@
 //! Space) never approves. They hold for each new dialog without code of its own.
 
 use crate::app::App;
-use crate::dialog::deaf::TYPED;
+use crate::dialog::question::input_delay::TYPED;
 use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::panel::Availability;
@@ -62,7 +62,7 @@ impl App {
             return true;
         }
         let decides = decides(words, action) || meaning == Availability::Decides;
-        decides && !layer.deaf.listens(&self.model)
+        decides && !layer.delay.is_over(&self.model)
     }
 
     /// Notes a letter that the layer on top has no use for: more of the same word may follow.
@@ -72,7 +72,7 @@ impl App {
         if layer.question(&self.model).is_none()
             && layer.panel.actions().iter().any(|s| decides(words, s.action))
         {
-            layer.deaf.typed(now);
+            layer.delay.note_typed(now);
             self.say(TYPED);
         }
     }

@@ -170,7 +170,7 @@ fn ours() -> Vec<(&'static str, Robot)> {
     let mut all: Vec<(&'static str, Robot)> =
         ["quit", "auto", "recorder"].map(|name| (name, drafted())).into();
     all[0].1.push(quit());
-    for effect in crate::dialog::profile::change(Profile::Full) {
+    for effect in crate::dialog::settings::profile::change(Profile::Full) {
         all[1].1.app.effects(Owner::Shell, vec![effect]);
     }
     let r = &mut all[2].1;
@@ -230,7 +230,10 @@ fn run(rounds: u64, seed: u64) {
 /// Questions that wait for a decision, each in a screen of its own.
 fn questions() -> Vec<(String, Robot)> {
     let mut all: Vec<(String, Robot)> = ours().into_iter().map(|(name, r)| (name.to_owned(), r)).collect();
-    for ask in crate::dialog::ask::samples().into_iter().chain([crate::dialog::clarify::granting_sample()]) {
+    for ask in crate::dialog::question::program::samples()
+        .into_iter()
+        .chain([crate::dialog::question::clarify::granting_sample()])
+    {
         let name = format!("{:?}", ask.body);
         let mut r = drafted();
         r.run("wait 5000");
@@ -312,7 +315,7 @@ fn a_yes_counts_once_the_dialog_was_in_sight_and_enter_is_never_one() {
     assert!(!quits(&r) && r.screen().contains("press the key of the button"), "{}", r.screen());
     r.run("wait 401; y");
     assert!(quits(&r));
-    // A word that is no answer makes it deaf again.
+    // A word that is no answer begins the delay again.
     let mut r = fresh();
     r.run("wait 500; z; y");
     assert!(!quits(&r), "part of a word");
@@ -349,7 +352,7 @@ fn the_palette_never_begins_on_what_ends_something() {
 #[test]
 fn trust_begins_on_not_now() {
     let mut r = Robot::new(80, 24);
-    let ask = crate::dialog::ask::samples().swap_remove(0);
+    let ask = crate::dialog::question::program::samples().swap_remove(0);
     r.event(tiller_protocol::EventBody::Ask(tiller_protocol::event::AskEvent::PermissionAsked { ask }));
     r.run("wait 1200; wait 500");
     assert!(r.screen().contains("Trust this folder?"), "{}", r.screen());

@@ -175,7 +175,9 @@ impl App {
                 self.focus(View::Conversation);
                 self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry))));
             }
-            AfterOpen::Restore(entry) => self.push(Box::new(crate::dialog::restore::Restore::to(entry))),
+            AfterOpen::Restore(entry) => {
+                self.push(Box::new(crate::dialog::session::restore::Restore::to(entry)))
+            }
             AfterOpen::Branch(_) if s.read_only => {}
             AfterOpen::Branch(at) => match at.or(s.head) {
                 Some(entry) => {
@@ -233,7 +235,11 @@ impl App {
         let id = self.router.fresh();
         let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.keys.pending.clear();
-        self.layers.push(Layer { id, panel, deaf: crate::dialog::deaf::Deaf::default() });
+        self.layers.push(Layer {
+            id,
+            panel,
+            delay: crate::dialog::question::input_delay::InputDelay::default(),
+        });
         if let Reply::Done(list) = reply {
             self.effects(Owner::Layer(id), list);
         }
@@ -372,7 +378,7 @@ impl App {
                 self.toasts.push(self.model.mono, notice.clone());
             }
             EventBody::State(StateEvent::ProfileChanged { profile }) => {
-                let meaning = crate::dialog::profile::meaning(*profile);
+                let meaning = crate::dialog::settings::profile::meaning(*profile);
                 let said = format!("permission mode {}: {meaning}", profile.word());
                 // When modes are cycled through, only the last one is shown.
                 let notice = Notice::new(NoticeKind::Info, said);

@@ -28,7 +28,7 @@ pub(crate) struct Layer {
     pub(crate) id: u64,
     pub(crate) panel: Box<dyn Panel>,
     /// Since when it has been in sight: until then nothing is decided in it.
-    pub(crate) deaf: crate::dialog::deaf::Deaf,
+    pub(crate) delay: crate::dialog::question::input_delay::InputDelay,
 }
 
 impl Layer {

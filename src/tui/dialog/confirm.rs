@@ -147,7 +147,7 @@ impl Panel for Confirm {
     }
 
     fn measure(&mut self, _area: Rect, cx: &DrawCx<'_>) -> Refresh {
-        Refresh::after(cx.deaf)
+        Refresh::after(cx.delay)
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -159,7 +159,7 @@ impl Panel for Confirm {
             draw::text(buf, line, row, cx.theme.style(Role::Text));
         }
         for (i, (r, (key, name))) in buttons.iter().zip(self.buttons()).enumerate() {
-            let role = match cx.deaf {
+            let role = match cx.delay {
                 Some(_) => Role::Dim,
                 None if i == self.focus => Role::ButtonFocus,
                 None => Role::Button,

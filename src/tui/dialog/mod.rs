@@ -1,4 +1,4 @@
-//! Panels that lie on top. To add one: a file here with its [`Dialog`], and a line in [`DIALOGS`].
+//! Panels that lie on top. To add one: a file in its group with its [`Dialog`], and a line in [`DIALOGS`].
 //!
 //! Most lists need no dialog of their own: give [`picker::Picker`] a [`picker::Source`].
 
@@ -6,76 +6,53 @@ use tiller_protocol::AskId;
 
 use crate::registry::Dialog;
 
-pub mod approval;
-pub mod aside;
-pub mod ask;
-pub(crate) mod branches;
-pub mod clarify;
-pub(crate) mod compact;
-pub mod compare;
+pub mod commands;
 pub mod confirm;
-pub(crate) mod deaf;
-pub mod errors;
 pub mod first_run;
 pub(crate) mod flow;
-pub mod help;
-pub mod history;
-pub(crate) mod leave;
-pub(crate) mod model;
-mod ops;
-pub mod palette;
 pub mod picker;
-pub mod picture;
-mod plan;
-pub(crate) mod profile;
+pub mod question;
 pub mod queue;
-pub mod recorder;
-pub mod reports;
-pub(crate) mod restore;
+pub mod reader;
+pub mod report;
 pub mod review;
-pub mod search;
-pub mod sessions;
+pub mod session;
 pub mod settings;
-pub mod text;
-pub mod theme;
-pub(crate) mod tree;
-pub mod viewer;
-pub(crate) mod which_key;
-pub mod words;
+pub mod text_prompt;
 
 /// Every file with a dialog. Those that open by an action come first, in the order of the palette.
 pub const DIALOGS: &[Dialog] = &[
-    palette::DIALOG,
-    help::DIALOG,
-    errors::DIALOG,
-    theme::DIALOG,
+    commands::palette::DIALOG,
+    commands::help::DIALOG,
+    report::errors::DIALOG,
+    settings::theme::DIALOG,
     review::DIALOG,
     queue::DIALOG,
     first_run::DIALOG,
-    settings::DIALOG,
-    recorder::DIALOG,
-    viewer::DIALOG,
-    model::DIALOG,
-    profile::DIALOG,
-    sessions::DIALOG,
-    branches::DIALOG,
-    tree::DIALOG,
-    history::DIALOG,
-    search::DIALOG,
-    reports::DIALOG,
-    compare::DIALOG,
+    settings::screen::DIALOG,
+    settings::key_recorder::DIALOG,
+    reader::viewer::DIALOG,
+    settings::model::DIALOG,
+    settings::profile::DIALOG,
+    session::sessions::DIALOG,
+    session::branches::DIALOG,
+    session::tree::DIALOG,
+    session::history::DIALOG,
+    session::search::DIALOG,
+    report::tables::DIALOG,
+    session::compare::DIALOG,
     flow::DIALOG,
-    compact::DIALOG,
-    approval::DIALOG,
-    clarify::DIALOG,
-    ask::DIALOG,
+    session::compact::DIALOG,
+    question::approval::DIALOG,
+    question::clarify::DIALOG,
+    question::program::DIALOG,
     confirm::DIALOG,
-    words::DIALOG,
+    text_prompt::DIALOG,
     picker::DIALOG,
-    text::DIALOG,
-    aside::DIALOG,
-    restore::DIALOG,
-    leave::DIALOG,
+    reader::text::DIALOG,
+    reader::aside::DIALOG,
+    session::restore::DIALOG,
+    session::branch_summary::DIALOG,
 ];
 
 /// The id of the questions that samples show.

@@ -78,7 +78,7 @@ pub struct DrawCx<'a> {
     /// Rows at the top that are on the screen already and are not drawn; see [`Refresh::kept`].
     pub kept: u16,
     /// Time until this panel accepts decisions, while it is the layer on top; `None`: it accepts them.
-    pub deaf: Option<Duration>,
+    pub delay: Option<Duration>,
 }
 
 impl DrawCx<'_> {

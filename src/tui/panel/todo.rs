@@ -348,8 +348,9 @@ impl Todo {
         }
         let Some((id, edit)) = self.edit.take() else { return Reply::done() };
         let same = |i: &TodoItem| Some(&i.id) == id.as_ref() && i.content.replace('\n', " ") == edit.text();
-        let kept =
-            (!model.agent.todo.iter().any(same)).then(|| crate::dialog::words::keep(edit.text())).flatten();
+        let kept = (!model.agent.todo.iter().any(same))
+            .then(|| crate::dialog::text_prompt::keep(edit.text()))
+            .flatten();
         Reply::Done(kept.into_iter().collect())
     }
 

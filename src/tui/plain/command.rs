@@ -127,7 +127,7 @@ const ALL: &[PlainCommand] = &[
         help: "effort off, low, medium, high, max or default: how much the model thinks; with TEXT: \
             for that message only",
         run: |p, text| {
-            if let Some((effort, text)) = crate::slash::effort::of_message(text) {
+            if let Some((effort, text)) = crate::slash::settings::effort::of_message(text) {
                 let message = Message { effort: Some(effort), ..Message::text(text) };
                 return send(p, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
             }

@@ -265,8 +265,8 @@ impl Plain {
 
     /// Whether a line may have been typed before the question could be read. The lines of a script are not typed.
     pub(crate) fn typed_ahead(&self) -> bool {
-        let deaf = Duration::from_millis(self.model.ui.approval_deaf);
-        !self.input.script && self.clock.mono().saturating_sub(self.question.read_at) < deaf
+        let delay = Duration::from_millis(self.model.ui.approval_deaf);
+        !self.input.script && self.clock.mono().saturating_sub(self.question.read_at) < delay
     }
 
     /// A question was read out just now.

@@ -248,7 +248,7 @@ impl Plain {
             }
             StateEvent::ProfileChanged { profile } => self.say(&format!("Mode: {}.", profile.word())),
             StateEvent::GoalChanged { goal: Some(goal) } => {
-                self.say(&format!("{}.", crate::slash::goal::described(goal)));
+                self.say(&format!("{}.", crate::slash::session::goal::described(goal)));
             }
             StateEvent::HeadMoved { draft: Some(draft), .. } => {
                 self.say(&format!("The conversation continues before this message: {}", draft.text));

@@ -1,10 +1,10 @@
 //! The list of `/` commands. To add one: a file and a line here, in order of names.
 
+use super::SlashCommand;
+use super::agents::{btw, queue, spawn, stop, workflow};
 use super::alias::Alias;
-use super::{
-    SlashCommand, branch, btw, budget, checkpoint, compact, compare, effort, goal, model, mute, new,
-    permissions, plan, queue, rename, resume, spawn, stop, theme, todo, undo, workflow,
-};
+use super::session::{branch, checkpoint, compact, compare, goal, new, plan, rename, resume, todo, undo};
+use super::settings::{budget, effort, model, mute, permissions, theme};
 
 /// All commands, by name.
 pub(super) const ALL: &[&dyn SlashCommand] = &[

@@ -1,29 +1,10 @@
-//! The `/` commands: one file each, listed in [`list`]. They do the same as keys and palette.
+//! The `/` commands: one file each, by subject, listed in [`list`]. They do the same as keys and palette.
 
+pub(crate) mod agents;
 mod alias;
-mod branch;
-mod btw;
-mod budget;
-mod checkpoint;
-mod compact;
-mod compare;
-pub(crate) mod effort;
-pub(crate) mod goal;
 mod list;
-mod model;
-mod mute;
-mod new;
-mod permissions;
-mod plan;
-mod queue;
-mod rename;
-mod resume;
-mod spawn;
-mod stop;
-mod theme;
-mod todo;
-mod undo;
-mod workflow;
+pub(crate) mod session;
+pub(crate) mod settings;
 
 use crate::app::effect::Effect;
 use crate::model::Model;

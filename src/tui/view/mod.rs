@@ -22,7 +22,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::app::state::Owner;
 use crate::app::{App, global};
-use crate::dialog::which_key;
+use crate::dialog::commands::which_key;
 use crate::input::escape::EscapeStep;
 use crate::model::Revisions;
 use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, Refresh, View};
@@ -47,7 +47,7 @@ macro_rules! cx {
             keys: &$app.keys.map,
             scopes: $scopes,
             kept: 0,
-            deaf: None,
+            delay: None,
         }
     };
 }
@@ -253,8 +253,8 @@ impl App {
         cursor: &mut Option<Position>,
         wake: &mut Option<Duration>,
     ) {
-        let deaf = self.layers[n].deaf.left(&self.model).filter(|_| focus);
-        let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
+        let delay = self.layers[n].delay.remaining(&self.model).filter(|_| focus);
+        let cx = DrawCx { delay, ..cx!(self, scopes, focus) };
         let panel = self.layers[n].panel.as_mut();
         let refresh = panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
@@ -338,9 +338,9 @@ impl App {
         for (i, id) in ids.iter().enumerate() {
             let owner = Owner::Layer(*id);
             let top = i + 1 == ids.len();
-            let mut deaf = self.layers[i].deaf;
-            deaf.drawn(&cx!(self, scopes, top));
-            self.layers[i].deaf = deaf;
+            let mut delay = self.layers[i].delay;
+            delay.note_drawn(&cx!(self, scopes, top));
+            self.layers[i].delay = delay;
             let Some(panel) = self.panel(owner) else { continue };
             let place = panel.placement(buf.area.width, &self.model);
             let title = panel.title(&self.model);

@@ -24,17 +24,11 @@ const MEMBERS: &[(&str, &str, usize)] = &[
     ("src/engine/job/mod.rs", "Job", 19),
     ("src/engine/session/mod.rs", "Session", 26),
     ("src/engine/turn/state.rs", "Turn", 21),
-    ("src/tui/dialog/approval/mod.rs", "Approval", 18),
-    ("src/tui/dialog/clarify.rs", "Clarify", 21),
-    ("src/tui/dialog/picker_source.rs", "Source", 20),
-    ("src/tui/dialog/tree/forest.rs", "Tree", 22),
-    ("src/tui/dialog/tree/mod.rs", "Browser", 24),
-    ("src/tui/panel/composer/mod.rs", "Composer", 17),
 ];
 /// Crate, type, files.
 const SPREADS: &[(&str, &str, usize)] = &[];
 /// Folder, files.
-const FOLDERS: &[(&str, usize)] = &[("src/tui/dialog", 36), ("src/tui/slash", 25)];
+const FOLDERS: &[(&str, usize)] = &[];
 
 /// Most files in the largest circle of this crate.
 pub(super) fn circle(room: &str) -> usize {

@@ -5,8 +5,8 @@ use tiller_protocol::{AgentCommand, AgentId, AgentView, CommandBody, StepState, 
 use super::{DIFF, Flow, agents, graph, say, start, sums};
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
-use crate::dialog::text::Text;
-use crate::dialog::words::Words;
+use crate::dialog::reader::text::Text;
+use crate::dialog::text_prompt::Words;
 use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::agents::{message, pause, raise};

@@ -16,7 +16,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, StepView, WorkflowView};
 
 use crate::app::effect::{Effect, Token};
-use crate::dialog::text::Text;
+use crate::dialog::reader::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::Model;

@@ -5,7 +5,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AgentCommand, CommandBody, Event, EventBody, WorkflowFile};
 
 use crate::app::effect::{Effect, Token};
-use crate::dialog::picker::{Item, Picker, Source};
+use crate::dialog::picker::{EngineQuery, Item, ListSpec, Picker, Source};
 use crate::model::Model;
 use crate::text::clean;
 
@@ -14,7 +14,7 @@ const LIST: Token = Token(1);
 #[derive(Default)]
 struct Files {
     rows: Vec<WorkflowFile>,
-    heard: bool,
+    loaded: bool,
 }
 
 /// Makes it.
@@ -33,16 +33,20 @@ impl Source for Files {
         "Start a workflow".into()
     }
 
-    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+    fn spec(&self) -> ListSpec {
+        ListSpec { empty: self.empty_text(), ..ListSpec::default() }
+    }
+
+    fn queries(&mut self) -> Vec<EngineQuery> {
         vec![(CommandBody::Query(Query::Workflows), LIST)]
     }
 
-    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
-        let EventBody::Reply(reply) = &event.body else { return false };
-        let ReplyEvent::WorkflowsReply { files } = reply.as_ref() else { return false };
-        self.heard = true;
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        let ReplyEvent::WorkflowsReply { files } = reply.as_ref() else { return None };
+        self.loaded = true;
         self.rows.clone_from(files);
-        true
+        Some(Vec::new())
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
@@ -52,16 +56,13 @@ impl Source for Files {
             let steps = if n == 1 { "1 step".into() } else { format!("{n} steps") };
             Item {
                 more: f.path.clone(),
+                // Its agents begin to work.
+                decides: true,
                 disabled: (!f.wrong.is_empty()).then(|| "has an error".into()),
                 ..Item::new(&f.name, format!("{}{about}", f.name)).detail(steps)
             }
         };
         self.rows.iter().map(item).collect()
-    }
-
-    /// Its agents begin to work.
-    fn decides(&self, _item: &Item) -> bool {
-        true
     }
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
@@ -83,9 +84,12 @@ impl Source for Files {
         };
         Some(clean::plain_lines(&text))
     }
+}
 
-    fn nothing(&self) -> &'static str {
-        match (self.heard, self.rows.is_empty()) {
+impl Files {
+    /// What the list says while it has no rows.
+    fn empty_text(&self) -> &'static str {
+        match (self.loaded, self.rows.is_empty()) {
             (false, _) => "Loading...",
             (true, true) => "No workflow: add NAME.toml or NAME.yaml to .tiller/workflows",
             (true, false) => "No workflow matches",

@@ -13,7 +13,7 @@ use super::{Agents, DIFF, KILLED, sums};
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
-use crate::dialog::words::Words;
+use crate::dialog::text_prompt::Words;
 use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::{Reply, View};
@@ -297,7 +297,10 @@ impl Agents {
             Some(a) if a.child.as_ref().is_some_and(|c| !c.backend.is_empty()) => their_model(model, a),
             Some(a) if a.id != model.shown_agent() => {
                 let now = ModelRef(a.model.clone());
-                Reply::with(Effect::Push(Box::new(crate::dialog::model::open_for(a.id.clone(), now))))
+                Reply::with(Effect::Push(Box::new(crate::dialog::settings::model::open_for(
+                    a.id.clone(),
+                    now,
+                ))))
             }
             _ => Reply::with(Effect::Act(Action("model.open"))),
         }

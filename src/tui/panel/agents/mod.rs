@@ -27,7 +27,7 @@ use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
 };
 use crate::app::effect::{Effect, Token};
-use crate::dialog::text::Text;
+use crate::dialog::reader::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
 use crate::model::{Model, Slice};

@@ -3,9 +3,9 @@
 pub(crate) mod content;
 mod draft;
 mod draw;
-mod face;
 mod history;
 mod moves;
+mod panel;
 mod pictures;
 mod popup;
 mod recall;
@@ -98,13 +98,8 @@ pub struct Composer {
     /// Workflows as the engine told them last.
     flows: Vec<WorkflowFile>,
     history: History,
-    /// A waiting message on its way back from the queue.
-    taking: Option<Taking>,
     keeper: Option<Keeper>,
-    sent: VecDeque<Sending>,
-    /// Sent by an earlier process that ended before it heard that they are on disk.
-    unsure: Vec<Message>,
-    next: u64,
+    outbox: Outbox,
     /// The file that the external editor has.
     editing: Option<PathBuf>,
     /// Columns of the text at the last draw, for moving by visual rows.
@@ -114,6 +109,18 @@ pub struct Composer {
     /// Behind the blank that came with a taken name: a range of lines goes before it.
     gap: Option<usize>,
     names: Names,
+}
+
+/// Messages that the engine has not confirmed yet, in either direction.
+#[derive(Default)]
+struct Outbox {
+    /// A waiting message on its way back from the queue.
+    taking: Option<Taking>,
+    sent: VecDeque<Sending>,
+    /// Sent by an earlier process that ended before the engine confirmed that they are on disk.
+    unsure: Vec<Message>,
+    /// Number of the last token.
+    last: u64,
 }
 
 /// Words behind an `@` that look like files and are none.
@@ -172,8 +179,8 @@ impl Composer {
             k.keep(Draft {
                 message: self.content.message(),
                 aside: self.aside.clone(),
-                taking: self.taking.as_ref().map(|t| (t.id, t.message.clone())),
-                sent: self.sent.iter().map(|s| s.message.clone()).collect(),
+                taking: self.outbox.taking.as_ref().map(|t| (t.id, t.message.clone())),
+                sent: self.outbox.sent.iter().map(|s| s.message.clone()).collect(),
             });
         }
     }
@@ -262,11 +269,11 @@ impl Composer {
 
     /// Sends a message, and keeps it until the engine has it on disk.
     fn post(&mut self, message: Message, command: CommandBody) -> Reply {
-        self.next += 1;
-        let token = Token(SENT0 + self.next);
-        self.sent.push_back(Sending { token, message, queued: None });
-        if self.sent.len() > SENT {
-            self.sent.pop_front();
+        self.outbox.last += 1;
+        let token = Token(SENT0 + self.outbox.last);
+        self.outbox.sent.push_back(Sending { token, message, queued: None });
+        if self.outbox.sent.len() > SENT {
+            self.outbox.sent.pop_front();
         }
         self.keep();
         Reply::with(Effect::ask(command, token))

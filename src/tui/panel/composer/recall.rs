@@ -101,17 +101,17 @@ impl Composer {
     /// Asks for a waiting message back.
     pub(super) fn take_back(&mut self, id: QueueId, model: &Model) -> Reply {
         let Some(q) = model.agent.waiting().find(|q| q.id == id) else { return Reply::done() };
-        if self.taking.is_some() {
+        if self.outbox.taking.is_some() {
             return Reply::done();
         }
-        self.taking = Some(Taking { id, message: q.message.clone(), asked: true });
+        self.outbox.taking = Some(Taking { id, message: q.message.clone(), asked: true });
         self.changed();
         Reply::with(Effect::ask(CommandBody::Queue(QueueCommand::Remove { id }), TAKEN))
     }
 
     /// The queue after our asking: without the message it is ours.
     pub(super) fn taken(&mut self, queue: &[Queued]) {
-        if let Some(t) = self.taking.take_if(|t| !queue.iter().any(|q| q.id == t.id)) {
+        if let Some(t) = self.outbox.taking.take_if(|t| !queue.iter().any(|q| q.id == t.id)) {
             self.bring_back(t.message);
         }
     }
@@ -127,10 +127,10 @@ impl Composer {
         });
         let there =
             |m: &Message| last == Some(m.text.trim()) || model.agent.queue.iter().any(|q| q.message == *m);
-        self.sent.retain(|s| !there(&s.message));
+        self.outbox.sent.retain(|s| !there(&s.message));
         self.keep();
         self.sure(there);
-        if self.taking.take_if(|t| !t.asked).is_some() {
+        if self.outbox.taking.take_if(|t| !t.asked).is_some() {
             self.changed();
         }
     }
@@ -149,11 +149,11 @@ impl Composer {
 
     /// Takes over what an earlier process left. What it sent last may be on disk or not: that is asked.
     pub(super) fn restore(&mut self, mut draft: Draft) -> Vec<Effect> {
-        self.unsure = draft.unsent();
+        self.outbox.unsure = draft.unsent();
         self.content = Content::of(&draft.message);
         self.aside = draft.aside;
-        self.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
-        if self.unsure.is_empty() {
+        self.outbox.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
+        if self.outbox.unsure.is_empty() {
             return Vec::new();
         }
         self.keep();
@@ -164,7 +164,8 @@ impl Composer {
 
     /// The stored prompts came: what an earlier process sent may be among them.
     fn arrived(&mut self, prompts: &[String]) {
-        if !self.sure(|m| prompts.iter().any(|p| p.trim() == m.text.trim())) && !self.unsure.is_empty() {
+        if !self.sure(|m| prompts.iter().any(|p| p.trim() == m.text.trim())) && !self.outbox.unsure.is_empty()
+        {
             self.notice =
                 Some("Tiller ended before this message was confirmed as sent. Enter sends it.".into());
         }
@@ -173,9 +174,9 @@ impl Composer {
     /// What an earlier process sent leaves the text again when it arrived: it must not go out twice. (It stands in
     /// the conversation, in the queue or among the earlier prompts.)
     fn sure(&mut self, arrived: impl Fn(&Message) -> bool) -> bool {
-        let sure = matches!(&self.unsure[..], [one] if arrived(one) && self.content.message() == *one);
+        let sure = matches!(&self.outbox.unsure[..], [one] if arrived(one) && self.content.message() == *one);
         if sure {
-            self.unsure.clear();
+            self.outbox.unsure.clear();
             self.content = Content::default();
             self.changed();
         }
@@ -184,9 +185,9 @@ impl Composer {
 
     /// The engine has the message of this token on disk.
     pub(super) fn stored(&mut self, token: Token) -> Reply {
-        let before = self.sent.len();
-        self.sent.retain(|s| s.token != token);
-        if self.sent.len() < before {
+        let before = self.outbox.sent.len();
+        self.outbox.sent.retain(|s| s.token != token);
+        if self.outbox.sent.len() < before {
             self.keep();
         }
         Reply::done()
@@ -194,9 +195,9 @@ impl Composer {
 
     /// The message of this token waits: which one it is. It is on disk when the queue says so.
     pub(super) fn waits(&mut self, token: Token, queue: &[Queued]) -> Reply {
-        let known: Vec<QueueId> = self.sent.iter().filter_map(|s| s.queued).collect();
+        let known: Vec<QueueId> = self.outbox.sent.iter().filter_map(|s| s.queued).collect();
         let fresh = |q: &&Queued| q.state == QueuedState::Queued && !known.contains(&q.id);
-        if let Some(sending) = self.sent.iter_mut().find(|s| s.token == token && s.queued.is_none()) {
+        if let Some(sending) = self.outbox.sent.iter_mut().find(|s| s.token == token && s.queued.is_none()) {
             // As it was typed, or else (secrets are masked there) the latest.
             let same = queue.iter().filter(fresh).find(|q| q.message == sending.message);
             sending.queued = same.or_else(|| queue.iter().rfind(fresh)).map(|q| q.id);
@@ -207,11 +208,11 @@ impl Composer {
 
     /// What waits is on disk, or has gone out.
     pub(super) fn queue(&mut self, queue: &[Queued]) {
-        let before = self.sent.len();
-        self.sent.retain(|s| {
+        let before = self.outbox.sent.len();
+        self.outbox.sent.retain(|s| {
             s.queued.is_none_or(|id| queue.iter().any(|q| q.id == id && q.state == QueuedState::Queued))
         });
-        if self.sent.len() < before {
+        if self.outbox.sent.len() < before {
             self.keep();
         }
     }
@@ -243,7 +244,7 @@ impl Composer {
             (ARRIVED, ReplyEvent::HistoryReply { prompts }) => self.arrived(prompts),
             (TAKEN, ReplyEvent::ErrorReply { notice }) => {
                 // It has gone out: it stands in the conversation.
-                self.taking = None;
+                self.outbox.taking = None;
                 self.changed();
                 self.notice = Some(notice.message.clone());
             }
@@ -253,8 +254,10 @@ impl Composer {
                 return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said.clone())));
             }
             (sent, ReplyEvent::ErrorReply { notice }) => {
-                let Some(i) = self.sent.iter().position(|s| s.token == sent) else { return Reply::Ignored };
-                if let Some(Sending { message, .. }) = self.sent.remove(i) {
+                let Some(i) = self.outbox.sent.iter().position(|s| s.token == sent) else {
+                    return Reply::Ignored;
+                };
+                if let Some(Sending { message, .. }) = self.outbox.sent.remove(i) {
                     self.bring_back(message);
                     self.notice = Some(notice.message.clone());
                 }

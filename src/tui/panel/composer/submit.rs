@@ -24,7 +24,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
         );
     }
     if let Some(("effort", args)) = slash::parse(text)
-        && let Some((effort, words)) = slash::effort::of_message(args)
+        && let Some((effort, words)) = slash::settings::effort::of_message(args)
         && !model.agent.session.read_only
     {
         let message = Message { text: words.to_owned(), effort: Some(effort), ..message.clone() };

@@ -3,9 +3,9 @@
 pub mod copy_mode;
 mod draw;
 mod empty;
-mod face;
 mod mouse;
 mod moves;
+mod panel;
 pub mod search;
 pub mod viewport;
 

@@ -125,7 +125,9 @@ impl ConversationPanel {
                 return self.done(model);
             }
             return match to {
-                GoTo::Entry(id) => Reply::with(Effect::Push(Box::new(crate::dialog::tree::at(model, *id)))),
+                GoTo::Entry(id) => {
+                    Reply::with(Effect::Push(Box::new(crate::dialog::session::tree::at(model, *id))))
+                }
                 GoTo::Call(_) | GoTo::End => {
                     let text = "That call is not on this branch";
                     Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
@@ -215,7 +217,7 @@ impl ConversationPanel {
             && self.view.unfolded(cell)
             && !t.call_id.is_empty()
         {
-            let viewer = crate::dialog::viewer::Output::new(t);
+            let viewer = crate::dialog::reader::viewer::Output::new(t);
             return Reply::with(Effect::Push(Box::new(viewer)));
         }
         self.view.toggle(cell);

@@ -1,0 +1,167 @@
+use tiller_protocol::command::TurnCommand;
+
+use super::*;
+use crate::panel::{Panel as _, PanelEvent};
+use crate::scene::{ask, running};
+use crate::testing::Robot;
+
+#[test]
+fn commands_settings_and_questions_are_in_it_each_once() {
+    let mut r = Robot::new(80, 24);
+    ask(&mut r, 1);
+    r.run("esc").run("ctrl-p");
+    let screen = r.screen();
+    assert!(screen.contains("Answer:") && screen.contains("waiting"), "{screen}");
+    let mut all = open(&r.app);
+    all.handle(PanelEvent::Opened, &r.app.model);
+    let all = all.rows();
+    for c in slash::COMMANDS.0 {
+        let name = format!("/{}", c.name());
+        let usage = if c.usage().is_empty() { &name } else { c.usage() };
+        let found: Vec<&Item> = all.iter().filter(|i| i.detail.split("  ").any(|d| d == usage)).collect();
+        assert_eq!(found.len(), 1, "{usage} is there {} times", found.len());
+        assert!(found[0].more.contains(&name), "{name} cannot be searched for");
+    }
+    for s in screen::rows(&r.app.model.ui) {
+        assert!(all.contains(&s), "{} is missing", s.id);
+    }
+}
+
+#[test]
+fn no_two_rows_say_the_same() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p");
+    let mut source = open(&r.app);
+    source.handle(PanelEvent::Opened, &r.app.model);
+    let mut texts: Vec<String> = source.rows().iter().map(|i| i.text.clone()).collect();
+    texts.sort();
+    for pair in texts.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn a_command_that_needs_words_waits_in_the_composer() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p").run("type /budget").run("enter").run("type 2.5").clear();
+    r.run("enter");
+    assert!(
+        matches!(r.commands()[..], [CommandBody::Session(SessionCommand::SetBudget { usd })] if *usd == 2.5),
+        "{}",
+        r.screen()
+    );
+}
+
+#[test]
+fn a_command_without_words_is_done() {
+    let mut r = Robot::new(80, 24);
+    running(&mut r);
+    r.clear().run("ctrl-p").run("type /stop").run("enter");
+    let stops = |c: &&CommandBody| matches!(c, CommandBody::Turn(TurnCommand::Interrupt { .. }));
+    assert_eq!(r.commands().into_iter().filter(stops).count(), 1);
+}
+
+#[test]
+fn a_question_is_opened_by_its_row() {
+    let mut r = Robot::new(80, 24);
+    ask(&mut r, 1);
+    ask(&mut r, 2);
+    r.run("esc").run("esc");
+    assert!(r.app.layers.is_empty());
+    r.run("ctrl-p").run("type answer wants").run("down").run("enter");
+    let open = r.app.layers.last().and_then(|l| l.question(&r.app.model));
+    assert_eq!(open, r.app.model.questions.open.get(1).map(|a| a.id), "{}", r.screen());
+}
+
+#[test]
+fn a_colon_opens_it_from_every_pane() {
+    for view in ["alt-1", "alt-2", "alt-3", "alt-4", "alt-5", "alt-6"] {
+        let mut r = Robot::new(80, 24);
+        r.run(view).run(":");
+        assert!(r.screen().contains("Palette"), "{view}\n{}", r.screen());
+    }
+}
+
+#[test]
+fn a_setting_shows_its_value_and_changes() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p").run("type ui.ascii");
+    assert!(r.screen().contains("off"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.app.model.ui.ascii);
+}
+
+#[test]
+fn agents_are_in_it_and_choosing_one_goes_to_it() {
+    let mut r = Robot::new(118, 40);
+    crate::scene::play(&mut r);
+    r.run("ctrl-p; type Agent: tests; enter");
+    assert_eq!(r.app.screen.focus, View::Agents, "{}", r.screen());
+    let row = r.cursor().map(|c| usize::from(c.y)).and_then(|y| r.screen().lines().nth(y).map(str::to_owned));
+    assert!(row.as_ref().is_some_and(|l| l.contains("tests")), "{row:?}\n{}", r.screen());
+}
+
+#[test]
+fn what_was_used_last_comes_first() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-p; type draw the whole; enter; ctrl-p");
+    let first = |r: &Robot| r.screen().lines().find(|l| l.contains("Ctrl-L")).map(str::to_owned);
+    assert!(first(&r).is_some_and(|l| l.contains("Redraw the whole screen")), "{}", r.screen());
+    let mut all = open(&r.app);
+    all.handle(PanelEvent::Opened, &r.app.model);
+    assert_eq!(all.rows()[0].id, "action global.redraw");
+}
+
+#[test]
+fn a_match_in_what_is_seen_comes_before_one_in_hidden_words() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-p; type quit");
+    let mut all = open(&r.app).filtered("quit");
+    all.handle(PanelEvent::Opened, &r.app.model);
+    assert!(all.chosen().is_some_and(|i| i.text.to_lowercase().contains("quit")), "{:?}", all.chosen());
+}
+
+#[test]
+fn keys_of_other_places_are_named_in_help_and_not_offered() {
+    let mut r = Robot::new(118, 40);
+    r.run("f1; type next hunk");
+    assert!(r.screen().contains("in: Diff review"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.screen().contains("Help: keys"), "it has no function here: {}", r.screen());
+}
+
+#[test]
+fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
+    use tiller_protocol::event::TurnEvent;
+    let mut r = Robot::new(118, 25);
+    running(&mut r);
+    r.clear().run("ctrl-x R");
+    assert!(r.commands().is_empty(), "No message is waiting");
+    let why = "the server is busy".into();
+    r.event(EventBody::Turn(TurnEvent::Retrying { attempt: 2, of: 5, seconds: 30.0, why, discard: false }));
+    assert!(r.screen().contains("Ctrl-X R now"), "{}", r.screen());
+    r.run("ctrl-x R");
+    assert_eq!(r.commands(), [&CommandBody::Turn(TurnCommand::SkipWait)]);
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("layout: half and half"), "{}", r.screen());
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("conversation only") && !r.screen().contains("3 Agents"), "{}", r.screen());
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("3 Agents"), "{}", r.screen());
+    r.run("size 80x24; ctrl-x L");
+    assert!(r.screen().contains("one view at a time"), "{}", r.screen());
+}
+
+#[test]
+fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
+    for (word, first) in [
+        ("palette", "> Find and run any action"),
+        ("diff", "> Go to the diff review"),
+        ("quit", "> Save and quit"),
+        ("rename", "> Rename this session"),
+    ] {
+        let mut r = Robot::new(100, 24);
+        r.run(&format!("ctrl-p; type {word}"));
+        assert!(r.screen().contains(first), "{word}: {}", r.screen());
+    }
+}

@@ -1,0 +1,452 @@
+//! No model is known yet: take a key that is in the environment, paste one, name a server, use one of this
+//! machine, or take the built-in demo model. What is typed in the composer stays there. The key is never
+//! drawn or logged. Servers that were found are listed; nothing is sent to them before the person's yes.
+
+mod draw;
+
+use std::any::Any;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_config::Secret;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::ModelChoice;
+use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
+
+use crate::app::effect::{ComposerInput, Connect, Connected, Effect, SettingsChange, Task, Token};
+use crate::input::escape::EscapeStep;
+use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::composer::request::ComposerRequest;
+use crate::panel::rows::Rows;
+use crate::panel::{
+    DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
+};
+use crate::registry::{Dialog, Opener};
+use crate::widget::edit::Edit;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("setup.open", "setup", "Set up a model: a key, a server or the demo", |_| {
+        Ok(Box::new(FirstRun::default()))
+    })],
+    groups: &[("Setup", ACTIONS)],
+    scopes: &[
+        Scope::new("setup", None, "Setup", false),
+        Scope::new("setup_text", Some("input"), "Setup, text", true),
+    ],
+    samples: &[("first run", || Box::new(FirstRun::default()))],
+    ..Dialog::NONE
+};
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Submit the text")];
+
+/// Names under which keys are kept, as the environment variables have them.
+pub(crate) const PROVIDERS: [&str; 7] =
+    ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
+
+/// Columns with the border.
+const WIDTH: u16 = 76;
+
+const CONNECT: Token = Token(1);
+const LOOK: Token = Token(2);
+
+/// Where it stands.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Menu,
+    Provider,
+    /// The key of this provider is pasted.
+    Key(&'static str),
+    Url,
+    /// The answer is waited for: what is being done.
+    Busy(String),
+    /// One of these is to be chosen.
+    Model(Vec<ModelRef>),
+}
+
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq)]
+enum Choice {
+    /// A key of the environment: this model, or the variable's name.
+    Ready(ModelRef),
+    Variable(String),
+    Key,
+    Url,
+    Demo,
+    Local(String),
+    /// An agent program of this machine.
+    Program(String),
+    Provider(&'static str),
+    Model(ModelRef),
+}
+
+/// The dialog.
+pub struct FirstRun {
+    step: Step,
+    rows: Rows,
+    field: Edit,
+    said: Option<String>,
+    /// The URL that is being asked.
+    tried: Option<Edit>,
+    /// Servers of this machine: provider and where.
+    found: Vec<(String, String)>,
+    /// The session had a model of its own when the set-up was asked for: the engine may give it one before
+    /// the answer is here.
+    had: bool,
+    /// It came by itself, then: keys that follow at once were meant for the composer.
+    came: Option<Duration>,
+}
+
+/// Told to it when a message waits for it: then it did not come by itself.
+pub(crate) struct AskedFor;
+
+impl Default for FirstRun {
+    fn default() -> Self {
+        let (rows, field) = (Rows::default(), Edit::default());
+        let (found, said, tried) = (Vec::new(), None, None);
+        Self { step: Step::Menu, rows, field, said, tried, found, had: false, came: None }
+    }
+}
+
+impl FirstRun {
+    /// Offered without being asked for.
+    pub(crate) fn by_itself(now: Duration) -> Self {
+        Self { came: Some(now), ..Self::default() }
+    }
+
+    /// The person is typing and has not seen it yet.
+    fn unseen(&self, model: &Model) -> bool {
+        let delay = Duration::from_millis(model.ui.approval_deaf);
+        self.came.is_some_and(|t| model.mono.saturating_sub(t) < delay)
+    }
+
+    fn choices(&self, model: &Model) -> Vec<(Choice, String)> {
+        match &self.step {
+            Step::Menu => self.menu(model),
+            Step::Provider => PROVIDERS.iter().map(|p| (Choice::Provider(p), (*p).to_owned())).collect(),
+            Step::Model(models) => models.iter().map(|m| (Choice::Model(m.clone()), m.0.clone())).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Keys come first, and programs before servers, for they are known from the start: no number changes when
+    /// a server is found.
+    fn menu(&self, model: &Model) -> Vec<(Choice, String)> {
+        let keys = model.environment.found_keys.iter().map(|k| {
+            let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
+            (choice, format!("Use the key in {} ({})", k.variable, k.provider))
+        });
+        let fixed = [
+            (Choice::Key, "Paste a key of a model provider".to_owned()),
+            (Choice::Url, "Use a server by its base URL (a local one needs no key)".into()),
+            (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
+        ];
+        let programs = model.environment.found_agents.iter().map(|a| {
+            (Choice::Program(a.clone()), format!("Use {a}, installed on this machine, as an agent"))
+        });
+        let found = self.found.iter().map(|(provider, place)| {
+            (
+                Choice::Local(provider.clone()),
+                format!("Use {provider}, a {place} (nothing has been sent to it)"),
+            )
+        });
+        keys.chain(fixed).chain(programs).chain(found).collect()
+    }
+
+    fn words(&self) -> String {
+        match &self.step {
+            Step::Menu => "No model is set up yet. What you type is kept.".into(),
+            Step::Provider => "Which provider is the key for?".into(),
+            Step::Key(p) => format!(
+                "Paste the {p} key. It is not shown. It is tested, then stored in a file that \
+                    only you can read."
+            ),
+            Step::Url => "The server's base URL, for example http://localhost:11434/v1".into(),
+            Step::Busy(what) => format!("{what}..."),
+            Step::Model(_) => "Which model? /model changes it later.".into(),
+        }
+    }
+
+    fn writing(&self) -> bool {
+        matches!(self.step, Step::Key(_) | Step::Url)
+    }
+
+    fn go(&mut self, step: Step) -> Reply {
+        self.step = step;
+        self.field = Edit::default();
+        self.said = None;
+        self.rows.chosen = 0;
+        Reply::done()
+    }
+
+    fn open(&mut self, model: &Model) -> Reply {
+        let Some((choice, _)) = self.choices(model).into_iter().nth(self.rows.chosen) else {
+            return Reply::done();
+        };
+        match choice {
+            Choice::Ready(model) | Choice::Model(model) => chosen(model),
+            Choice::Demo => chosen(ModelRef("demo/demo".into())),
+            Choice::Program(name) => {
+                let before = ComposerRequest::Prepend(format!("/spawn @{name} "));
+                let told = Effect::Tell(View::Composer, Box::new(before));
+                Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), told])
+            }
+            Choice::Key => self.go(Step::Provider),
+            Choice::Url => self.go(Step::Url),
+            Choice::Provider(p) => self.go(Step::Key(p)),
+            Choice::Variable(variable) => {
+                let what = format!("Testing the key in {variable}");
+                self.connect(model, Connect::Variable { variable }, what)
+            }
+            Choice::Local(provider) => {
+                let what = format!("Asking {provider} for its models");
+                self.connect(model, Connect::Local { provider }, what)
+            }
+        }
+    }
+
+    fn send(&mut self, model: &Model) -> Reply {
+        let text = self.field.text().trim().to_owned();
+        match self.step {
+            Step::Key(provider) if !text.is_empty() => {
+                let key = Secret::from(text);
+                self.connect(model, Connect::Key { provider: provider.into(), key }, "Testing the key".into())
+            }
+            Step::Url if !text.is_empty() => {
+                let url = with_scheme(&text);
+                self.connect(model, Connect::Server { url }, "Asking the server for its models".into())
+            }
+            _ => Reply::done(),
+        }
+    }
+
+    fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
+        self.had = !matches!(model.agent.session.model.provider(), "" | "demo");
+        // A URL is shown again when nothing answers there; a key is not.
+        let tried = (self.step == Step::Url).then(|| self.field.clone());
+        let _ = self.go(Step::Busy(busy));
+        self.tried = tried;
+        Reply::with(Effect::Task(Task::Connect(what, CONNECT)))
+    }
+
+    fn connected(&mut self, done: Connected) -> Reply {
+        let toast = Effect::Toast(Notice::new(NoticeKind::Info, done.said));
+        let mut models = done.models;
+        if models.len() > 1 {
+            let _ = self.go(Step::Model(models));
+            return Reply::with(toast);
+        }
+        let mut effects = vec![Effect::Pop, toast];
+        if let Some(only) = models.pop() {
+            effects.extend(choose(only));
+        } else if !self.had {
+            // The engine takes one of the provider's by itself.
+            effects.push(Effect::Settings(SettingsChange::KeepModel(None)));
+        } else if self.had {
+            // A provider was added to a session that has a model: it goes on, unless the person says so.
+            effects.push(Effect::Act(Action("model.open")));
+        }
+        Reply::Done(effects)
+    }
+}
+
+/// From now on, and in later sessions.
+fn choose(model: ModelRef) -> [Effect; 2] {
+    let keep = Effect::Settings(SettingsChange::KeepModel(Some(model.clone())));
+    [Effect::send(CommandBody::Session(SessionCommand::SetModel { model })), keep]
+}
+
+fn chosen(model: ModelRef) -> Reply {
+    Reply::Done([Effect::Pop].into_iter().chain(choose(model)).collect())
+}
+
+/// A URL as people type it: what is here speaks http, everything else https.
+pub(crate) fn with_scheme(typed: &str) -> String {
+    if typed.contains("://") {
+        return typed.to_owned();
+    }
+    let host = typed.split('/').next().unwrap_or_default();
+    let here =
+        ["localhost", "127.", "[::1]", "0.0.0.0", "192.168.", "10."].iter().any(|h| host.starts_with(h));
+    format!("{}://{typed}", if here { "http" } else { "https" })
+}
+
+/// Servers of this machine that answer and wait for a yes.
+fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
+    models
+        .iter()
+        .filter(|m| {
+            m.unavailable.is_none() && m.model.model().is_empty() && m.source.starts_with("local server")
+        })
+        .map(|m| (m.model.provider().to_owned(), m.source.clone()))
+        .collect()
+}
+
+impl Panel for FirstRun {
+    fn status(&self, _model: &Model) -> PanelStatus {
+        PanelStatus::new(if self.writing() { "setup_text" } else { "setup" })
+            .escape((self.step != Step::Menu).then_some(EscapeStep::Popup))
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        "Set up a model".into()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
+        Placement::Center { width: WIDTH, height: self.rows_needed(WIDTH - 2, model).saturating_add(2) }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        match action.0 {
+            "setup.send" => return self.send(model),
+            "list.open" => return self.open(model),
+            "list.back" => return Reply::with(Effect::Pop),
+            id if id.starts_with("edit.") && self.writing() => {
+                self.field.act(id);
+            }
+            id if self.rows.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, _model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(vec![Effect::ask(CommandBody::Query(Query::Models), LOOK)]),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            PanelEvent::JobDone(_, result) => self.on_job(result),
+            PanelEvent::Message(what) => self.on_message(what),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        match self.step {
+            Step::Busy(_) => Vec::new(),
+            _ if self.writing() => vec![Hint::of("setup.send")],
+            _ => vec![Hint::as_("list.open", "choose")],
+        }
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.lay(area, cx);
+        Refresh::default()
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.caret(area)
+    }
+}
+
+impl FirstRun {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        match Chord::of(key).text() {
+            Some(c) if self.writing() => {
+                self.field.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            Some(c) => match c.to_digit(10).map(|d| d as usize) {
+                Some(d) if d >= 1 && d <= self.choices(model).len() && !self.unseen(model) => {
+                    self.rows.chosen = d - 1;
+                    self.open(model)
+                }
+                // Words are for the composer: nothing that is typed is lost, and this can be opened again.
+                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => Reply::Done(vec![
+                    Effect::Focus(View::Composer),
+                    Effect::Compose(ComposerInput::Key(*key)),
+                ]),
+                _ => Reply::Ignored,
+            },
+            None => Reply::Ignored,
+        }
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        if self.writing() {
+            self.field.insert(text.trim());
+        } else if text.trim().contains(char::is_whitespace) {
+            return Reply::Done(vec![
+                Effect::Focus(View::Composer),
+                Effect::Compose(ComposerInput::Paste(text.to_owned())),
+            ]);
+        } else {
+            // Perhaps a key: it must not stand in the composer for all to see.
+            self.said = Some("Choose first what it is, then paste it again".into());
+        }
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let [_, list, _] = self.parts(area);
+        if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
+            return self.open(model);
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        match self.step {
+            Step::Key(_) => self.go(Step::Provider),
+            _ => self.go(Step::Menu),
+        }
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return Reply::Ignored };
+        self.found = locals(models);
+        Reply::done()
+    }
+
+    fn on_job(&mut self, result: Box<dyn Any + Send>) -> Reply {
+        match result.downcast::<Result<Connected, String>>().map(|r| *r) {
+            Ok(Ok(done)) => self.connected(done),
+            Ok(Err(why)) => {
+                let tried = self.tried.take();
+                let reply = self.go(if tried.is_some() { Step::Url } else { Step::Menu });
+                self.field = tried.unwrap_or_default();
+                self.said = Some(why);
+                reply
+            }
+            Err(_) => Reply::Ignored,
+        }
+    }
+
+    fn on_message(&mut self, what: Box<dyn Any>) -> Reply {
+        if what.is::<AskedFor>() {
+            self.came = None;
+        }
+        Reply::done()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! What a picker lists: rows, and where they come from.
+
+use std::any::Any;
+
+use tiller_protocol::{CommandBody, Event};
+
+use super::ACTIONS;
+use crate::app::effect::{Effect, Token};
+use crate::keymap::action::{Action, ActionSpec};
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// One row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// Identifies it to the source.
+    pub id: String,
+    /// What is shown and searched.
+    pub text: String,
+    /// At the right end: a key, a time, a price.
+    pub detail: String,
+    /// Also searched, not shown (help text, path).
+    pub more: String,
+    /// Why it cannot be chosen; shown in place of `detail`.
+    pub disabled: Option<String>,
+    /// Choosing it grants, ends or takes away something: then keys that come before the list was readable do not count.
+    pub decides: bool,
+}
+
+impl Item {
+    /// Only a text.
+    pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { id: id.into(), text: text.into(), ..Self::default() }
+    }
+
+    /// With a text at the right end.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+}
+
+/// A question to the engine, and the token that its answer carries.
+pub type EngineQuery = (CommandBody, Token);
+
+/// How a list looks and behaves.
+pub struct ListSpec {
+    /// Section of the key file; its parent must be `picker`.
+    pub scope: &'static str,
+    /// Actions of the source, and those of every picker.
+    pub actions: &'static [ActionSpec],
+    /// What Enter does, for the footer.
+    pub verb: &'static str,
+    /// A wide table: the details have more room than the texts, and the preview stands below with this many rows (0: there
+    /// is none). `None`: a list, with the preview beside it.
+    pub table: Option<u16>,
+    /// Shown when there are no rows.
+    pub empty: &'static str,
+    /// The picker filters the rows (fuzzy). `false`: the source searches by itself, see [`Source::filter`].
+    pub filtered: bool,
+}
+
+impl Default for ListSpec {
+    fn default() -> Self {
+        Self {
+            scope: "picker",
+            actions: ACTIONS,
+            verb: "choose",
+            table: None,
+            empty: "No match",
+            filtered: true,
+        }
+    }
+}
+
+/// What a picker lists and what choosing does. A simple list needs the first three methods.
+pub trait Source: Any {
+    /// Title of the box.
+    fn title(&self) -> String;
+
+    /// The rows, best first. Read at opening, and again when `reply` or an [`Outcome`] says so.
+    fn items(&mut self, model: &Model) -> Vec<Item>;
+
+    /// A row was chosen. The picker is closed before these effects.
+    fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect>;
+
+    /// How the list looks and behaves now.
+    fn spec(&self) -> ListSpec {
+        ListSpec::default()
+    }
+
+    /// Performs one of its own actions on the selected row. `None`: not one of its actions.
+    fn act(&mut self, _action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        None
+    }
+
+    /// Takes the text that [`Outcome::Input`] asked for about `item`, trimmed.
+    fn submit(&mut self, _item: &Item, _text: &str, _model: &Model) -> Outcome {
+        Outcome::none()
+    }
+
+    /// Hints besides "choose"; `any`: a row is selected.
+    fn hints(&self, _any: bool) -> Vec<Hint> {
+        Vec::new()
+    }
+
+    /// Text for the preview pane; `None`: there is no pane.
+    fn preview(&self, _item: &Item) -> Option<String> {
+        None
+    }
+
+    /// Questions to the engine at opening.
+    fn queries(&mut self) -> Vec<EngineQuery> {
+        Vec::new()
+    }
+
+    /// Takes an answer. `Some`: the rows changed and are read again, and these questions follow.
+    fn reply(&mut self, _token: Token, _event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        None
+    }
+
+    /// The filter changed; also called at opening. Questions for sources that search by themselves.
+    fn filter(&mut self, _text: &str) -> Vec<EngineQuery> {
+        Vec::new()
+    }
+
+    /// Another row is selected (live preview); `None`: no row, or the list was closed without choosing.
+    fn hover(&mut self, _item: Option<&Item>) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// What follows from an action of a source.
+pub enum Outcome {
+    /// Stay open; `reload`: read the items again.
+    Stay { effects: Vec<Effect>, reload: bool },
+    /// Ask the person for text about the selected row, beginning with `text`; it goes to [`Source::submit`].
+    Input { label: &'static str, text: String },
+    /// Close, then carry these out.
+    Close(Vec<Effect>),
+}
+
+impl Outcome {
+    /// Stay open; nothing changes.
+    pub fn none() -> Self {
+        Self::Stay { effects: Vec::new(), reload: false }
+    }
+
+    /// Stay open, read the items again, and carry these out.
+    pub fn reload(effects: Vec<Effect>) -> Self {
+        Self::Stay { effects, reload: true }
+    }
+}

@@ -1,0 +1,48 @@
+//! What the dialogs of questions share: when they take input, whether the answer is sent, and their feedback.
+
+use std::time::Duration;
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{Event, EventBody};
+
+use super::input_delay::{InputDelay, TYPED};
+use crate::model::Model;
+
+/// The state of the answer to one question.
+#[derive(Debug, Default)]
+pub(super) struct AnswerState {
+    pub(super) delay: InputDelay,
+    /// The answer is on its way to the engine.
+    pub(super) sent: bool,
+    /// Feedback on the last input: one sentence.
+    pub(super) feedback: Option<String>,
+}
+
+impl AnswerState {
+    /// Whether input counts now.
+    pub(super) fn accepts(&self, model: &Model) -> bool {
+        !self.sent && self.delay.is_over(model)
+    }
+
+    /// The dialog is on the screen again.
+    pub(super) fn resume(&mut self) {
+        self.delay.restart();
+        self.feedback = None;
+    }
+
+    /// A letter without a function was typed: it belongs to a message that was meant for the composer, and the letters
+    /// after it answer nothing.
+    pub(super) fn ignore_letter(&mut self, now: Duration) {
+        self.delay.note_typed(now);
+        self.feedback = Some(TYPED.into());
+    }
+
+    /// Takes the engine's reply to the answer. `true`: it was refused, and can be given again.
+    pub(super) fn is_refused(&mut self, event: &Event) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let ReplyEvent::ErrorReply { notice } = reply.as_ref() else { return false };
+        self.sent = false;
+        self.feedback = Some(format!("Not accepted: {}", notice.message));
+        true
+    }
+}

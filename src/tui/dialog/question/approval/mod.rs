@@ -1,0 +1,407 @@
+//! May this call run? In place of the composer, whose draft is kept. Nothing in here is said yes to by
+//! accident: see [`Approval::yes`].
+
+mod content;
+mod draw;
+mod panel;
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::ask::{PermissionAsk, Risk};
+use tiller_protocol::command::AskCommand;
+use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Event};
+
+use crate::app::effect::{Effect, Token};
+use crate::dialog::question::answer_state::AnswerState;
+use crate::input::escape::EscapeStep;
+use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
+use crate::registry::Dialog;
+use crate::widget::edit::Edit;
+use crate::widget::field;
+use crate::widget::scroll::Scroll;
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Approval", ACTIONS)],
+    scopes: &[
+        Scope::new("approval", None, "Approval", false),
+        Scope::new("approval_text", Some("input"), "Approval, texts", true),
+    ],
+    samples: &[("approval", || Box::new(sample()))],
+    answers: Some(|ask| Some(Box::new(Approval::of(ask)?))),
+    ..Dialog::NONE
+};
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
+    ActionSpec::key_only("approval.comment", "deny with comment", "Deny and tell the agent why"),
+    ActionSpec::yes("approval.once", "yes, once", "Approve this call only"),
+    ActionSpec::yes(
+        "approval.session",
+        "session",
+        "Approve this and calls under the same rule until the session ends",
+    ),
+    ActionSpec::key_only("approval.edit", "edit", "Edit the command; the rules check it again"),
+    ActionSpec::yes("approval.always", "always", "Approve and save the rule; shows the rule first"),
+    ActionSpec::key_only("approval.next", "next", "Next button"),
+    ActionSpec::key_only("approval.previous", "previous", "Previous button"),
+    ActionSpec::key_only("approval.press", "press", "Press the focused button; never approves a risky call"),
+    ActionSpec::key_only("approval.send", "done", "Submit the text"),
+    ActionSpec::key_only("approval.newline", "new line", "Insert a new line"),
+];
+
+const ANSWER: Token = Token(1);
+
+/// A yes came before everything was on the screen.
+const NOT_YET: &str = "Not yet";
+
+/// A button. The order is that of the digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Button {
+    No,
+    Comment,
+    Once,
+    Session,
+    Edit,
+    Always,
+}
+
+impl Button {
+    const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::No, "approval.no", "no"),
+        (Self::Comment, "approval.comment", "deny with comment"),
+        (Self::Once, "approval.once", "yes, once"),
+        (Self::Session, "approval.session", "session"),
+        (Self::Edit, "approval.edit", "edit"),
+        (Self::Always, "approval.always", "always"),
+    ];
+}
+
+/// What takes keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Buttons,
+    /// The comment of a "no" is written.
+    Comment,
+    /// The command is changed.
+    Command,
+    /// The rule is changed.
+    Rule,
+}
+
+/// The texts that can be written in place of the buttons.
+struct Fields {
+    mode: Mode,
+    comment: Edit,
+    command: Edit,
+    rule: Edit,
+}
+
+impl Fields {
+    fn new(command: &str) -> Self {
+        let (comment, rule) = (Edit::default(), Edit::default());
+        Self { mode: Mode::Buttons, comment, command: Edit::with(command), rule }
+    }
+
+    /// The text that takes keys; `None`: the buttons do.
+    fn active(&self) -> Option<&Edit> {
+        match self.mode {
+            Mode::Buttons => None,
+            Mode::Comment => Some(&self.comment),
+            Mode::Command => Some(&self.command),
+            Mode::Rule => Some(&self.rule),
+        }
+    }
+
+    fn active_mut(&mut self) -> Option<&mut Edit> {
+        match self.mode {
+            Mode::Buttons => None,
+            Mode::Comment => Some(&mut self.comment),
+            Mode::Command => Some(&mut self.command),
+            Mode::Rule => Some(&mut self.rule),
+        }
+    }
+}
+
+/// The dialog.
+pub struct Approval {
+    ask: Ask,
+    p: PermissionAsk,
+    text: Scroll,
+    must: usize,
+    fields: Fields,
+    /// The rule that "session" and "always" would allow, as it is shown.
+    pattern: Option<String>,
+    /// The rule was looked at: the next press of "always" grants it.
+    armed: bool,
+    focus: Button,
+    answer_state: AnswerState,
+    /// Where the buttons were drawn.
+    spots: Vec<(Button, Rect)>,
+    /// The rule stands in the text, not below the buttons.
+    inside: bool,
+    /// Rows of the text by width, so that placing costs nothing.
+    height: Cell<Option<(u16, u16)>>,
+    /// The same call of other agents: one answer is for all that are shown.
+    same: Vec<(AskId, String)>,
+}
+
+impl Approval {
+    /// For a question; `None` when it is none of these.
+    pub(crate) fn of(ask: &Ask) -> Option<Self> {
+        let AskBody::Permission(p) = &ask.body else { return None };
+        Some(Self::new(ask.clone(), p.clone()))
+    }
+
+    fn new(ask: Ask, p: PermissionAsk) -> Self {
+        let mut new = Self {
+            fields: Fields::new(&p.shown),
+            pattern: p.always.clone(),
+            focus: if p.risk == Risk::Low { Button::Once } else { Button::No },
+            ask,
+            p,
+            text: Scroll::default(),
+            must: 0,
+            armed: false,
+            answer_state: AnswerState::default(),
+            spots: Vec::new(),
+            inside: true,
+            height: Cell::new(None),
+            same: Vec::new(),
+        };
+        new.fill();
+        new
+    }
+
+    /// Another text under the same question: it is read anew, from the start. A remark stays.
+    fn renew(&mut self, model: &Model) -> bool {
+        let now = model.questions.open.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let Some(mut new) = now.and_then(Self::of) else { return false };
+        new.fields.comment = std::mem::take(&mut self.fields.comment);
+        *self = new;
+        true
+    }
+
+    /// Other agents that ask for exactly this. One more is another question: it is read anew.
+    fn gather(&mut self, model: &Model) -> bool {
+        let same = |a: &&Ask| match &a.body {
+            AskBody::Permission(p) => {
+                a.agent != self.ask.agent
+                    && p.tool == self.p.tool
+                    && p.hash == self.p.hash
+                    && p.shown == self.p.shown
+            }
+            _ => false,
+        };
+        let same: Vec<(AskId, String)> =
+            model.questions.open.iter().filter(same).map(|a| (a.id, model.path_of(&a.agent))).collect();
+        if self.answer_state.sent || same == self.same {
+            return false;
+        }
+        if same.iter().any(|s| !self.same.contains(s)) {
+            self.answer_state.delay.restart();
+        }
+        self.same = same;
+        self.fill();
+        true
+    }
+
+    fn fill(&mut self) {
+        let rule = self.pattern.as_deref().filter(|_| self.inside);
+        let also: Vec<&str> = self.same.iter().map(|(_, name)| name.as_str()).collect();
+        let c = content::content(&self.p, &also, rule);
+        self.must = c.must;
+        self.text.set(c.lines);
+        self.height.set(None);
+    }
+
+    /// Whether there is such a button.
+    fn has(&self, b: Button) -> bool {
+        match b {
+            Button::Edit => self.p.editable,
+            Button::Session | Button::Always => self.pattern.is_some(),
+            _ => true,
+        }
+    }
+
+    /// Whether the button is a yes, which counts only after everything was on the screen.
+    fn unread(&self, b: Button) -> bool {
+        matches!(b, Button::Once | Button::Session | Button::Always) && !self.text.read(self.must)
+    }
+
+    fn buttons(&self) -> impl Iterator<Item = (Button, &'static str, &'static str)> + '_ {
+        Button::ALL.into_iter().filter(|b| self.has(b.0))
+    }
+
+    /// Back to the buttons. What is still being typed must not press one.
+    fn leave_text(&mut self) {
+        self.fields.mode = Mode::Buttons;
+        self.answer_state.delay.restart();
+        self.height.set(None);
+    }
+
+    fn write(&mut self, mode: Mode) -> Reply {
+        self.fields.mode = mode;
+        self.answer_state.feedback = None;
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn answer(&mut self, decision: Decision) -> Reply {
+        self.answer_state.sent = true;
+        self.answer_state.feedback = None;
+        let reply = AskReply::Permission { decision: decision.clone(), hash: self.p.hash.clone() };
+        let body = |id, reply| CommandBody::Ask(AskCommand::Answer { id, reply });
+        let mut all = vec![Effect::ask(body(self.ask.id, reply.clone()), ANSWER)];
+        // Another command is for one agent only; the others are asked about theirs.
+        if !matches!(decision, Decision::Edit { .. }) {
+            all.extend(self.same.iter().map(|(id, _)| Effect::send(body(*id, reply.clone()))));
+        }
+        Reply::Done(all)
+    }
+
+    /// A yes, by its own key and after everything was on the screen; else the reason why not.
+    fn yes(&mut self, b: Button) -> Reply {
+        if !self.text.read(self.must) {
+            self.answer_state.feedback = Some(NOT_YET.into());
+            return Reply::done();
+        }
+        match (b, self.pattern.clone()) {
+            (Button::Once, _) => self.answer(Decision::Once),
+            (Button::Session, Some(pattern)) => self.answer(Decision::Session { pattern }),
+            (Button::Always, Some(pattern)) if self.armed => self.answer(Decision::Always { pattern }),
+            (Button::Always, Some(pattern)) => {
+                self.fields.rule = Edit::with(&pattern);
+                self.write(Mode::Rule)
+            }
+            _ => {
+                self.answer_state.feedback = Some("No rule can cover exactly this command".into());
+                Reply::done()
+            }
+        }
+    }
+
+    fn press(&mut self, b: Button) -> Reply {
+        match b {
+            Button::No => self.answer(Decision::Deny { comment: None }),
+            Button::Comment => self.write(Mode::Comment),
+            Button::Edit if self.p.editable => self.write(Mode::Command),
+            Button::Edit => {
+                self.answer_state.feedback = Some("This call cannot be edited".into());
+                Reply::done()
+            }
+            b => self.yes(b),
+        }
+    }
+
+    /// Enter in a text.
+    fn send(&mut self) -> Reply {
+        match self.fields.mode {
+            Mode::Buttons => Reply::Ignored,
+            Mode::Comment => {
+                let text = self.fields.comment.text().trim().to_owned();
+                self.answer(Decision::Deny { comment: (!text.is_empty()).then_some(text) })
+            }
+            Mode::Command => {
+                let text = self.fields.command.text().to_owned();
+                if text.trim().is_empty() || text == self.p.shown {
+                    self.leave_text();
+                    self.answer_state.feedback = Some("Nothing was changed".into());
+                    return Reply::done();
+                }
+                self.answer(Decision::Edit { text })
+            }
+            Mode::Rule => {
+                let text = self.fields.rule.text().trim().to_owned();
+                self.armed = !text.is_empty();
+                if self.armed {
+                    self.pattern = Some(text);
+                    self.fill();
+                }
+                self.leave_text();
+                Reply::done()
+            }
+        }
+    }
+
+    fn step(&mut self, forward: bool) {
+        let all: Vec<Button> = self.buttons().map(|b| b.0).collect();
+        let at = all.iter().position(|b| *b == self.focus).unwrap_or(0);
+        let next = if forward { at + 1 } else { at + all.len() - 1 };
+        self.focus = all[next % all.len()];
+    }
+
+    fn buttons_act(&mut self, id: &str) -> Reply {
+        if let Some((b, ..)) = Button::ALL.into_iter().find(|b| b.1 == id) {
+            return self.press(b);
+        }
+        match id {
+            "approval.next" => self.step(true),
+            "approval.previous" => self.step(false),
+            "approval.press" => {
+                return match self.focus {
+                    Button::No | Button::Comment | Button::Edit => self.press(self.focus),
+                    Button::Once if self.p.risk == Risk::Low => self.press(Button::Once),
+                    _ => {
+                        self.answer_state.feedback = Some("To approve, press the key of the button".into());
+                        Reply::done()
+                    }
+                };
+            }
+            id if self.text.act(id) => self.answer_state.feedback = None,
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+}
+
+/// How much time is left, in words: minutes, and at the end seconds.
+fn no_in(until: Duration, now: Duration) -> String {
+    let left = until.saturating_sub(now);
+    match left.as_millis().div_ceil(1000) {
+        s @ 0..=90 => format!(" -- denied in {s} s"),
+        s => format!(" -- denied in {} min", s.div_ceil(60)),
+    }
+}
+
+/// When those words change.
+fn tick(left: Duration) -> Duration {
+    let step = if left > Duration::from_secs(90) { 10_000 } else { 1000 };
+    let into = left.as_millis() as u64 % step;
+    Duration::from_millis(if into == 0 { step } else { into })
+}
+
+/// For tests that walk all dialogs.
+pub(crate) fn sample() -> Approval {
+    let p = PermissionAsk {
+        tool: "terminal".into(),
+        verb: "shell".into(),
+        shown: "git push origin docs".into(),
+        hash: "00".into(),
+        diff: None,
+        folder: "~/api".into(),
+        why: "publish the docs branch".into(),
+        rule: "no rule matches".into(),
+        effects: vec!["writes to remote \"origin\"".into(), "cannot be undone by a checkpoint".into()],
+        risk: Risk::High,
+        always: Some("terminal(git push origin <branch>)".into()),
+        editable: true,
+    };
+    let agent = tiller_protocol::AgentId("main/a2".into());
+    let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };
+    Approval::new(ask, p)
+}
+
+#[cfg(test)]
+mod accidents;
+#[cfg(test)]
+mod tests;

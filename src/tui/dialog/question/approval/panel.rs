@@ -1,0 +1,219 @@
+//! The approval dialog as a panel: what the shell asks of it.
+
+use super::*;
+use crate::panel::composer::request::keep_unsent;
+
+impl Panel for Approval {
+    fn status(&self, _model: &Model) -> PanelStatus {
+        let writing = self.fields.mode != Mode::Buttons;
+        let scope = if writing { "approval_text" } else { "approval" };
+        PanelStatus::question(scope, self.ask.id).escape(writing.then_some(EscapeStep::Popup))
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let name = match self.same.len() {
+            0 => model.path_of(&self.ask.agent),
+            n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
+        };
+        let risk = if self.p.risk == Risk::High { ", risky" } else { "" };
+        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
+        let of = if model.questions.open.len() > 1 {
+            format!(" -- {at} of {}", model.questions.open.len())
+        } else {
+            String::new()
+        };
+        let no = model
+            .questions
+            .deadlines
+            .get(&self.ask.id)
+            .map_or_else(String::new, |until| no_in(*until, model.mono));
+        format!("Approve? {name} -- {}{risk}{of}{no}", self.p.verb)
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
+        self.place_for(model)
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        let id = action.0;
+        if id.starts_with("edit.") || id == "approval.send" || id == "approval.newline" {
+            let Some(edit) = self.fields.active_mut() else { return Reply::done() };
+            match id {
+                "approval.send" => return if self.answer_state.sent { Reply::done() } else { self.send() },
+                "approval.newline" => edit.insert("\n"),
+                id => {
+                    edit.act(id);
+                }
+            }
+            self.height.set(None);
+            return Reply::done();
+        }
+        if !id.starts_with("approval.") && !id.starts_with("list.") {
+            return Reply::Ignored;
+        }
+        if !self.answer_state.accepts(model) || self.fields.mode != Mode::Buttons {
+            return Reply::done();
+        }
+        self.buttons_act(id)
+    }
+
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text),
+            PanelInput::Mouse(event, _) => self.on_mouse(event, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Opened => Reply::Done(self.on_open(model)),
+            PanelEvent::Resumed => {
+                self.on_resume(model);
+                Reply::Ignored
+            }
+            PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
+            PanelEvent::Engine(_) => self.on_event(model),
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        match self.fields.mode {
+            Mode::Buttons => {
+                // A hint that would do nothing is none.
+                let can = self.buttons().filter(|b| !self.unread(b.0));
+                let mut all: Vec<Hint> = can.map(|b| Hint::of(b.1)).collect();
+                if self.text.below() > 0 {
+                    // What makes a yes possible comes first.
+                    let at = if self.unread(Button::Once) { 0 } else { all.len() };
+                    all.insert(at, Hint::as_("list.page_down", "read on"));
+                }
+                all
+            }
+            Mode::Comment => vec![Hint::as_("approval.send", "deny"), Hint::of("approval.newline")],
+            Mode::Command => vec![Hint::as_("approval.send", "check again"), Hint::of("approval.newline")],
+            Mode::Rule => vec![Hint::as_("approval.send", "use this rule")],
+        }
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.lay_out(area, cx);
+        Refresh::after(self.wake(cx))
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        match self.fields.active() {
+            Some(edit) => Some(field::caret(edit, self.parts(area, model).field)),
+            None => {
+                self.spots.iter().find(|(b, _)| *b == self.focus).map(|(_, r)| Position::new(r.x + 1, r.y))
+            }
+        }
+    }
+}
+
+impl Approval {
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if self.fields.mode == Mode::Buttons {
+            // A message that was meant for the composer: its other letters answer nothing.
+            self.answer_state.ignore_letter(model.mono);
+            return Reply::done();
+        }
+        let Some(edit) = self.fields.active_mut() else { return Reply::Ignored };
+        edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str) -> Reply {
+        let Some(edit) = self.fields.active_mut() else { return Reply::done() };
+        edit.insert(text);
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, model: &Model) -> Reply {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.text.wheel(true),
+            MouseEventKind::ScrollUp => self.text.wheel(false),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let at = Position::new(event.column, event.row);
+                let hit = self.spots.iter().find(|(_, r)| r.contains(at)).map(|(b, _)| *b);
+                if self.answer_state.sent
+                    || self.fields.mode != Mode::Buttons
+                    || !self.answer_state.delay.is_over(model)
+                {
+                    return Reply::done();
+                }
+                match hit {
+                    Some(b @ (Button::No | Button::Comment)) => return self.press(b),
+                    Some(_) => {
+                        self.answer_state.feedback = Some("A click is not enough here: press its key".into())
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep) -> Reply {
+        if escape_step == EscapeStep::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.leave_text();
+        Reply::done()
+    }
+
+    fn on_open(&mut self, model: &Model) -> Vec<Effect> {
+        self.gather(model);
+        Vec::new()
+    }
+
+    fn on_resume(&mut self, model: &Model) {
+        self.renew(model);
+        self.gather(model);
+        self.answer_state.resume();
+    }
+
+    fn unsent_text(&self) -> Option<String> {
+        let comment = self.fields.comment.text().trim();
+        if self.answer_state.sent {
+            return None;
+        }
+        let changed = self.fields.command.text() != self.p.shown && self.fields.mode == Mode::Command;
+        let command = changed.then(|| self.fields.command.text().trim());
+        command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
+    }
+
+    fn on_event(&mut self, model: &Model) -> Reply {
+        let renewed = self.renew(model);
+        if self.gather(model) || renewed { Reply::done() } else { Reply::Ignored }
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        if self.answer_state.is_refused(event) {
+            self.leave_text();
+        }
+        Reply::done()
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        let delay = self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus);
+        let until = cx.model.questions.deadlines.get(&self.ask.id).map(|t| tick(t.saturating_sub(cx.mono)));
+        delay.into_iter().chain(until).min()
+    }
+}

@@ -1,0 +1,364 @@
+//! The model's question: pick with arrows or digits, type to filter, Tab to write an answer of one's own.
+//! Declining takes two Escapes; it can also be put aside.
+
+mod panel;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::AskCommand;
+use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
+
+use crate::app::effect::{Effect, Token};
+use crate::dialog::question::answer_state::AnswerState;
+use crate::input::escape::EscapeStep;
+use crate::keymap::Chord;
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
+use crate::registry::Dialog;
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::paint;
+use crate::text::sheet::Sheet;
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::scroll::Scroll;
+use crate::widget::{draw, field, input};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    groups: &[("Questions", ACTIONS)],
+    scopes: &[Scope::new("clarify", Some("input"), "Questions", true)],
+    samples: &[
+        ("clarify", || Box::new(sample())),
+        ("program's question", || {
+            Clarify::of(&granting_sample()).map_or_else(|| Box::new(sample()), Box::new)
+        }),
+    ],
+    answers: Some(|ask| Some(Box::new(Clarify::of(ask)?))),
+    ..Dialog::NONE
+};
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("clarify.choose", "answer", "Submit the selected answer or the typed text"),
+    ActionSpec::key_only("clarify.down", "down", "Next answer"),
+    ActionSpec::key_only("clarify.up", "up", "Previous answer"),
+    ActionSpec::key_only("clarify.mark", "mark", "Mark or unmark the answer if several are allowed"),
+    ActionSpec::key_only("clarify.text", "type an answer", "Type your own answer, or return to the list"),
+    ActionSpec::key_only("clarify.newline", "new line", "Insert a new line"),
+    ActionSpec::key_only("clarify.page_down", "read on", "Scroll the question down"),
+    ActionSpec::key_only("clarify.page_up", "read back", "Scroll the question up"),
+];
+
+const ANSWER: Token = Token(1);
+/// How long the first Escape counts.
+const AGAIN: Duration = Duration::from_secs(3);
+/// Up and down go by lines, however they are cut on the screen.
+const COLUMNS: usize = 10_000;
+/// Most rows of an answer of one's own.
+const FIELD: u16 = 5;
+
+/// The answers that the question permits.
+struct Options {
+    choices: Vec<String>,
+    /// An answer in the person's own words is possible.
+    free: bool,
+    /// Several choices can be answered at once.
+    multiple: bool,
+    /// Index of the declared default.
+    default: Option<usize>,
+    /// Indices of choices that grant or end something: only their digit selects them.
+    decides: BTreeSet<usize>,
+}
+
+/// The dialog.
+pub struct Clarify {
+    ask: Ask,
+    options: Options,
+    /// The digit of such a choice was pressed just now.
+    numbered: bool,
+    question: Scroll,
+    /// For asking how high it is at another width.
+    words: String,
+    filter: Edit,
+    own: Edit,
+    /// The person writes an answer.
+    writing: bool,
+    /// Choices that match the filter.
+    found: Vec<usize>,
+    chosen: usize,
+    marked: BTreeSet<usize>,
+    /// First row of the list that is shown.
+    top: usize,
+    sheet: Sheet,
+    answer_state: AnswerState,
+    /// When Escape was pressed.
+    escaped: Option<Duration>,
+}
+
+fn lines(words: &str) -> Vec<Line> {
+    words
+        .trim_end()
+        .split('\n')
+        .map(|l| {
+            let mut line = Line::new(Wrap::Word);
+            line.push(l, Look::of(Role::Strong));
+            line
+        })
+        .collect()
+}
+
+impl Clarify {
+    /// For a question; `None` when it is none of these.
+    pub(crate) fn of(ask: &Ask) -> Option<Self> {
+        let AskBody::Clarify { question, choices, allow_freetext, multiple, default, decides } = &ask.body
+        else {
+            return None;
+        };
+        let how = (*allow_freetext, *multiple, *default);
+        let mut all = Self::new(ask.clone(), question, choices.clone(), how);
+        all.options.decides = decides.iter().copied().collect();
+        if all.options.decides.contains(&all.chosen) {
+            all.chosen = (0..choices.len()).find(|i| !all.options.decides.contains(i)).unwrap_or(0);
+        }
+        Some(all)
+    }
+
+    /// `how`: own words are allowed, several answers are, the declared default.
+    fn new(ask: Ask, question: &str, choices: Vec<String>, how: (bool, bool, Option<usize>)) -> Self {
+        let mut text = Scroll::default();
+        text.set(lines(question));
+        let (free, multiple, default) = how;
+        Self {
+            ask,
+            numbered: false,
+            question: text,
+            words: question.to_owned(),
+            filter: Edit::default(),
+            own: Edit::default(),
+            writing: choices.is_empty(),
+            found: (0..choices.len()).collect(),
+            chosen: default.filter(|d| *d < choices.len()).unwrap_or(0),
+            // A question without choices can only be answered in words.
+            options: Options {
+                free: free || choices.is_empty(),
+                multiple,
+                default,
+                decides: BTreeSet::new(),
+                choices,
+            },
+            marked: BTreeSet::new(),
+            top: 0,
+            sheet: Sheet::default(),
+            answer_state: AnswerState::default(),
+            escaped: None,
+        }
+    }
+
+    /// Takes another text under the same question in; what was written stays.
+    fn renew(&mut self, model: &Model) -> bool {
+        let now = model.questions.open.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let Some(mut new) = now.and_then(Self::of) else { return false };
+        new.own = std::mem::take(&mut self.own);
+        *self = new;
+        true
+    }
+
+    fn search(&mut self) {
+        let text = self.filter.text().trim().to_lowercase();
+        self.found = (0..self.options.choices.len())
+            .filter(|i| self.options.choices[*i].to_lowercase().contains(&text))
+            .collect();
+        self.chosen = 0;
+    }
+
+    fn answer(&mut self, reply: AskReply) -> Reply {
+        self.answer_state.sent = true;
+        let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
+        Reply::with(Effect::ask(body, ANSWER))
+    }
+
+    /// Whether Enter would select what only its digit may.
+    fn withheld(&self) -> bool {
+        !self.writing && self.found.get(self.chosen).is_some_and(|i| self.options.decides.contains(i))
+    }
+
+    /// Whether letters filter the list. Where a choice decides something they are part of a message that was meant
+    /// for the composer.
+    fn filters(&self) -> bool {
+        self.options.decides.is_empty()
+    }
+
+    /// `numbered`: by its digit.
+    fn choose(&mut self, numbered: bool) -> Reply {
+        if self.withheld() && !numbered {
+            self.answer_state.feedback = Some("To approve, press the number of the answer".into());
+            return Reply::done();
+        }
+        let own = self.own.text().trim().to_owned();
+        let mut all: BTreeSet<usize> = self.marked.clone();
+        if all.is_empty() && !self.writing {
+            all.extend(self.found.get(self.chosen));
+        }
+        let mut answers: Vec<String> = Vec::new();
+        if !self.writing || self.options.multiple {
+            answers.extend(all.iter().filter_map(|i| self.options.choices.get(*i)).cloned());
+        }
+        if self.writing && !own.is_empty() {
+            answers.push(own);
+        }
+        if answers.is_empty() {
+            self.answer_state.feedback =
+                Some(if self.writing { "Nothing typed yet" } else { "No answer matches" }.into());
+            return Reply::done();
+        }
+        self.answer(AskReply::Choice { answers })
+    }
+
+    fn mark(&mut self, choice: usize) {
+        if !self.marked.remove(&choice) {
+            self.marked.insert(choice);
+        }
+    }
+
+    /// A digit, when it names a choice.
+    fn digit(&mut self, c: char) -> Option<Reply> {
+        let n = c.to_digit(10)? as usize;
+        let choice =
+            n.checked_sub(1).filter(|i| *i < self.options.choices.len() && self.filter.is_empty())?;
+        if self.options.multiple {
+            self.mark(choice);
+            self.chosen = self.found.iter().position(|f| *f == choice).unwrap_or(self.chosen);
+            return Some(Reply::done());
+        }
+        self.chosen = self.found.iter().position(|f| *f == choice)?;
+        self.numbered = true;
+        // As if it had been chosen by key: who counts what was done sees it, too.
+        Some(Reply::with(Effect::Act(Action("clarify.choose"))))
+    }
+
+    fn armed(&self, model: &Model) -> bool {
+        self.escaped.is_some_and(|t| model.mono.saturating_sub(t) < AGAIN)
+    }
+
+    /// Question, list, words, field.
+    fn parts(&self, area: Rect) -> [Rect; 4] {
+        let filters = !self.options.choices.is_empty() && self.filters();
+        let fields = match (self.writing, self.options.free || filters) {
+            (true, _) => field::rows(&self.own, area.width.saturating_sub(2)).clamp(1, FIELD),
+            (false, true) => 1,
+            (false, false) => 0,
+        };
+        let fields = fields.min(area.height.saturating_sub(2));
+        let words = u16::from(area.height > fields + 2);
+        let room = area.height.saturating_sub(fields + words);
+        let want = (self.sheet.rows.len() as u16).min(room);
+        // The question keeps a third at least, and gets what the list does not need.
+        let question = (self.question.rows() as u16).min((room - want).max(room.div_ceil(3)));
+        let list = room - question;
+        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        [
+            row(0, question),
+            row(question, list),
+            row(question + list, words),
+            row(question + list + words, fields),
+        ]
+    }
+
+    /// The choices that match, cut for a width.
+    fn list(&self, columns: u16) -> Sheet {
+        let rows = self.found.iter().filter_map(|i| {
+            let text = self.options.choices.get(*i)?;
+            let mark = match (self.options.multiple, self.marked.contains(i)) {
+                (false, _) => "",
+                (true, true) => "[x] ",
+                (true, false) => "[ ] ",
+            };
+            let mut line = Line::new(Wrap::Word);
+            line.push(text, Look::of(Role::Text));
+            if self.options.default == Some(*i) {
+                line.push("  (default)", Look::of(Role::Dim));
+            }
+            Some(line.gutter(Gutter::new(format!("  {} {mark}", i + 1), Role::Accent)))
+        });
+        Sheet::new(rows.collect(), usize::from(columns))
+    }
+
+    /// Rows of the chosen choice.
+    fn span(&self) -> (usize, usize) {
+        let n = self.chosen as u32;
+        let from = self.sheet.rows.partition_point(|r| r.line < n);
+        (from, self.sheet.rows.partition_point(|r| r.line <= n).max(from + 1))
+    }
+
+    fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
+        if self.answer_state.sent {
+            return ("Sent; waiting for the engine".into(), Role::Dim);
+        }
+        if self.armed(cx.model) {
+            let text = format!(
+                "{} again: decline to answer   {}: answer later",
+                cx.key("global.escape"),
+                cx.key("global.aside")
+            );
+            return (text, Role::Waiting);
+        }
+        if let Some(said) = &self.answer_state.feedback {
+            return (said.clone(), Role::Waiting);
+        }
+        if self.question.below() > 0 {
+            let text = format!("v {} more rows ({})", self.question.below(), cx.key("clarify.page_down"));
+            return (text, Role::Dim);
+        }
+        let text = match (self.writing, self.options.multiple, self.options.free) {
+            (true, _, _) if self.options.choices.is_empty() => String::new(),
+            (true, ..) => format!("{}: back to the list", cx.key("clarify.text")),
+            (false, true, _) => format!("{}: mark several", cx.key("clarify.mark")),
+            (false, false, true) => format!("{}: type an answer", cx.key("clarify.text")),
+            (false, false, false) if !self.filters() => "Press the number of an answer".into(),
+            (false, false, false) => String::new(),
+        };
+        (text, Role::Dim)
+    }
+}
+
+/// For tests that walk all dialogs.
+pub(crate) fn sample() -> Clarify {
+    let choices: Vec<String> = ["the old one", "the new one", "both, behind a flag"].map(Into::into).to_vec();
+    let question = "Which of the two clients shall keep the retry logic?";
+    let body = AskBody::Clarify {
+        question: question.into(),
+        choices: choices.clone(),
+        allow_freetext: true,
+        multiple: true,
+        default: Some(1),
+        decides: Vec::new(),
+    };
+    let agent = tiller_protocol::AgentId::main();
+    let ask = Ask { id: crate::dialog::sample_id(), agent, call: None, body };
+    Clarify::new(ask, question, choices, (true, true, Some(1)))
+}
+
+/// For the same tests: a dialog of a program in a terminal, whose first choice grants something.
+pub(crate) fn granting_sample() -> Ask {
+    let choices: Vec<String> = ["Yes, I trust this folder", "No, exit"].map(Into::into).to_vec();
+    let question = "Do you trust the files in this folder?";
+    let body = AskBody::Clarify {
+        question: question.into(),
+        choices,
+        allow_freetext: false,
+        multiple: false,
+        default: Some(1),
+        decides: vec![0],
+    };
+    let agent = tiller_protocol::AgentId::main();
+    Ask { id: crate::dialog::sample_id(), agent, call: None, body }
+}
+
+#[cfg(test)]
+mod tests;

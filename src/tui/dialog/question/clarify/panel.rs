@@ -1,0 +1,310 @@
+//! The dialog of a question as a panel: what the shell asks of it.
+
+use super::*;
+use crate::panel::composer::request::keep_unsent;
+
+impl Panel for Clarify {
+    fn status(&self, model: &Model) -> PanelStatus {
+        let status = PanelStatus::question("clarify", self.ask.id).escape(self.escape_step(model));
+        PanelStatus { leave: "decline", ..status }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let at = model.questions.open.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
+        let of = if model.questions.open.len() > 1 {
+            format!(" -- {at} of {}", model.questions.open.len())
+        } else {
+            String::new()
+        };
+        format!("Question from {}{of}", model.path_of(&self.ask.agent))
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn placement(&self, _columns: u16, model: &Model) -> Placement {
+        let (width, height) = model.window.screen;
+        let columns = width.saturating_sub(4);
+        let question = Sheet::new(lines(&self.words), usize::from(columns).max(1)).rows.len();
+        let list = self.list(columns).rows.len();
+        let own = if self.writing { field::rows(&self.own, columns).clamp(1, FIELD) } else { 1 };
+        let need = u16::try_from(question + list).unwrap_or(u16::MAX / 2).saturating_add(own + 3);
+        if width < 60 || height < 16 || need + 9 > height {
+            Placement::Full
+        } else {
+            Placement::Dock { height: need }
+        }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        let id = action.0;
+        let numbered = std::mem::take(&mut self.numbered);
+        if !id.starts_with("clarify.") && !id.starts_with("edit.") {
+            return Reply::Ignored;
+        }
+        if !self.answer_state.accepts(model) {
+            return Reply::done();
+        }
+        self.answer_state.feedback = None;
+        self.escaped = None;
+        match id {
+            "clarify.choose" => return self.choose(numbered),
+            // There is no filter to write into.
+            "clarify.mark" if !self.writing && !self.filters() => {}
+            id if id.starts_with("edit.") && !self.writing && !self.filters() => {}
+            "clarify.down" if self.writing => {
+                self.own.vertical(true, COLUMNS, &|_| None);
+            }
+            "clarify.up" if self.writing => {
+                self.own.vertical(false, COLUMNS, &|_| None);
+            }
+            "clarify.down" => self.chosen = (self.chosen + 1).min(self.found.len().saturating_sub(1)),
+            "clarify.up" => self.chosen = self.chosen.saturating_sub(1),
+            "clarify.mark" if self.options.multiple && !self.writing => {
+                if let Some(choice) = self.found.get(self.chosen).copied() {
+                    self.mark(choice);
+                }
+            }
+            // Otherwise it is a blank like any other.
+            "clarify.mark" if self.writing => self.own.insert(" "),
+            "clarify.mark" => self.filter.insert(" "),
+            "clarify.newline" if self.writing => self.own.insert("\n"),
+            "clarify.text" if self.options.free && !self.options.choices.is_empty() => {
+                self.writing = !self.writing
+            }
+            "clarify.text" if !self.options.free => {
+                self.answer_state.feedback = Some("Only the listed answers are possible".into())
+            }
+            "clarify.page_down" => {
+                self.question.act("list.page_down");
+            }
+            "clarify.page_up" => {
+                self.question.act("list.page_up");
+            }
+            id if id.starts_with("edit.") => {
+                let edit = if self.writing { &mut self.own } else { &mut self.filter };
+                edit.act(id);
+                if !self.writing {
+                    self.search();
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn input(&mut self, input: PanelInput<'_>, model: &Model) -> Reply {
+        match input {
+            PanelInput::Key(key) => self.on_key(key, model),
+            PanelInput::Paste(text) => self.on_paste(text, model),
+            PanelInput::Mouse(event, area) => self.on_mouse(event, area, model),
+            PanelInput::Escape(escape_step) => self.on_escape(escape_step, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn handle(&mut self, event: PanelEvent<'_>, model: &Model) -> Reply {
+        match event {
+            PanelEvent::Resumed => {
+                self.on_resume(model);
+                Reply::Ignored
+            }
+            PanelEvent::Withdrawn => keep_unsent(self.unsent_text()),
+            PanelEvent::Engine(_) => {
+                if self.renew(model) {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
+            }
+            PanelEvent::Answer(_, event) => self.on_answer(event),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        let mut all = Vec::new();
+        if !self.withheld() {
+            all.push(Hint::of("clarify.choose"));
+        }
+        if self.options.multiple {
+            all.push(Hint::of("clarify.mark"));
+        }
+        if self.options.free && !self.options.choices.is_empty() {
+            all.push(Hint::as_("clarify.text", if self.writing { "list" } else { "type an answer" }));
+        }
+        all.push(Hint::as_("global.aside", "answer later"));
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
+        self.answer_state.delay.note_drawn(cx);
+        self.sheet = self.list(area.width);
+        self.question.measure(usize::from(area.width), usize::from(u16::MAX), false);
+        let [question, list, ..] = self.parts(area);
+        self.question.measure(usize::from(area.width), usize::from(question.height), cx.focus);
+        let (from, to) = self.span();
+        let page = usize::from(list.height).max(1);
+        self.top = self.top.min(self.sheet.rows.len().saturating_sub(page)).min(from);
+        if to > self.top + page {
+            self.top = (to - page).min(from);
+        }
+        Refresh::after(self.wake(cx))
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let [question, list, words, fields] = self.parts(area);
+        self.question.draw(question, buf, cx.theme);
+        let chosen = self.span();
+        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(list.height)) {
+            let y = list.y + (n - self.top) as u16;
+            let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
+            paint::row(buf, paint::Place { x: list.x, y, columns: list.width }, line, *row, cx.theme, &[]);
+            if (chosen.0..chosen.1).contains(&n) && !self.writing {
+                draw::paint(buf, Rect { y, height: 1, ..list }, cx.theme.style(Role::Selection));
+                if n == chosen.0 {
+                    draw::put(buf, list.x, y, ">", cx.theme.style(Role::Selection));
+                }
+            }
+        }
+        let (text, role) = self.status(cx);
+        draw::text(buf, words, &text, cx.theme.style(role));
+        if fields.height == 0 {
+            return;
+        }
+        draw::text(buf, fields, if self.writing { ">" } else { "/" }, cx.theme.style(Role::Accent));
+        let room = Rect { x: fields.x + 2, width: fields.width.saturating_sub(2), ..fields };
+        if self.writing {
+            field::draw(&self.own, room, buf, cx.theme);
+        } else {
+            input::draw(&self.filter, room, buf, cx.theme.style(Role::Text));
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let [_, list, _, fields] = self.parts(area);
+        let room = Rect { x: fields.x + 2, width: fields.width.saturating_sub(2), ..fields };
+        if self.writing {
+            return Some(field::caret(&self.own, room));
+        }
+        if !self.filter.is_empty() {
+            return Some(input::caret(&self.filter, room));
+        }
+        let row = self.span().0.checked_sub(self.top)?;
+        Some(Position::new(list.x, list.y + row as u16))
+    }
+}
+
+impl Clarify {
+    fn escape_step(&self, model: &Model) -> Option<EscapeStep> {
+        if self.writing && !self.options.choices.is_empty() {
+            return Some(EscapeStep::Popup);
+        }
+        if !self.filter.is_empty() {
+            return Some(EscapeStep::Search);
+        }
+        (!self.armed(model)).then_some(EscapeStep::Decline)
+    }
+
+    fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if !self.answer_state.accepts(model) {
+            return Reply::done();
+        }
+        self.answer_state.feedback = None;
+        self.escaped = None;
+        if self.writing {
+            self.own.insert(c.encode_utf8(&mut [0; 4]));
+            return Reply::done();
+        }
+        if let Some(reply) = self.digit(c) {
+            return reply;
+        }
+        if !self.filters() {
+            self.answer_state.ignore_letter(model.mono);
+            return Reply::done();
+        }
+        self.filter.insert(c.encode_utf8(&mut [0; 4]));
+        self.search();
+        Reply::done()
+    }
+
+    fn on_paste(&mut self, text: &str, model: &Model) -> Reply {
+        if !self.answer_state.accepts(model) {
+            return Reply::done();
+        }
+        if self.options.free {
+            // What is pasted is an answer, not a filter.
+            self.writing = true;
+            self.own.insert(text);
+        }
+        Reply::done()
+    }
+
+    fn on_mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let [question, list, ..] = self.parts(area);
+        let at = Position::new(event.column, event.row);
+        match event.kind {
+            MouseEventKind::ScrollDown if question.contains(at) => self.question.wheel(true),
+            MouseEventKind::ScrollUp if question.contains(at) => self.question.wheel(false),
+            MouseEventKind::Down(MouseButton::Left)
+                if list.contains(at) && self.answer_state.accepts(model) =>
+            {
+                let row = self.top + usize::from(event.row - list.y);
+                if let Some(r) = self.sheet.rows.get(row) {
+                    self.chosen = r.line as usize;
+                    self.writing = false;
+                    if self.options.multiple
+                        && let Some(choice) = self.found.get(self.chosen).copied()
+                    {
+                        self.mark(choice);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
+        match escape_step {
+            EscapeStep::Popup => self.writing = false,
+            EscapeStep::Search => {
+                self.filter.take();
+                self.search();
+            }
+            EscapeStep::Decline if self.answer_state.accepts(model) => self.escaped = Some(model.mono),
+            EscapeStep::Layer if self.answer_state.accepts(model) => {
+                let body =
+                    CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply: AskReply::Declined });
+                return Reply::Done(vec![Effect::send(body), Effect::Pop]);
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn on_resume(&mut self, model: &Model) {
+        self.renew(model);
+        self.answer_state.delay.restart();
+        (self.answer_state.feedback, self.escaped) = (None, None);
+        self.filter.take();
+        self.search();
+    }
+
+    fn unsent_text(&self) -> Option<String> {
+        let own = self.own.text().trim();
+        (!self.answer_state.sent && !own.is_empty()).then(|| own.to_owned())
+    }
+
+    fn on_answer(&mut self, event: &Event) -> Reply {
+        self.answer_state.is_refused(event);
+        Reply::done()
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        let armed = self.escaped.map(|t| (t + AGAIN).saturating_sub(cx.mono)).filter(|t| !t.is_zero());
+        self.answer_state.delay.remaining(cx.model).filter(|_| cx.focus).or(armed)
+    }
+}

@@ -1,0 +1,152 @@
+//! Trust, budget and the rest, driven by the robot.
+
+use tiller_protocol::EventBody;
+use tiller_protocol::event::AskEvent;
+
+use super::*;
+use crate::testing::Robot;
+
+fn listening(width: u16, height: u16, n: usize) -> Robot {
+    let mut r = Robot::new(width, height);
+    let ask = samples().remove(n);
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401").clear();
+    r
+}
+
+fn replied(r: &Robot) -> Option<AskReply> {
+    match r.commands()[..] {
+        [CommandBody::Ask(AskCommand::Answer { reply, .. })] => Some(reply.clone()),
+        [] => None,
+        _ => panic!("{:?}", r.commands()),
+    }
+}
+
+#[test]
+fn each_answers_by_its_keys() {
+    let yes = || Some(AskReply::Yes { value: None });
+    let amount = |v: &str| Some(AskReply::Yes { value: Some(v.into()) });
+    for (n, keys, want) in [
+        (0, "t", yes()),
+        (0, "n", Some(AskReply::Never)),
+        (0, "esc", Some(AskReply::Declined)),
+        (0, "enter", Some(AskReply::Declined)),
+        (0, "tab; enter", Some(AskReply::Never)),
+        (0, "tab; tab; enter", None),
+        (1, "r; enter", amount("10.00")),
+        (1, "r; ctrl-u; type 7.5; enter", amount("7.5")),
+        (1, "r; ctrl-u; type lots; enter", None),
+        (1, "s", Some(AskReply::Declined)),
+        (1, "enter", Some(AskReply::Declined)),
+        (1, "esc", None),
+        (2, "y", yes()),
+        (2, "n", Some(AskReply::Declined)),
+        (3, "b", Some(AskReply::Branch)),
+        (3, "r", Some(AskReply::ReadOnly)),
+        (3, "n", Some(AskReply::Declined)),
+        (4, "y", yes()),
+        (4, "tab; enter", None),
+    ] {
+        let mut r = listening(80, 24, n);
+        r.run(keys);
+        assert_eq!(replied(&r), want, "{n}: {keys}\n{}", r.screen());
+    }
+}
+
+#[test]
+fn trust_shows_everything_that_comes_with_the_folder() {
+    let mut r = listening(80, 24, 0);
+    insta::assert_snapshot!("trust_at_80x24", r.screen());
+    r.run("size 118x25");
+    insta::assert_snapshot!("trust_at_118x25", r.screen());
+}
+
+#[test]
+fn nothing_counts_while_it_is_deaf() {
+    for n in 0..5 {
+        let mut r = Robot::new(80, 24);
+        r.event(EventBody::Ask(AskEvent::QuestionAsked { ask: samples().remove(n) }));
+        r.run("t; y; b; r; s; n; enter; wait 300; t; y; b; n");
+        assert_eq!(replied(&r), None, "{n}");
+    }
+}
+
+/// Words for the composer, typed without a look at the screen, trust nothing.
+#[test]
+fn words_that_are_typed_into_it_answer_nothing() {
+    let mut r = listening(80, 24, 0);
+    r.run("type what is there to do; enter");
+    assert_eq!(replied(&r), None, "{}", r.screen());
+    assert!(r.screen().contains("Answer first, or press Esc"), "{}", r.screen());
+    r.run("wait 401; t");
+    assert_eq!(replied(&r), Some(AskReply::Yes { value: None }));
+}
+
+#[test]
+fn a_long_list_is_read_before_it_is_trusted() {
+    let mut ask = samples().remove(0);
+    let item =
+        |n| TrustItem { kind: "hook".into(), path: format!("h{n}"), detail: "runs".into(), hash: "0".into() };
+    ask.body = AskBody::Trust { folder: "/x".into(), brings: (0..40).map(item).collect(), changed: false };
+    let mut r = Robot::new(80, 24);
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401");
+    let footer = |r: &Robot| r.screen().lines().last().unwrap_or_default().to_owned();
+    assert!(!footer(&r).contains("trust") && footer(&r).contains("read on"), "{}", r.screen());
+    r.run("t");
+    assert!(r.screen().contains("Not yet: v ") && r.screen().contains("more rows"), "{}", r.screen());
+    r.run("G; t");
+    assert_eq!(replied(&r), None, "{}", r.screen());
+    r.run("g; space; space; space; space; space; space");
+    assert!(footer(&r).contains("trust") && !footer(&r).contains("read on"), "{}", r.screen());
+    r.run("t");
+    assert!(replied(&r).is_some(), "{}", r.screen());
+}
+
+#[test]
+fn a_plan_is_read_changed_approved_or_dropped() {
+    let change = || Some(AskReply::Choice { answers: vec!["fewer steps".into()] });
+    for (keys, want) in [
+        ("a", Some(AskReply::Yes { value: None })),
+        ("d", Some(AskReply::Never)),
+        ("c; type fewer steps; enter", change()),
+        ("c; enter", None),
+        ("enter; type fewer steps; enter", change()),
+        ("esc", None),
+        ("tab; tab; tab; enter", None),
+        ("y", None),
+    ] {
+        let mut r = listening(80, 24, 5);
+        r.run(keys);
+        assert_eq!(replied(&r), want, "{keys}\n{}", r.screen());
+    }
+    let mut r = listening(80, 24, 5);
+    insta::assert_snapshot!("plan_at_80x24", r.screen());
+    r.run("size 118x25; c; type fewer");
+    insta::assert_snapshot!("plan_at_118x25", r.screen());
+}
+
+#[test]
+fn a_plan_is_opened_in_the_editor_and_read_again() {
+    use crate::app::effect::External;
+    use crate::app::effect::Task;
+    let tmp = tempfile::tempdir().unwrap();
+    let file = tmp.path().join("plan.md");
+    std::fs::write(&file, "1. What the person wrote\n").unwrap();
+    let name = file.display().to_string();
+    let mut r = Robot::new(118, 25);
+    let body = AskBody::Plan { file: name, plan: "1. What the agent wrote\n".into() };
+    let ask = Ask { body, ..samples().remove(5) };
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401; e");
+    assert!(r.screen().contains("What the agent wrote"), "{}", r.screen());
+    let at = r.tasks.iter().position(|t| matches!(t, Task::Suspend(..))).unwrap();
+    let Task::Suspend(External::Editor { file: opened, line: None }) = r.tasks.remove(at) else { panic!() };
+    assert_eq!(opened, file);
+    r.app.edited(Ok(()));
+    r.run("wait 1");
+    let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
+    let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };
+    r.msg(crate::app::msg::Msg::Job(token, job()));
+    assert!(r.screen().contains("What the person wrote"), "{}", r.screen());
+}

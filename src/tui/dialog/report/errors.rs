@@ -1,0 +1,97 @@
+//! What went wrong in this session, newest first: cause, what to do, the technical rest.
+
+use tiller_protocol::{Notice, Time};
+
+use crate::app::App;
+use crate::app::effect::{Effect, Task};
+use crate::dialog::picker::{Item, ListSpec, Outcome, Picker, Source};
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("errors.open", "errors", "Show errors and notices", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    groups: &[("Error log", ACTIONS)],
+    scopes: &[Scope::new("errors", Some("picker"), "Error log", true)],
+    ..Dialog::NONE
+};
+
+/// What the log can do besides a picker.
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("errors.copy", "copy", "Copy the whole entry")];
+
+struct Log {
+    notices: Vec<(Time, Notice)>,
+}
+
+/// Makes it.
+pub(crate) fn open(app: &App) -> Picker {
+    Picker::new(Log { notices: app.model.notices.iter().rev().cloned().collect() })
+}
+
+/// Everything that a notice says.
+fn whole(n: &Notice) -> String {
+    let mut text = n.message.clone();
+    for h in &n.hints {
+        text.push_str("\n\nWhat to do: ");
+        text.push_str(h);
+    }
+    if let Some(d) = &n.detail {
+        text.push_str("\n\n");
+        text.push_str(d);
+    }
+    crate::widget::wrap::wrap(&text, 60).join("\n")
+}
+
+impl Log {
+    fn of(&self, item: &Item) -> Option<&Notice> {
+        let n: usize = item.id.parse().ok()?;
+        self.notices.get(n).map(|(_, n)| n)
+    }
+}
+
+impl Source for Log {
+    fn title(&self) -> String {
+        "Errors and notices".into()
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec { scope: "errors", actions: ACTIONS, empty: "No errors so far", ..ListSpec::default() }
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 != "errors.copy" {
+            return None;
+        }
+        let text = item.and_then(|i| self.of(i)).map(whole)?;
+        Some(Outcome::Stay { effects: vec![Effect::Task(Task::Copy { text, what: "entry" })], reload: false })
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        any.then_some(Hint::of("errors.copy")).into_iter().collect()
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        self.notices
+            .iter()
+            .enumerate()
+            .map(|(i, (time, n))| {
+                let ago = crate::dialog::commands::palette::ago(model.now.millis() - time.millis());
+                Item::new(i.to_string(), n.message.clone()).detail(ago)
+            })
+            .collect()
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        self.of(item).map(whole)
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        let text = self.of(item).map(whole).unwrap_or_default();
+        vec![Effect::Task(Task::Copy { text, what: "entry" })]
+    }
+}

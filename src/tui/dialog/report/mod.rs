@@ -1,0 +1,5 @@
+//! Tables to look at, and the error log.
+
+pub mod errors;
+pub(crate) mod operations;
+pub mod tables;

@@ -1,0 +1,237 @@
+//! Find words in everything that was said, as one types: in this folder's sessions, everywhere, or in this one.
+//! Enter goes to the hit, one more key goes on from there on a branch of its own.
+
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    CommandBody, Event, EventBody, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId,
+};
+
+use crate::app::effect::{Effect, Navigation, Token, Visit};
+use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::dialog::session::sessions::ago;
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("search.open", "find", "Search the text of all sessions", |app| {
+        Ok(Box::new(open(&app.model)))
+    })],
+    groups: &[("Search in sessions", ACTIONS)],
+    scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true)],
+    samples: &[("search", || Box::new(open(&Model::default())))],
+    ..Dialog::NONE
+};
+
+/// What it can do besides a picker's own.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "search.wider",
+        "widen scope",
+        "Widen the scope: this folder, everywhere, this session",
+    ),
+    ActionSpec::key_only("search.role", "author", "Filter by author: all, people, models, tools"),
+    ActionSpec::key_only("search.branch", "branch here", "Start a branch at the hit"),
+];
+
+/// Hits shown at most.
+const LIMIT: u32 = 200;
+
+/// Where it looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SearchScope {
+    Project,
+    All,
+    Session,
+}
+
+struct Search {
+    text: String,
+    scope: SearchScope,
+    role: Option<SearchRole>,
+    project: String,
+    session: Option<SessionId>,
+    page: SearchPage,
+    /// An answer for the present words is here.
+    loaded: bool,
+}
+
+/// Makes it.
+pub(crate) fn open(model: &Model) -> Picker {
+    let here = model.agent.session.summary.as_ref();
+    Picker::new(Search {
+        text: String::new(),
+        scope: SearchScope::Project,
+        role: None,
+        project: here.map_or_else(String::new, |s| s.project.clone()),
+        session: here.map(|s| s.id),
+        page: SearchPage::default(),
+        loaded: false,
+    })
+}
+
+impl Search {
+    fn query(&self) -> SearchQuery {
+        SearchQuery {
+            text: self.text.clone(),
+            project: (self.scope == SearchScope::Project).then(|| self.project.clone()),
+            session: self.session.filter(|_| self.scope == SearchScope::Session),
+            roles: self.role.into_iter().collect(),
+            limit: LIMIT,
+            ..SearchQuery::default()
+        }
+    }
+
+    fn look(&mut self) -> Vec<(CommandBody, Token)> {
+        self.loaded = false;
+        if self.text.trim().is_empty() {
+            self.page = SearchPage::default();
+            return Vec::new();
+        }
+        vec![(CommandBody::Query(Query::Search { query: self.query() }), Token(1))]
+    }
+
+    fn again(&mut self) -> Outcome {
+        let effects = self.look().into_iter().map(|(body, token)| Effect::ask(body, token)).collect();
+        Outcome::Stay { effects, reload: true }
+    }
+
+    fn hit(&self, item: &Item) -> Option<&SearchHit> {
+        self.page.hits.iter().find(|h| h.entry.to_string() == item.id)
+    }
+
+    fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
+        let then = if branch { Visit::Branch } else { Visit::Show };
+        vec![Effect::Navigate(Navigation::Entry { session: hit.session, entry: hit.entry, then })]
+    }
+}
+
+/// As in the conversation.
+fn mark(role: SearchRole) -> char {
+    match role {
+        SearchRole::User => '>',
+        SearchRole::Assistant => '*',
+        SearchRole::Tool => 'v',
+        SearchRole::Summary => '=',
+        SearchRole::Note => '-',
+    }
+}
+
+impl Source for Search {
+    fn title(&self) -> String {
+        let place = match self.scope {
+            SearchScope::Project => "this folder's sessions",
+            SearchScope::All => "all sessions",
+            SearchScope::Session => "this session",
+        };
+        let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
+        let more = if self.page.more { format!(", the last {LIMIT}") } else { String::new() };
+        let behind = match self.page.behind {
+            0 => String::new(),
+            n => format!(", {n} entries not searched yet"),
+        };
+        format!("Find in {place}{who}{more}{behind}")
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec { scope: "search", empty: self.empty_text(), filtered: false, ..ListSpec::default() }
+    }
+
+    fn filter(&mut self, text: &str) -> Vec<EngineQuery> {
+        text.clone_into(&mut self.text);
+        self.look()
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        let ReplyEvent::SearchReply { query, page } = reply.as_ref() else { return None };
+        // An answer to words that were changed since.
+        if *query != self.query() {
+            return None;
+        }
+        // The index takes a long history in by and by, some of it with each question.
+        let before = if self.loaded { self.page.behind } else { u64::MAX };
+        let again = page.behind > 0 && page.behind < before;
+        self.page = page.clone();
+        self.loaded = true;
+        let query = || (CommandBody::Query(Query::Search { query: self.query() }), Token(1));
+        Some(again.then(query).into_iter().collect())
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let row = |h: &SearchHit| {
+            // The match is what one looks for: it stands near the beginning of the row, after a whole word.
+            let before = &h.preview[..h.mark.0];
+            let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
+            let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
+            let text = format!("{} {}", mark(h.role), h.preview[from..].trim_start());
+            let elsewhere = self.scope == SearchScope::All && h.project != self.project;
+            let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };
+            Item::new(h.entry.to_string(), text).detail(format!("{folder} {}", ago(h.time, model.now)).trim())
+        };
+        self.page.hits.iter().map(row).collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        self.hit(item).map_or_else(Vec::new, |h| Self::visit(h, false))
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "search.wider" => {
+                self.scope = match self.scope {
+                    SearchScope::Project => SearchScope::All,
+                    SearchScope::All if self.session.is_some() => SearchScope::Session,
+                    SearchScope::All | SearchScope::Session => SearchScope::Project,
+                };
+                Some(self.again())
+            }
+            "search.role" => {
+                self.role = match self.role {
+                    None => Some(SearchRole::User),
+                    Some(SearchRole::User) => Some(SearchRole::Assistant),
+                    Some(SearchRole::Assistant) => Some(SearchRole::Tool),
+                    Some(_) => None,
+                };
+                Some(self.again())
+            }
+            "search.branch" => {
+                let hit = self.hit(item?)?;
+                Some(Outcome::Close(Self::visit(hit, true)))
+            }
+            _ => None,
+        }
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let branch = any.then_some(Hint::of("search.branch"));
+        branch.into_iter().chain([Hint::of("search.wider"), Hint::of("search.role")]).collect()
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let h = self.hit(item)?;
+        let when = h.time.to_rfc3339()[..16].replace('T', " ");
+        let who = if h.agent == "main" { String::new() } else { format!(" ({})", h.agent) };
+        Some(format!("{}\n{}\n{when}  {}{who}\n\n{}", h.title, h.project, h.role.name(), h.preview))
+    }
+}
+
+impl Search {
+    /// What the list says while it has no rows.
+    fn empty_text(&self) -> &'static str {
+        match (self.text.trim().is_empty(), self.loaded) {
+            (true, _) => "Type words, \"a phrase\" or -excluded",
+            (false, false) => "Loading...",
+            (false, true) if self.page.behind > 0 => "Nothing found so far; not all entries are searched yet",
+            (false, true) => "Nothing found in this scope; try a wider one",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

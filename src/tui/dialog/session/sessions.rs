@@ -1,0 +1,318 @@
+//! Pick a session: those of this project, or everywhere; last used first.
+
+use std::collections::HashSet;
+
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, SessionId, SessionSummary, Time};
+
+use crate::app::effect::{Effect, Navigation, Token};
+use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
+use crate::keymap::action::{Action, ActionSpec};
+use crate::keymap::scope::Scope;
+use crate::model::Model;
+use crate::panel::Hint;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))],
+    groups: &[("Session picker", ACTIONS)],
+    scopes: &[Scope::new("resume", Some("picker"), "Session picker", true)],
+    samples: &[("sessions", || Box::new(open()))],
+    ..Dialog::NONE
+};
+
+/// What it can do besides a picker's own.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "sessions.everywhere",
+        "all projects",
+        "Show the sessions of all projects, or of this one",
+    ),
+    ActionSpec::key_only("sessions.rename", "rename", "Rename the session"),
+    ActionSpec::key_only("sessions.archive", "archive", "Archive or unarchive the session"),
+    ActionSpec::key_only(
+        "sessions.archived",
+        "archived",
+        "Show archived sessions and those of `tiller exec` too, then the trash, then neither",
+    ),
+    ActionSpec::key_only("sessions.trash", "delete", "Delete the session; it can be restored for 30 days"),
+    ActionSpec::key_only("sessions.fork", "fork", "Continue it on a branch; the original stays as it is"),
+];
+
+/// Which of them are listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Show {
+    #[default]
+    Current,
+    /// Also those that were put away, and those of `tiller exec`.
+    Archived,
+    /// Only those that were thrown away.
+    Trash,
+}
+
+/// What a refused change has to bring back.
+enum Before {
+    Row(SessionSummary),
+    Trash(SessionId),
+}
+
+/// Tokens of changes begin here.
+const CHANGES: u64 = 10;
+
+#[derive(Default)]
+struct Sessions {
+    everywhere: bool,
+    show: Show,
+    rows: Vec<SessionSummary>,
+    /// Thrown away, or in the trash taken back, since the list came.
+    moved: HashSet<SessionId>,
+    /// Changes that the engine has not answered.
+    changes: Vec<(Token, Before)>,
+    next: u64,
+    loaded: bool,
+}
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(Sessions::default())
+}
+
+/// How long ago, in the unit that reads best.
+pub(crate) fn ago(then: Time, now: Time) -> String {
+    let s = (now.millis() - then.millis()).max(0) / 1000;
+    match s {
+        0..60 => "now".into(),
+        60..3600 => format!("{} min ago", s / 60),
+        3600..86_400 => format!("{} h ago", s / 3600),
+        86_400..604_800 => format!("{} d ago", s / 86_400),
+        _ => then.to_rfc3339()[..10].to_owned(),
+    }
+}
+
+impl Sessions {
+    fn query(&self) -> CommandBody {
+        CommandBody::Query(Query::Sessions {
+            everywhere: self.everywhere,
+            filter: String::new(),
+            archived: self.show == Show::Archived,
+            trashed: self.show == Show::Trash,
+        })
+    }
+
+    fn again(&self) -> Outcome {
+        Outcome::Stay { effects: vec![Effect::ask(self.query(), Token(1))], reload: true }
+    }
+
+    /// Asks for a change that is shown already; a refusal brings back what was before.
+    fn change(&mut self, command: SessionCommand, before: Before) -> Outcome {
+        self.next += 1;
+        let token = Token(CHANGES + self.next);
+        self.changes.push((token, before));
+        Outcome::Stay { effects: vec![Effect::ask(CommandBody::Session(command), token)], reload: true }
+    }
+
+    fn trashed(&self, id: SessionId) -> bool {
+        (self.show == Show::Trash) != self.moved.contains(&id)
+    }
+
+    fn row(&self, item: Option<&Item>) -> Option<&SessionSummary> {
+        let id = &item?.id;
+        self.rows.iter().find(|s| s.id.to_string() == *id)
+    }
+}
+
+impl Source for Sessions {
+    fn title(&self) -> String {
+        let of = if self.everywhere { "all projects" } else { "this project" };
+        match self.show {
+            Show::Current => format!("Sessions of {of}"),
+            Show::Archived => format!("Sessions of {of}, archived included"),
+            Show::Trash => format!("Trash of {of}"),
+        }
+    }
+
+    fn spec(&self) -> ListSpec {
+        ListSpec {
+            scope: "resume",
+            actions: picker::ACTIONS,
+            empty: self.empty_text(),
+            ..ListSpec::default()
+        }
+    }
+
+    fn queries(&mut self) -> Vec<EngineQuery> {
+        vec![(self.query(), Token(1))]
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
+        let EventBody::Reply(reply) = &event.body else { return None };
+        match reply.as_ref() {
+            ReplyEvent::SessionsReply { sessions } => {
+                self.loaded = true;
+                self.moved.clear();
+                self.rows.clone_from(sessions);
+                Some(Vec::new())
+            }
+            ReplyEvent::ErrorReply { .. } => {
+                let at = self.changes.iter().position(|(t, _)| *t == token);
+                match at.map(|i| self.changes.swap_remove(i).1) {
+                    Some(Before::Row(old)) => {
+                        if let Some(row) = self.rows.iter_mut().find(|s| s.id == old.id) {
+                            *row = old;
+                        }
+                        Some(Vec::new())
+                    }
+                    Some(Before::Trash(id)) => {
+                        if !self.moved.remove(&id) {
+                            self.moved.insert(id);
+                        }
+                        Some(Vec::new())
+                    }
+                    None => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let now = model.now;
+        let current = model.agent.session.summary.as_ref().map(|s| s.id);
+        self.rows
+            .iter()
+            .map(|s| {
+                let mark = match (&s.open_in, &s.interrupted) {
+                    _ if Some(s.id) == current => "> ",
+                    (Some(_), _) => "* ",
+                    (_, Some(_)) => "! ",
+                    _ => "  ",
+                };
+                let title = if s.title.is_empty() { "(no title yet)" } else { &s.title };
+                let place = if self.everywhere { format!("  {}", s.project) } else { String::new() };
+                let away = match (self.trashed(s.id), s.archived) {
+                    (true, _) => "in the trash  ",
+                    (false, true) => "archived  ",
+                    (false, false) => "",
+                };
+                let away = if s.exec { format!("exec  {away}") } else { away.to_owned() };
+                let cost = s.cost.map_or(String::new(), |c| format!("{c}  "));
+                Item {
+                    more: format!("{} {}", s.project, s.preview),
+                    ..Item::new(s.id.to_string(), format!("{mark}{title}{place}"))
+                        .detail(format!("{away}{cost}{}", ago(s.used, now)))
+                }
+            })
+            .collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        item.id
+            .parse()
+            .map_or(Vec::new(), |id| vec![Effect::send(CommandBody::Session(SessionCommand::Open { id }))])
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "sessions.everywhere" => {
+                self.everywhere = !self.everywhere;
+                Some(self.again())
+            }
+            "sessions.archived" => {
+                self.show = match self.show {
+                    Show::Current => Show::Archived,
+                    Show::Archived => Show::Trash,
+                    Show::Trash => Show::Current,
+                };
+                Some(self.again())
+            }
+            "sessions.rename" => {
+                let text = self.row(item)?.title.clone();
+                Some(Outcome::Input { label: "title", text })
+            }
+            "sessions.archive" => {
+                let id = self.row(item)?.id;
+                let s = self.rows.iter_mut().find(|s| s.id == id)?;
+                // It stays in this list, so that the same key brings it back.
+                let before = s.clone();
+                s.archived = !s.archived;
+                let archive = SessionCommand::Archive { id, archived: s.archived };
+                Some(self.change(archive, Before::Row(before)))
+            }
+            "sessions.trash" => {
+                let id = self.row(item)?.id;
+                let trashed = !self.trashed(id);
+                if !self.moved.remove(&id) {
+                    self.moved.insert(id);
+                }
+                Some(self.change(SessionCommand::Trash { id, trashed }, Before::Trash(id)))
+            }
+            "sessions.fork" => {
+                let s = self.row(item)?;
+                if s.entries == 0 {
+                    let said = Notice::new(NoticeKind::Info, "This session has no messages yet");
+                    return Some(Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false });
+                }
+                Some(Outcome::Close(vec![Effect::Navigate(Navigation::Branch(s.id))]))
+            }
+            _ => None,
+        }
+    }
+
+    fn submit(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
+        let found = self.rows.iter_mut().find(|s| s.id.to_string() == item.id);
+        let Some(s) = found.filter(|s| !text.is_empty() && s.title != text) else {
+            return Outcome::none();
+        };
+        let before = s.clone();
+        s.title = text.to_owned();
+        let rename = SessionCommand::Rename { id: s.id, title: s.title.clone() };
+        self.change(rename, Before::Row(before))
+    }
+
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let all = if self.everywhere { "this project" } else { "all projects" };
+        let away = match self.show {
+            Show::Current => "archived",
+            Show::Archived => "trash",
+            Show::Trash => "hide trash",
+        };
+        let trash = if self.show == Show::Trash { "restore" } else { "delete" };
+        let mut out = vec![Hint::as_("sessions.everywhere", all)];
+        if any {
+            let of_row = ["sessions.rename", "sessions.fork", "sessions.archive"];
+            out.extend(of_row.map(Hint::of));
+            out.push(Hint::as_("sessions.trash", trash));
+        }
+        out.push(Hint::as_("sessions.archived", away));
+        out
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let s = self.row(Some(item))?;
+        let mut text = format!("{}\n{}\n{} entries, {}\n", s.id, s.project, s.entries, s.model);
+        if let Some(pid) = &s.open_in {
+            text.push_str(&format!("open in process {pid}\n"));
+        }
+        if let Some(what) = &s.interrupted {
+            text.push_str(&format!("interrupted: {what}\n"));
+        }
+        Some(format!("{text}\n{}", s.preview))
+    }
+}
+
+impl Sessions {
+    /// What the list says while it has no rows.
+    fn empty_text(&self) -> &'static str {
+        match (self.loaded, self.rows.is_empty()) {
+            (true, true) => "No sessions yet",
+            (true, false) => "No session matches",
+            (false, _) => "Loading...",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

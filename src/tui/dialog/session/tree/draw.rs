@@ -1,0 +1,392 @@
+//! Rows, one line each: lines of the tree, a mark, the first words, names, and the measures at the right.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use tiller_protocol::tree::NodeKind;
+use tiller_protocol::{AgentState, Cost, Origin, Time};
+
+use super::Browser;
+use super::columns::{Measure, fit};
+use super::forest::{Row, State, Tree, What};
+use super::shape::Shape;
+use crate::cell::describe::describe;
+use crate::panel::DrawCx;
+use crate::panel::agents::look;
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::view::words::short;
+use crate::widget::{draw, input};
+
+/// From this width on, the preview stands beside the rows.
+const WIDE: u16 = 100;
+
+/// Parts of the browser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Titles of the measures, and what is shown.
+    pub head: Rect,
+    pub rows: Rect,
+    /// The preview; empty when it is not shown.
+    pub side: Rect,
+    /// Words that are typed.
+    pub field: Rect,
+}
+
+/// Where a row's text is put, from left to right.
+struct Pen<'a> {
+    buf: &'a mut Buffer,
+    x: u16,
+    y: u16,
+    end: u16,
+}
+
+impl Pen<'_> {
+    fn put(&mut self, text: &str, style: Style) {
+        let room = Rect { x: self.x, y: self.y, width: self.end.saturating_sub(self.x), height: 1 };
+        self.x += draw::text(self.buf, room, text, style);
+    }
+}
+
+/// `10:41` today, `Nov 21` before.
+fn when(time: Time, now: Time) -> String {
+    let zone = crate::zone::local();
+    let at = |t: Time| jiff::Timestamp::from_millisecond(t.millis()).map(|t| t.to_zoned(zone.clone()));
+    match (at(time), at(now)) {
+        (Ok(t), Ok(n)) if t.date() == n.date() => t.strftime("%H:%M").to_string(),
+        (Ok(t), Ok(n)) if t.year() == n.year() => t.strftime("%b %d").to_string(),
+        (Ok(t), _) => t.strftime("%Y-%m").to_string(),
+        _ => String::new(),
+    }
+}
+
+fn dollars(cost: Option<Cost>) -> String {
+    cost.map_or_else(String::new, |c| {
+        if c.usd() >= 100.0 { format!("${:.0}", c.usd()) } else { format!("${:.2}", c.usd()) }
+    })
+}
+
+fn some(tokens: u64) -> String {
+    if tokens > 0 { short(tokens) } else { String::new() }
+}
+
+/// The name of a model without its vendor.
+fn brief(model: &str) -> &str {
+    model.rsplit('/').next().unwrap_or(model)
+}
+
+/// What stands in the columns at the right.
+#[derive(Default)]
+struct Measures {
+    time: String,
+    model: String,
+    tokens: String,
+    cost: String,
+    files: String,
+}
+
+impl Measures {
+    fn of(&self, m: Measure) -> &str {
+        match m {
+            Measure::Time => &self.time,
+            Measure::Model => &self.model,
+            Measure::Tokens => &self.tokens,
+            Measure::Cost => &self.cost,
+            Measure::Files => &self.files,
+        }
+    }
+}
+
+/// The mark of an entry, and how it looks.
+fn glyph(kind: NodeKind, failed: bool) -> (&'static str, Role) {
+    match kind {
+        NodeKind::User => (">", Role::User),
+        NodeKind::Assistant if failed => ("x", Role::Error),
+        NodeKind::Assistant => ("*", Role::Agent),
+        NodeKind::ToolResult if failed => ("x", Role::Error),
+        NodeKind::ToolResult => ("v", Role::Ok),
+        NodeKind::Compaction | NodeKind::BranchSummary => ("=", Role::Dim),
+        NodeKind::Checkpoint => ("+", Role::Accent),
+        NodeKind::Prefix | NodeKind::Note => ("-", Role::Dim),
+    }
+}
+
+impl Browser {
+    pub(super) fn parts(&self, area: Rect) -> Parts {
+        let line = |n: bool| u16::from(n).min(area.height);
+        let field_rows = line(self.field_shown());
+        let body = Rect { height: area.height - field_rows, ..area };
+        let field = Rect { y: body.bottom(), height: field_rows, ..area };
+        let none = Rect { width: 0, ..body };
+        let beside = area.width >= WIDE;
+        let (left, side) = match (self.side.wanted.unwrap_or(beside), beside) {
+            (true, true) => {
+                let w = area.width * 3 / 7;
+                let left = Rect { width: area.width - w - 1, ..body };
+                (left, Rect { x: left.right() + 1, width: w, ..body })
+            }
+            // Where there is no room beside them, it takes the place of the rows but for a few.
+            (true, false) => {
+                let h = (body.height / 3).max(3).min(body.height);
+                let top = Rect { height: h, ..body };
+                let below = body.height - h;
+                (top, Rect { y: top.bottom() + below.min(1), height: below.saturating_sub(1), ..body })
+            }
+            (false, _) => (body, none),
+        };
+        let head = Rect { height: left.height.min(1), ..left };
+        let rows = Rect { y: head.bottom(), height: left.height - head.height, ..left };
+        Parts { head, rows, side, field }
+    }
+
+    pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let parts = self.parts(area);
+        let measures = fit(parts.rows.width);
+        self.paint_head(cx, parts.head, &measures, buf);
+        if self.rows.is_empty() {
+            let text = self.nothing();
+            draw::text(buf, Rect { x: area.x + 1, ..parts.rows }, text, cx.theme.style(Role::Dim));
+        }
+        let page = usize::from(parts.rows.height);
+        for (n, row) in self.rows.iter().enumerate().skip(self.list.top).take(page) {
+            let y = parts.rows.y + (n - self.list.top) as u16;
+            let line = Rect { y, height: 1, ..parts.rows };
+            self.paint_row(cx, row, &measures, line, buf);
+            if n == self.list.chosen {
+                let style = cx.theme.style(Role::Selection);
+                let shown =
+                    if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style };
+                draw::paint(buf, line, shown);
+            }
+        }
+        if parts.side.width > 0 {
+            self.paint_border(cx, &parts, buf);
+            self.side.draw(cx, parts.side, buf);
+        }
+        self.paint_field(cx, parts.field, buf);
+    }
+
+    fn paint_border(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
+        let (l, style) = (draw::lines(cx.ascii), cx.theme.style(Role::Border));
+        if parts.side.x > parts.rows.x {
+            (parts.side.top()..parts.side.bottom())
+                .for_each(|y| draw::put(buf, parts.side.x - 1, y, l.v, style));
+        } else if parts.side.y > 0 {
+            (parts.side.left()..parts.side.right())
+                .for_each(|x| draw::put(buf, x, parts.side.y - 1, l.h, style));
+        }
+    }
+
+    fn paint_head(&self, cx: &DrawCx<'_>, area: Rect, measures: &[(Measure, u16)], buf: &mut Buffer) {
+        let style = cx.theme.style(Role::Dim);
+        let used: u16 = measures.iter().map(|(_, w)| w).sum();
+        let words = Rect { x: area.x + 1, width: area.width.saturating_sub(used + 1), ..area };
+        draw::text(buf, words, &self.shown_words(), style);
+        let mut x = area.right() - used.min(area.width);
+        for (m, w) in measures {
+            right(buf, x, area.y, *w, m.title(), style);
+            x += w;
+        }
+    }
+
+    fn paint_row(
+        &self,
+        cx: &DrawCx<'_>,
+        row: &Row,
+        measures: &[(Measure, u16)],
+        line: Rect,
+        buf: &mut Buffer,
+    ) {
+        let used: u16 = measures.iter().map(|(_, w)| w).sum();
+        let end = line.right() - used.min(line.width);
+        let mut pen = Pen { buf, x: line.x, y: line.y, end };
+        let tree = &self.forest.trees[row.tree as usize];
+        let shown = match (row.what, tree.shape()) {
+            (What::Title, _) => self.paint_title(cx, row, tree, &mut pen),
+            (What::Node(n), Some(shape)) => self.paint_node(cx, row, tree, shape, n as usize, &mut pen),
+            _ => {
+                pen.put("    ", cx.theme.style(Role::Dim));
+                let words = match &tree.state {
+                    State::Failed(why) => why.as_str(),
+                    State::Here(_) if self.filter.active() => "no entry matches",
+                    State::Here(_) => "no messages",
+                    _ => "reading...",
+                };
+                pen.put(words, cx.theme.style(Role::Dim));
+                Measures::default()
+            }
+        };
+        let dim = cx.theme.style(Role::Dim);
+        let mut x = end;
+        for (m, w) in measures {
+            right(buf, x, line.y, *w, shown.of(*m), dim);
+            x += w;
+        }
+    }
+
+    /// Columns of the tree's lines; deep ones are cut at their left.
+    fn paint_lines(&self, cx: &DrawCx<'_>, row: &Row, pen: &mut Pen<'_>) {
+        let l = draw::lines(cx.ascii);
+        let style = cx.theme.style(Role::Border);
+        pen.put(" ", style);
+        let most = u32::from(pen.end.saturating_sub(pen.x) / 6).max(2);
+        let depth = u32::from(row.depth);
+        let from = depth.saturating_sub(most);
+        for d in from..depth {
+            let on = row.lines & (1 << d) != 0;
+            let elbow = row.first && d + 1 == depth;
+            let text = match (elbow, on) {
+                _ if from > 0 && d == from => "..".to_owned(),
+                (true, true) => format!("{}{}", l.tees[0], l.h),
+                (true, false) => format!("{}{}", l.corners[2], l.h),
+                (false, true) => format!("{} ", l.v),
+                (false, false) => "  ".to_owned(),
+            };
+            pen.put(&text, style);
+        }
+    }
+
+    fn paint_title(&self, cx: &DrawCx<'_>, row: &Row, tree: &Tree, pen: &mut Pen<'_>) -> Measures {
+        if tree.nested {
+            self.paint_lines(cx, row, pen);
+        }
+        let open = tree.open || (!self.filter.text.trim().is_empty() && tree.found > 0);
+        let mark = match (open, cx.ascii) {
+            (true, true) => "v ",
+            (true, false) => "▾ ",
+            (false, true) => "> ",
+            (false, false) => "▸ ",
+        };
+        pen.put(mark, cx.theme.style(Role::Accent));
+        let title = if tree.about.title.is_empty() { "(no title yet)" } else { &tree.about.title };
+        // Who works for the open session is known as it stands now.
+        let live = cx.model.of_session(tree.session).filter(|_| tree.nested);
+        let state = live.map(|a| a.state).or(tree.child.state);
+        if let Some((glyph, _, role)) = state.map(look) {
+            pen.put(&format!("{glyph} "), cx.theme.style(role));
+        }
+        if let Some(agent) = &tree.child.agent {
+            pen.put(&format!("{} ", clean::plain(agent.name())), cx.theme.style(Role::Accent));
+        }
+        let mut notes = String::new();
+        if let Some((_, word, _)) = state.filter(|s| *s != AgentState::Done).map(look) {
+            notes.push_str(&format!("  {word}"));
+        }
+        if self.origin.everywhere && !tree.nested {
+            notes.push_str(&format!("  {}", brief(&tree.about.project)));
+        }
+        if tree.about.exec {
+            notes.push_str("  exec");
+        }
+        if tree.trashed {
+            notes.push_str("  in the trash");
+        } else if tree.about.archived {
+            notes.push_str("  archived");
+        }
+        if tree.about.open_in && ![self.origin.here, self.origin.root].contains(&Some(tree.session)) {
+            notes.push_str("  open elsewhere");
+        }
+        if !open && tree.found > 0 {
+            notes.push_str(&format!("  {} found", tree.found));
+        } else if !open {
+            notes.push_str(&format!("  {}", tree.about.entries));
+        }
+        let room = usize::from(pen.end.saturating_sub(pen.x)).saturating_sub(width(&notes));
+        pen.put(&shorten_end(&clean::plain(title), room, cx.ascii), cx.theme.style(Role::Strong));
+        pen.put(&notes, cx.theme.style(Role::Dim));
+        Measures {
+            time: tree.about.time.map_or_else(String::new, |t| when(t, cx.now)),
+            model: brief(live.map_or(&tree.about.model, |a| &a.model)).into(),
+            tokens: some(live.map_or(tree.child.tokens, |a| a.usage.context() + a.usage.output)),
+            cost: dollars(live.map_or(tree.about.cost, |a| a.cost)),
+            files: if tree.child.files > 0 { tree.child.files.to_string() } else { String::new() },
+        }
+    }
+
+    fn paint_node(
+        &self,
+        cx: &DrawCx<'_>,
+        row: &Row,
+        tree: &Tree,
+        shape: &Shape,
+        n: usize,
+        pen: &mut Pen<'_>,
+    ) -> Measures {
+        self.paint_lines(cx, row, pen);
+        let node = &shape.tree.nodes[n];
+        let (mark, role) = glyph(node.kind, shape.failed[n]);
+        let marked = self.marked == Some((tree.session, node.id));
+        pen.put(if marked { "#" } else { mark }, cx.theme.style(if marked { Role::Waiting } else { role }));
+        pen.put(" ", cx.theme.style(Role::Text));
+        let mut names: Vec<(String, Role)> = Vec::new();
+        for badge in self.badges.get(&(row.tree, n as u32)).into_iter().flatten() {
+            names.push((format!(" {}", clean::plain(&badge.text)), badge.role));
+        }
+        if row.hidden > 0 {
+            names.push((format!(" +{}", row.hidden), Role::Dim));
+        }
+        let room = usize::from(pen.end.saturating_sub(pen.x));
+        let need: usize = names.iter().map(|(t, _)| width(t)).sum();
+        // Words keep half of the row.
+        let words = shorten_end(&self.words_of(node.id), room.saturating_sub(need).max(room / 2), cx.ascii);
+        let base = match node.kind {
+            NodeKind::User | NodeKind::Checkpoint => Role::Text,
+            _ => Role::Dim,
+        };
+        let style = cx.theme.style(if shape.path[n] && base == Role::Text { Role::Strong } else { base });
+        pen.put(&words, style);
+        for (text, role) in names {
+            pen.put(&text, cx.theme.style(role));
+        }
+        let sum = shape.sums[n];
+        let model = sum.model.and_then(|m| shape.tree.models.get(usize::from(m)));
+        Measures {
+            time: when(node.time, cx.now),
+            model: model.map_or("", |m| brief(m)).into(),
+            tokens: some(sum.tokens),
+            cost: dollars(sum.cost),
+            files: if shape.files[n] > 0 { shape.files[n].to_string() } else { String::new() },
+        }
+    }
+
+    /// The first words of an entry, clean.
+    fn words_of(&self, entry: tiller_protocol::EntryId) -> String {
+        let Some(line) = self.lines.by_entry.get(&entry) else { return String::new() };
+        let text = match (&line.call, line.origin) {
+            (Some(call), _) => {
+                let (verb, target) = describe(&call.name, &call.arguments);
+                format!("{verb:<7} {target}")
+            }
+            (_, Some(Origin::Shell)) => format!("! {}", line.text),
+            (_, Some(Origin::Engine)) => format!("(Tiller) {}", line.text),
+            _ => line.text.clone(),
+        };
+        draw::clean(&text)
+    }
+
+    fn paint_field(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        if area.height == 0 {
+            return;
+        }
+        let style = cx.theme.style(Role::Bar);
+        draw::clear(buf, area, style);
+        let (label, edit) = self.field_line();
+        let used = draw::text(buf, area, label, style);
+        let count = self.count();
+        let right = (count.len() as u16).min(area.width);
+        let room = Rect { x: area.x + used, width: area.width.saturating_sub(used + right + 1), ..area };
+        match edit {
+            Some(edit) => drop(input::draw(edit, room, buf, style)),
+            None => drop(draw::text(buf, room, &self.filter.text, style)),
+        }
+        draw::text(buf, Rect { x: area.right() - right, width: right, ..area }, &count, style);
+    }
+}
+
+/// Puts a text at the right of a column, one blank before it at least.
+fn right(buf: &mut Buffer, x: u16, y: u16, columns: u16, text: &str, style: Style) {
+    let text = draw::cut(text, usize::from(columns.saturating_sub(1)));
+    let blank = columns.saturating_sub(width(&text) as u16);
+    let area = Rect { x: x + blank, y, width: columns - blank, height: 1 };
+    draw::text(buf, area, &text, style);
+}

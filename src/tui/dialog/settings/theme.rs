@@ -1,0 +1,45 @@
+//! Choose a theme; the screen shows each one while the row is chosen, and the old one again on Escape.
+
+use crate::app::App;
+use crate::app::effect::{Effect, SettingsChange};
+use crate::dialog::picker::{Item, Picker, Source};
+use crate::model::Model;
+use crate::registry::{Dialog, Opener};
+
+/// What is registered of it.
+pub(crate) const DIALOG: Dialog = Dialog {
+    openers: &[Opener::new("theme.open", "theme", "Choose a theme with a live preview", |app| {
+        Ok(Box::new(open(app)))
+    })],
+    ..Dialog::NONE
+};
+
+struct ThemeSource {
+    names: Vec<String>,
+    now: String,
+}
+
+/// Makes it.
+pub(crate) fn open(app: &App) -> Picker {
+    let mut names = vec!["auto".to_owned()];
+    names.extend(app.themes.names());
+    Picker::new(ThemeSource { names, now: app.themes.choice().to_owned() })
+}
+
+impl Source for ThemeSource {
+    fn title(&self) -> String {
+        "Theme".into()
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.names.iter().map(|n| Item::new(n, n).detail(if *n == self.now { "now" } else { "" })).collect()
+    }
+
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        vec![Effect::Settings(SettingsChange::Theme { name: item.map(|i| i.id.clone()), keep: false })]
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Settings(SettingsChange::Theme { name: Some(item.id.clone()), keep: true })]
+    }
+}

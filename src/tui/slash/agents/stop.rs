@@ -1,0 +1,28 @@
+//! `/stop`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::TurnCommand;
+
+use crate::app::effect::Effect;
+use crate::model::Model;
+use crate::slash::SlashCommand;
+
+/// `/stop`
+pub(crate) struct Stop;
+
+impl SlashCommand for Stop {
+    fn name(&self) -> &'static str {
+        "stop"
+    }
+
+    fn help(&self) -> &'static str {
+        "Stop the running turn"
+    }
+
+    fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if !model.agent.turn.running {
+            return Err("No turn is running.".into());
+        }
+        Ok(vec![Effect::send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
+    }
+}
