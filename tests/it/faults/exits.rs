@@ -295,7 +295,7 @@ fn the_workbench_with_a_bomb() {
 #[test]
 fn u5_an_error_of_its_own_gives_the_terminal_back_and_is_reported() {
     let me = std::env::current_exe().unwrap();
-    let args = ["--exact", "ends::the_workbench_with_a_bomb", "--nocapture", "--test-threads=1"];
+    let args = ["--exact", "faults::exits::the_workbench_with_a_bomb", "--nocapture", "--test-threads=1"];
     // The first readings, and later ones; a turn makes some hundreds.
     for which in ["ui:1", "ui:2", "ui:3", "ui:5", "ui:9", "ui:17", "ui:40", "ui:90"] {
         let (model, mut place) = long_turn();
