@@ -24,17 +24,17 @@
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
-//! | [`tool`] | what the model can do, one file each | protocol |
+//! | [`tool`] | what the model can do, one file each | protocol, fs |
 //! | [`permit`] | what may be done: rules, decisions, trust, redaction | protocol, shell |
-//! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
+//! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
 //! | [`engine`] | bus, turn, context, sessions | all above |
-//! | [`agents`] | work for several agents: order of tasks, retries, reviews, workflows | protocol, tool |
+//! | [`agents`] | work for several agents: order of tasks, retries, reviews, workflows | tool |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
 //! | [`app`] | the composition root: makes the parts and hands them over | all |
-//! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, tui |
+//! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, text, tui |
 //!
 //! `tests/engine` drives whole turns of the engine, `tests/it` the program on a terminal; `tests/kit` is what both share.
 //!

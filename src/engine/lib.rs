@@ -20,6 +20,13 @@
 //! 2. What is shown as sent or done is on disk: its event is published by the answer to its write.
 //! 3. The engine's task never waits for a model, a tool or a disk.
 //! 4. Between two compactions each request is the one before it with more at its end.
+//! 5. A concern is a folder: its state in the loop (`part`), its reports (`msg`), what is done with them (`handle`), and its
+//!    functions, which take the loop. Methods of the loop itself stand in `core` alone.
+//! 6. No concern calls one that builds on it. It leaves a [`core::follow_up::FollowUp`], or an input of the turn, and the loop
+//!    carries it out once the present report has been handled.
+//!
+//! Not here: the screen, the schedule of delegated tasks (`tiller-agents`), permissions' rules (`tiller-permit`), what a tool
+//! does (`tiller-tool`).
 
 pub mod bus;
 pub mod compare;

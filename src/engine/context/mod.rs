@@ -3,8 +3,10 @@
 pub(crate) mod clean;
 pub(crate) mod compaction;
 pub(crate) mod effort;
+pub(crate) mod handle;
 pub(crate) mod msg;
 pub mod news;
+pub(crate) mod part;
 pub(crate) mod prefix;
 pub(crate) mod side_call;
 pub mod todo;

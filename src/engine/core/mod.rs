@@ -6,8 +6,8 @@ pub mod engine;
 pub(crate) mod follow_up;
 pub(crate) mod given;
 mod handle;
+pub(crate) mod lifecycle;
 pub(crate) mod msg;
-pub(crate) mod parts;
 pub(crate) mod ports;
 pub(crate) mod quit;
 mod run;
@@ -28,12 +28,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::{Bus, ClientId, Place};
+use crate::context::part::ContextPart;
+use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::Msg;
-use crate::core::parts::{ContextPart, FilesPart, Lifecycle, MoneyPart, PromptPart, TurnPart};
 use crate::core::saves::Saves;
 use crate::core::services::Services;
+use crate::files::part::FilesPart;
+use crate::money::part::MoneyPart;
+use crate::prompts::part::PromptPart;
 use crate::questions::asks::Asks;
 use crate::session::Session;
+use crate::turn::part::TurnPart;
 use crate::turn::{Input, Turn};
 
 /// A running call.

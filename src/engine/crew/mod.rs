@@ -17,7 +17,7 @@
 //! | `external` | programs of other vendors as agents |
 //! | `reservations`, `spending` | tokens and money: reserved before a call, settled after it; sums of all agents |
 
-mod child;
+pub(crate) mod child;
 mod commands;
 mod driver;
 mod ended;

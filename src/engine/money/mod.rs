@@ -13,6 +13,7 @@ use crate::crew::Reservations;
 use crate::money::today::Today;
 
 pub mod budget;
+pub(crate) mod part;
 pub(crate) mod today;
 
 /// A hard limit that cannot be kept, because the model has no price.

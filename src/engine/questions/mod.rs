@@ -4,6 +4,7 @@ pub(crate) mod about;
 pub(crate) mod answers;
 pub(crate) mod asking;
 pub(crate) mod asks;
+pub(crate) mod handle;
 pub mod keys;
 pub(crate) mod msg;
 pub(crate) mod permission;

@@ -2,6 +2,7 @@
 
 pub(crate) mod branch;
 pub(crate) mod change;
+pub(crate) mod handle;
 pub(crate) mod kept;
 mod lease_guard;
 pub(crate) mod load;

@@ -6,8 +6,10 @@
 pub(crate) mod begin;
 pub(crate) mod driver;
 pub mod effect;
+pub(crate) mod handle;
 mod meant;
 pub(crate) mod msg;
+pub(crate) mod part;
 pub(crate) mod prepare;
 pub mod repeats;
 pub mod reply;

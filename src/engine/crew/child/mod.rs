@@ -1,6 +1,7 @@
 //! What a child does beyond the main agent: it reports to the main agent's loop, asks the user through it, and keeps to
 //! its limits.
 
+pub(crate) mod handle;
 pub(crate) mod identity;
 pub(crate) mod outbox;
 pub(crate) mod pause;

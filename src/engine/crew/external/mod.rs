@@ -12,6 +12,7 @@
 pub(crate) mod calls;
 pub(crate) mod command_texts;
 mod file_states;
+pub(crate) mod handle;
 mod messages;
 mod model;
 pub(crate) mod prompt;

@@ -1,0 +1,19 @@
+//! The part of the loop's state that belongs to states of the files.
+
+use std::sync::{Arc, Mutex};
+
+/// States of the workspace's files.
+pub(crate) struct FilesPart {
+    /// Shared with calls, which keep files as they were before they write.
+    pub(crate) reviews: Arc<Mutex<crate::undo::before::Reviews>>,
+    /// Closed when the last state that is being recorded is stored.
+    pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
+    /// States that the agent named, until their entries are in place.
+    pub(crate) named: Vec<crate::files::msg::Named>,
+    /// The state of the files that the open session recorded last.
+    pub(crate) last_state: crate::files::LastState,
+    /// The notice that states are not kept was shown.
+    pub(crate) failed: bool,
+    /// States that are being stored. Closed from the start: waiting for it waits for those of now.
+    pub(crate) keeping: tokio_util::task::TaskTracker,
+}

@@ -1,0 +1,17 @@
+//! The part of the loop's state that belongs to budgets.
+
+use tiller_protocol::Cost;
+
+use crate::money::budget::{Limits, Spent};
+
+/// Limits, and what was spent.
+pub(crate) struct MoneyPart {
+    pub(crate) limits: Limits,
+    pub(crate) spent: Spent,
+    /// The day that `spent` is of, in the person's time zone.
+    pub(crate) day: String,
+    /// The remaining budget in the last line about it that went to the model.
+    pub(crate) announced_left: Option<Cost>,
+    /// What this run may cost.
+    pub(crate) max_cost: Option<Cost>,
+}

@@ -1,0 +1,21 @@
+//! What the loop does with each report about the turn in flight.
+
+use crate::core::Core;
+use crate::job::calls;
+use crate::turn::Input;
+use crate::turn::driver;
+use crate::turn::msg::TurnMsg;
+
+pub(crate) fn handle(core: &mut Core, msg: TurnMsg) {
+    match msg {
+        TurnMsg::Chunks { n, chunks, .. } => {
+            for chunk in chunks {
+                core.feed(Input::Chunk { n, chunk });
+            }
+        }
+        TurnMsg::Quiet { .. } => driver::quiet(core),
+        TurnMsg::StreamEnded { n, result, .. } => core.feed(Input::StreamEnded { n, result }),
+        TurnMsg::WaitOver { turn, n } => core.child_driver().retry_wait_over(turn, n),
+        TurnMsg::ToolDone { call_id, done, .. } => calls::tool_done(core, &call_id, *done),
+    }
+}
