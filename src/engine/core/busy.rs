@@ -8,7 +8,7 @@ use crate::prompts::queue;
 use crate::turn::Input;
 use crate::turn::driver;
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{CommandId, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
+use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
 use tokio::task::JoinHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -65,7 +65,11 @@ impl Core {
                 let notice = Notice::new(NoticeKind::User, "stopped before the message was sent");
                 self.refuse(client, cause, notice);
             }
-            Doing::Message { client: None, .. } => {
+            Doing::Message { client: None, message } => {
+                // An agent's first message comes from its task and not from the queue.
+                if !self.prompts.queue.iter().any(|q| q.message == message) {
+                    self.keep_message(message);
+                }
                 self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
             }
             Doing::Continue { cause } => self.no_turn(cause),
@@ -109,6 +113,11 @@ impl Core {
         if self.services.human == Human::Absent {
             return;
         }
+        self.keep_message(message);
+    }
+
+    /// Puts a message that did not go out at the front of the queue.
+    fn keep_message(&mut self, message: Message) {
         let id = QueueId::fresh(&*self.services.ids, self.services.clock.now());
         let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
         self.prompts.queue.insert(0, queued);

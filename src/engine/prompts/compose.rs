@@ -2,6 +2,7 @@
 //! goes out, waits in the queue, or comes back with a reason.
 
 use crate::context::prefix;
+use crate::core::follow_up::FollowUp;
 use crate::files::record;
 use crate::prompts::pending;
 use crate::turn::begin;
@@ -69,12 +70,20 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
         "this session is open read-only"
     } else if core.occupied() {
         "a turn is already running"
-    } else if core.session.last_message().is_none() {
-        "there is nothing to continue"
-    } else {
+    } else if core.session.last_message().is_some() {
         return compose(core, Goal::Continue { cause }, Vec::new());
+    } else if !core.prompts.queue.is_empty() {
+        // Its first message was stopped on its way.
+        return core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
+    } else {
+        "there is nothing to continue"
     };
-    core.refuse(client, cause, Notice::new(NoticeKind::User, why));
+    let why = Notice::new(NoticeKind::User, why);
+    core.refuse(client, cause, why.clone());
+    if !core.occupied() {
+        // A child counts as running from the moment of its command.
+        core.child_driver().report_end(TurnStatus::Failed, String::new(), Some(why));
+    }
 }
 
 /// Reads attachments and waits for the prefix, away from the engine's own task.

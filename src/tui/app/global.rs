@@ -85,6 +85,10 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
             app.say(disabled(app, action).unwrap_or_default());
             Vec::new()
         }
+        "global.profile" if !app.model.agent.session.profile_known => {
+            app.keys.next_mode = true;
+            Vec::new()
+        }
         "global.profile" => profile(app),
         "global.effort" => effort(app),
         "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
@@ -121,7 +125,6 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         "global.profile" | "global.effort" if app.model.agent.session.read_only => {
             "This session is open read-only"
         }
-        "global.profile" if !app.model.agent.session.profile_known => "The session is still opening",
         "global.effort" if app.model.agent.session.effort.offered.is_empty() => {
             "This model does not support thinking"
         }

@@ -102,6 +102,7 @@ impl App {
                 escape: None,
                 breaks: None,
                 typed: None,
+                next_mode: false,
             },
             themes,
             toasts: Toasts::default(),
@@ -350,6 +351,10 @@ impl App {
     fn event(&mut self, event: &Event) {
         let failed = self.fails(event);
         self.model.apply(event);
+        if self.keys.next_mode && self.model.agent.session.profile_known {
+            self.keys.next_mode = false;
+            self.act(Action("global.profile"));
+        }
         if let Some(notice) = failed {
             self.notice(notice);
         }

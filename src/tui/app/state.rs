@@ -82,6 +82,8 @@ pub(crate) struct Keys {
     pub(crate) escape: Option<Duration>,
     pub(crate) breaks: Option<Duration>,
     pub(crate) typed: Option<Duration>,
+    /// The key for the next permission mode was pressed before the engine said which mode holds.
+    pub(crate) next_mode: bool,
 }
 
 /// Questions that the person has put aside, and what is offered when the moment is right.

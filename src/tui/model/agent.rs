@@ -30,8 +30,8 @@ pub struct SessionModel {
     pub summary: Option<SessionSummary>,
     pub model: ModelRef,
     pub profile: Profile,
-    /// The engine has said which profile holds. Before that `profile` is only the default: a key that goes on from it
-    /// could raise the permissions that the command line chose.
+    /// The engine has said which profile holds. Before that `profile` is only the default, and a key that goes on
+    /// from it could raise the permissions that the command line chose.
     pub profile_known: bool,
     pub effort: EffortView,
     pub read_only: bool,

@@ -172,7 +172,7 @@ impl CrewDriver<'_> {
             self.report_missed(id, all, why);
             return self.start_failed(id, why);
         }
-        if work && core.session.last_message().is_none() {
+        if work && core.session.last_message().is_none() && core.prompts.queue.is_empty() {
             // The same, when its session has no message.
             all.retain(|e| !goes_on(&e.command.body));
             let task = self
