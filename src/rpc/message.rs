@@ -28,8 +28,9 @@ impl Message {
     ///
     /// # Errors
     /// When the line is no JSON or no message.
-    pub fn read(line: &[u8]) -> Result<Self, Malformed> {
-        let malformed = |id: Value, code, message: String| Malformed { id, error: Error::new(code, message) };
+    pub fn read(line: &[u8]) -> Result<Self, Box<Malformed>> {
+        let malformed =
+            |id: Value, code, message: String| Box::new(Malformed { id, error: Error::new(code, message) });
         let invalid = |id, message: &str| malformed(id, INVALID_REQUEST, message.into());
         let value: Value = serde_json::from_slice(line)
             .map_err(|e| malformed(Value::Null, PARSE_ERROR, format!("the line is not JSON: {e}")))?;

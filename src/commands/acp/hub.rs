@@ -146,9 +146,12 @@ impl Hub {
         }
     }
 
-    async fn message(&mut self, message: Result<Message, Malformed>) {
+    async fn message(&mut self, message: Result<Message, Box<Malformed>>) {
         match message {
-            Err(Malformed { id, error }) => self.out.answer(&id, Err(error)).await,
+            Err(malformed) => {
+                let Malformed { id, error } = *malformed;
+                self.out.answer(&id, Err(error)).await;
+            }
             Ok(Message::Notification { method, params }) => self.notification(&method, params).await,
             // An error counts as no answer.
             Ok(Message::Response { id, result }) => self.response(&id, result.ok()).await,

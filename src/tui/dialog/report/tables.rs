@@ -192,7 +192,7 @@ impl Source for Report {
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Option<Vec<EngineQuery>> {
         let EventBody::Reply(reply) = &event.body else { return None };
-        let Some(items) = (self.rows)(reply) else { return None };
+        let items = (self.rows)(reply)?;
         self.loaded = true;
         self.items = items;
         Some(Vec::new())
