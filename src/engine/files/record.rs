@@ -227,7 +227,7 @@ pub(crate) fn record(
                 let waits = touched.and_then(|message| send_now(&tx, message));
                 let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                 let put = put(&store, session, keeper.as_ref(), rows).await;
-                // A full inbox delays the message; the rows do not wait for it, since nobody empties it at the end.
+                // A full inbox delays the message; the rows do not wait for it, since nothing reads it at the end.
                 if let Some(message) = waits {
                     let _ = tx.send(message).await;
                 }
@@ -325,7 +325,7 @@ pub(crate) fn finish_restore(core: &mut Core) {
     });
 }
 
-/// Lets the disk have everything, once nobody waits for anything.
+/// Writes everything to the disk, once nothing waits.
 pub(crate) fn settle_files(core: &Core) {
     let Some(keeper) = &core.services.files else { return };
     let (store, quota, mine) = (core.services.store.clone(), keeper.quota(), keeper.clone());

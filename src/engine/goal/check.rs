@@ -52,7 +52,7 @@ pub(super) fn check_goal(core: &mut Core) {
             Err(notice) => return goal::goal_failed(core, &notice.message),
         },
     };
-    // What runs ends by its token, and reports under a number that nobody waits for any more.
+    // What runs ends by its token, and reports under a number that is not waited for any more.
     core.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpr
 }
 
 /// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
-/// limit, and nobody is asked. Whether its input fits is looked at when it goes out: [`left_beside`].
+/// limit, and no question is asked. Whether its input fits is looked at when it goes out: [`left_beside`].
 pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     if model::is_demo(core, model) {
         return Ok(());
@@ -216,7 +216,7 @@ pub(crate) fn day_read(core: &mut Core, read: Today) {
     reservations(core).learn(read.tiers);
 }
 
-/// The model hears of its budget when it has changed by a fifth since it last heard.
+/// Tells the model its budget when that has changed by a fifth since the last time.
 pub(crate) fn tell_budget(core: &mut Core) {
     let Some(left) = core.money.limits.left(crate::crew::spent_so_far(core)) else { return };
     let told = core.money.announced_left.unwrap_or(Cost(u64::MAX));

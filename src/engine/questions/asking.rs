@@ -13,7 +13,7 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::questions::msg::QuestionMsg;
 
-/// A tool's question: shown, or refused where nobody can answer.
+/// A tool's question: shown, or refused where no person can answer.
 pub(crate) fn ask(
     core: &mut Core,
     agent: AgentId,

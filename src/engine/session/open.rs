@@ -359,7 +359,7 @@ pub(crate) fn go_to_branch(
     core.saves.push(ticket, After { events: shown, then: Then::Nothing });
     // After it, so that the person does not wait for two commits.
     leave(core);
-    // As for a fresh session: nobody else can know this head yet.
+    // As for a fresh session: no other process can know this head yet.
     let lease = core.services.store.leases().acquire(id, &core.session.head_name, Take::IfFree);
     core.saves.push_lease(lease);
 }

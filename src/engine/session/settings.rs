@@ -13,7 +13,7 @@ use crate::core::given::Read;
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 
-/// Who hears of it when nobody asked.
+/// The client of a reload that no client asked for; replies to it are dropped.
 const NOBODY: ClientId = ClientId(u64::MAX);
 
 /// Reads them again.
@@ -30,7 +30,7 @@ pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
         let result = tokio::task::spawn_blocking(move || (settings.read)()).await.unwrap_or_else(|e| {
             Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
         });
-        // The engine may have ended: then nobody needs them.
+        // The engine may have ended: then they are not needed.
         let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
     });
 }

@@ -147,7 +147,7 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
     });
 }
 
-/// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
+/// What is no text comes back from the states of the files, as in a restore: what others changed since
 /// stays, and it can be undone.
 fn reject_whole(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());

@@ -6,7 +6,7 @@ use crate::objects::id::Id;
 use crate::report::Reason;
 
 /// Something that the session did to the files: a tool call, a command, a restore. What changes between one
-/// step's `after` and the next one's `before` was somebody else.
+/// step's `after` and the next one's `before` was made by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub before: Id,
@@ -54,7 +54,7 @@ pub enum Why {
     Repository,
     /// The answer was to keep it.
     Asked,
-    /// It is a conflict, and nobody said what to do.
+    /// It is a conflict without a decision.
     Conflict,
     /// It changed after the plan was shown.
     ChangedSince,

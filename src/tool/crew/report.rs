@@ -92,7 +92,7 @@ pub enum Judgement {
     Valid,
     /// It does not (critic).
     Invalid,
-    /// Nothing can be said of it, or nobody judged.
+    /// Not known, or not judged.
     Unknown,
     /// The result is accepted (reviewer).
     Accept,

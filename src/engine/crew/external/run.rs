@@ -178,7 +178,7 @@ impl ExternalDriver<'_> {
     }
 
     /// Asks the user to trust files of the folder that can make the program run commands: the turn waits for
-    /// the answer, or ends where nobody can answer.
+    /// the answer, or ends where no person can answer.
     pub(crate) fn ask_trust(&mut self, turn: u64, title: &str, offer: TrustOffer) {
         if self.core.services.human == Human::Absent {
             return self.refuse(not_trusted(title, &offer));

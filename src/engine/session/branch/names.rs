@@ -97,7 +97,7 @@ fn named(
     event: StateEvent,
 ) {
     if session != core.session.id {
-        // Events are of the open session; who asked hears that it is done.
+        // Events are of the open session; the client that asked gets the reply.
         let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
         return core.saves.push(ticket, After { events: Vec::new(), then });
     }

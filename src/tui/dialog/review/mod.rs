@@ -333,7 +333,7 @@ impl Review {
 
     fn on_event(&mut self, event: &Event) -> Reply {
         let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
-        // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
+        // What the person is looking at is not taken away from them; a view that was not used is asked anew.
         if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
             self.changes += 1;
             self.phase = Phase::Stale;
