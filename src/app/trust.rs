@@ -8,7 +8,7 @@ use tiller_config::agents::Origin;
 use tiller_engine::{Agreed, TrustOffer};
 use tiller_permit::Source;
 use tiller_permit::trust::{Brings, Change, Status};
-use tiller_protocol::ask::TrustItem;
+use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_store::Store;
 
@@ -73,27 +73,26 @@ pub(super) fn offer(
 
 /// What changed since the yes says so, and comes first.
 fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
-    let word = |path: &str| {
+    let change = |path: &str| {
         changes.iter().find_map(|c| match c {
-            Change::Added(p) if p == path => Some("new"),
-            Change::Changed(p) if p == path => Some("changed"),
+            Change::Added(p) if p == path => Some(TrustChange::New),
+            Change::Changed(p) if p == path => Some(TrustChange::Changed),
             _ => None,
         })
     };
     let gone = changes.iter().filter_map(|c| match c {
         Change::Removed(path) => Some(TrustItem {
-            kind: "removed".into(),
+            kind: TrustKind::Removed,
+            change: None,
             path: path.clone(),
             detail: String::new(),
             hash: String::new(),
         }),
         _ => None,
     });
-    let (mut first, rest): (Vec<_>, Vec<_>) = items.into_iter().partition(|i| word(&i.path).is_some());
+    let (mut first, rest): (Vec<_>, Vec<_>) = items.into_iter().partition(|i| change(&i.path).is_some());
     for item in &mut first {
-        if let Some(word) = word(&item.path) {
-            item.kind = format!("{word} {}", item.kind);
-        }
+        item.change = change(&item.path);
     }
     first.into_iter().chain(gone).chain(rest).collect()
 }

@@ -2,7 +2,7 @@
 
 use tiller_config::Flags;
 use tiller_config::agents::{Definition, Pick, SETS, Tier, Tools};
-use tiller_protocol::{Notice, NoticeKind, Profile};
+use tiller_protocol::{Notice, NoticeKind, Profile, TrustKind};
 
 use crate::app::{Setup, definitions};
 use crate::commands::args::{Exec, ProfileArg};
@@ -71,7 +71,8 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             text.push_str(&format!("{:24} {:9} {}\n", it.name, it.from.word(), one_line(&it.description)));
         }
     }
-    let left_out = setup.brings.items().iter().filter(|i| i.kind == "agent" || i.kind == "skill").count();
+    let left_out =
+        setup.brings.items().iter().filter(|i| matches!(i.kind, TrustKind::Agent | TrustKind::Skill)).count();
     if !status.may_load() && left_out > 0 && !json {
         let files = if left_out == 1 { "1 file".into() } else { format!("{left_out} files") };
         text.push_str(&format!(

@@ -31,7 +31,7 @@ pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -
             tiller_tui::zone::written(r.time),
             one_line(&r.agent),
             one_line(&r.tool),
-            r.decision,
+            r.decision.audit_word(),
             r.outcome,
             r.seconds,
             one_line(&r.what),

@@ -2,7 +2,7 @@
 
 use tiller_protocol::command::CostBy;
 use tiller_protocol::view::CostRow;
-use tiller_protocol::{Cost, Notice};
+use tiller_protocol::{Cost, ModelRef, Notice};
 
 use crate::app::Setup;
 use crate::commands::args::By;
@@ -27,7 +27,9 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
     let mut text = format!("{:40} {:>6} {:>12} {:>10} {:>10}\n", "", "calls", "in", "out", "cost");
     let (mut total, mut unpriced, mut estimated) = (Cost::default(), 0, 0);
     for r in &rows {
-        let none = if r.key.starts_with("demo/") { "-" } else { "unknown" };
+        // The built-in demo model costs nothing.
+        let demo = matches!(by, CostBy::Model) && ModelRef(r.key.clone()).is_demo();
+        let none = if demo { "-" } else { "unknown" };
         let cost = r.cost.map_or(none.into(), |c| format!("${:.4}", c.usd()));
         text.push_str(&format!(
             "{:40} {:>6} {:>12} {:>10} {:>10}\n",
@@ -39,8 +41,7 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
         ));
         estimated += r.estimated;
         total = total.plus(r.cost.unwrap_or_default());
-        // The built-in demo model costs nothing.
-        unpriced += if r.key.starts_with("demo/") { 0 } else { r.unpriced };
+        unpriced += if demo { 0 } else { r.unpriced };
     }
     text.push_str(&format!("{:40} {:>41}\n", "total", format!("${:.4}", total.usd())));
     if unpriced > 0 {

@@ -104,7 +104,7 @@ pub(super) fn run(
     for item in setup.brings.items().into_iter().chain(for_programs.items()) {
         text.push_str(&format!(
             "  {:12} {}\n               {}\n",
-            item.kind,
+            item.title(),
             one_line(&item.path),
             one_line(&item.detail)
         ));

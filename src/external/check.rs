@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::adapter::Adapter;
 use super::environment::{base, configured};
-use super::job::{Limits, Lookup, Transport};
+use super::job::{Limits, Lookup};
 use super::pipes::{self, Line, PipedProgram};
+use tiller_protocol::Transport;
 
 /// How a program stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,8 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tiller_protocol::{Cost, TodoItem, Usage};
+use tiller_protocol::{Activity, ActivitySource, Cost, TodoItem, Transport, Usage};
 use tokio::sync::oneshot;
-
-use super::job::Transport;
 
 /// One event.
 #[derive(Debug)]
@@ -153,48 +151,7 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActivityClaim {
     pub what: Activity,
-    pub source: Source,
-}
-
-/// The activity of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activity {
-    Starting,
-    Working,
-    /// It waits for a person.
-    Blocked,
-    /// It waits for the next message.
-    Idle,
-    /// Never safe to type into.
-    Unknown,
-}
-
-impl Activity {
-    /// As shown and as scripts read it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Working => "working",
-            Self::Blocked => "blocked",
-            Self::Idle => "idle",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// The source of an activity, lowest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// What the process does.
-    Process,
-    /// Nothing was drawn for a while.
-    Silence,
-    /// A rule on the rendered screen.
-    Screen,
-    /// Title, OSC 9, OSC 133.
-    Escape,
-    /// Its own report: ACP, JSON.
-    Report,
+    pub source: ActivitySource,
 }
 
 /// How it ended.

@@ -6,35 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 
-use tiller_protocol::{Cost, Usage};
+use tiller_protocol::{Cost, Transport, Usage};
 use tiller_tool::shell::Bounds;
 
 use super::adapter::Adapter;
-
-/// The way to communicate with the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Transport {
-    /// Agent Client Protocol: JSON-RPC over its standard input and output.
-    Acp,
-    /// Its mode without a screen, with JSON lines where it has them.
-    Headless,
-    /// In a terminal of ours.
-    Pty,
-}
-
-impl Transport {
-    /// As written in files and shown.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Acp => "acp",
-            Self::Headless => "headless",
-            Self::Pty => "pty",
-        }
-    }
-}
 
 /// Reads one variable of the person's environment.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;

@@ -43,11 +43,11 @@ pub use adapter::{Adapter, Adapters};
 pub use check::{Checker, Ready};
 pub use control::{Control, Receipt, ScreenReader};
 pub use event::{
-    Activity, ActivityClaim, AgentEvent, Answer, Ask, Choice, ChoiceKind, Ending, FileDiff, Question, Source,
-    Status, ToolUse,
+    ActivityClaim, AgentEvent, Answer, Ask, Choice, ChoiceKind, Ending, FileDiff, Question, Status, ToolUse,
 };
-pub use job::{FileError, Files, Job, Limits, Lookup, Resume, StartError, Transport};
+pub use job::{FileError, Files, Job, Limits, Lookup, Resume, StartError};
 pub use run::start;
+pub use tiller_protocol::{Activity, ActivitySource, Transport};
 
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

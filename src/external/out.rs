@@ -3,7 +3,8 @@
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::event::{Activity, ActivityClaim, AgentEvent, Answer, Ask, Question, Source};
+use super::event::{ActivityClaim, AgentEvent, Answer, Ask, Question};
+use tiller_protocol::{Activity, ActivitySource};
 
 /// The engine has dropped its end, or the run is to end at once.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl Out {
     }
 
     /// Reports an activity, unless it is the last that was reported.
-    pub(crate) async fn state(&mut self, what: Activity, source: Source) -> Result<(), Disconnected> {
+    pub(crate) async fn state(&mut self, what: Activity, source: ActivitySource) -> Result<(), Disconnected> {
         let guess = ActivityClaim { what, source };
         if self.state.as_ref() == Some(&guess) {
             return Ok(());

@@ -8,9 +8,10 @@ use tokio::sync::mpsc;
 use super::control::{Control, DriverControl, Order};
 use super::environment::{environment, withheld};
 use super::event::{AgentEvent, Ending, Status};
-use super::job::{Job, StartError, Transport};
+use super::job::{Job, StartError};
 use super::out::Out;
 use super::{acp, headless, pty};
+use tiller_protocol::Transport;
 
 /// What waits for the engine: enough for a burst, small enough that a flood is slowed.
 const ROOM: usize = 256;

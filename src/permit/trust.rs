@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiller_protocol::ask::TrustItem;
+use tiller_protocol::ask::{TrustItem, TrustKind};
 
 use tiller_shell::invisibles;
 
@@ -24,22 +24,22 @@ const MAX_DEPTH: usize = 6;
 const MAX_DETAIL: usize = 120;
 
 /// Files that matter, with what they are.
-const FILES: &[(&str, &str)] = &[
-    (".tiller/config.toml", "settings"),
-    (".tiller/permissions.yaml", "permissions"),
-    (".tiller/mcp.json", "mcp servers"),
-    (".mcp.json", "mcp servers"),
-    (".tiller/hooks.toml", "hooks"),
-    (".tiller/plugin.toml", "plugin"),
+const FILES: &[(&str, TrustKind)] = &[
+    (".tiller/config.toml", TrustKind::Settings),
+    (".tiller/permissions.yaml", TrustKind::Permissions),
+    (".tiller/mcp.json", TrustKind::McpServers),
+    (".mcp.json", TrustKind::McpServers),
+    (".tiller/hooks.toml", TrustKind::Hooks),
+    (".tiller/plugin.toml", TrustKind::Plugin),
 ];
 /// Folders of which every file matters.
-const FOLDERS: &[(&str, &str)] = &[
-    (".tiller/agents", "agent"),
-    (".tiller/skills", "skill"),
-    (".tiller/workflows", "workflow"),
-    (".tiller/hooks", "hook"),
-    (".tiller/commands", "command"),
-    (".tiller/plugins", "plugin"),
+const FOLDERS: &[(&str, TrustKind)] = &[
+    (".tiller/agents", TrustKind::Agent),
+    (".tiller/skills", TrustKind::Skill),
+    (".tiller/workflows", TrustKind::Workflow),
+    (".tiller/hooks", TrustKind::Hook),
+    (".tiller/commands", TrustKind::Command),
+    (".tiller/plugins", TrustKind::Plugin),
 ];
 
 /// One thing that was found.
@@ -194,13 +194,7 @@ pub fn programs_folder(name: &str) -> Option<PathBuf> {
 pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
     let mut brings = Brings::default();
     for path in reads {
-        visit(
-            folder,
-            &tiller_protocol::names::path(path),
-            tiller_protocol::ask::PROGRAM_SETTINGS,
-            0,
-            &mut brings,
-        );
+        visit(folder, &tiller_protocol::names::path(path), &TrustKind::ProgramSettings, 0, &mut brings);
     }
     brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     brings
@@ -218,7 +212,7 @@ pub fn undecided(brings: &Brings, stored: Option<&Stored>) -> Vec<TrustItem> {
     brings.found.iter().filter(|f| !agreed(f)).map(|f| f.item.clone()).collect()
 }
 
-fn visit(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brings) {
+fn visit(folder: &Path, path: &Path, kind: &TrustKind, depth: usize, brings: &mut Brings) {
     if brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
         brings.too_much = true;
         return;
@@ -256,7 +250,7 @@ fn add(brings: &mut Brings, found: Found) {
     }
 }
 
-fn list(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brings) {
+fn list(folder: &Path, path: &Path, kind: &TrustKind, depth: usize, brings: &mut Brings) {
     let Ok(entries) = fs::read_dir(folder.join(path)) else {
         add(brings, refused(path, kind, "cannot be read: never loaded"));
         return;
@@ -269,7 +263,7 @@ fn list(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Bring
     }
 }
 
-fn file(at: &Path, path: &Path, kind: &str, len: u64) -> Found {
+fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64) -> Found {
     if len > MAX_FILE {
         return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
     }
@@ -282,7 +276,8 @@ fn file(at: &Path, path: &Path, kind: &str, len: u64) -> Found {
     let detail = detail(kind, path, &text);
     Found {
         item: TrustItem {
-            kind: kind.to_owned(),
+            kind: kind.clone(),
+            change: None,
             path: name(path),
             detail: one_line(&detail),
             hash: blake3::hash(&bytes).to_hex().to_string(),
@@ -291,17 +286,18 @@ fn file(at: &Path, path: &Path, kind: &str, len: u64) -> Found {
     }
 }
 
-fn link(at: &Path, path: &Path, kind: &str) -> Found {
+fn link(at: &Path, path: &Path, kind: &TrustKind) -> Found {
     let target = fs::read_link(at).map(|t| t.display().to_string()).unwrap_or_default();
     let mut found = refused(path, kind, &format!("a link to {target}: never loaded"));
     found.item.hash = blake3::hash(format!("link {target}").as_bytes()).to_hex().to_string();
     found
 }
 
-fn refused(path: &Path, kind: &str, why: &str) -> Found {
+fn refused(path: &Path, kind: &TrustKind, why: &str) -> Found {
     Found {
         item: TrustItem {
-            kind: kind.to_owned(),
+            kind: kind.clone(),
+            change: None,
             path: name(path),
             detail: one_line(why),
             hash: blake3::hash(why.as_bytes()).to_hex().to_string(),
@@ -315,20 +311,22 @@ fn name(path: &Path) -> String {
 }
 
 /// One line of what it would do. Looks at the text only; the loaders parse it after the yes.
-fn detail(kind: &str, path: &Path, text: &str) -> String {
+fn detail(kind: &TrustKind, path: &Path, text: &str) -> String {
     match kind {
-        "permissions" => rules(text),
-        "settings" | "plugin" | "hooks" => keys(text),
-        "mcp servers" => servers(text),
-        "hook" => format!("runs: {}", first_text(text)),
-        "agent" | "skill" | "workflow" | "command" => {
+        TrustKind::Permissions => rules(text),
+        TrustKind::Settings | TrustKind::Plugin | TrustKind::Hooks => keys(text),
+        TrustKind::McpServers => servers(text),
+        TrustKind::Hook => format!("runs: {}", first_text(text)),
+        TrustKind::Agent | TrustKind::Skill | TrustKind::Workflow | TrustKind::Command => {
             let described = text
                 .lines()
                 .take(40)
                 .find_map(|l| l.trim().strip_prefix("description:").map(str::trim).filter(|d| !d.is_empty()));
             described.map_or_else(|| first_text(text), |d| d.trim_matches(['"', '\'']).to_owned())
         }
-        _ => path.display().to_string(),
+        TrustKind::ProgramSettings | TrustKind::UnenforcedRule | TrustKind::Removed | TrustKind::Other(_) => {
+            path.display().to_string()
+        }
     }
 }
 

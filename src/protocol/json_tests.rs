@@ -100,7 +100,7 @@ fn events_have_a_stable_form() {
             id: Some(ask),
             tool: "terminal".into(),
             what: "ls".into(),
-            decision: "ask:once".into(),
+            decision: PermissionOutcome::from_event_word("ask:once"),
             by: "person".into(),
         })),
         event(EventBody::Ask(AskEvent::QuestionAnswered {

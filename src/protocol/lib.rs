@@ -20,10 +20,13 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`backend`] | what does an agent's work: Tiller itself, or an external program |
 //! | [`grid`], [`pane`] | the screen of a program in a terminal of ours; the pane that shows it |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
+//! | [`permission`] | how the permission for a call was decided |
+//! | [`process`] | background processes |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`names`] | names of files that lie in a workspace for a moment |
@@ -36,15 +39,18 @@ mod bus;
 mod session;
 mod turn;
 
-pub use agents::{agent, grid, pane, workflow};
+pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
-pub use turn::{access, ask, feed, goal, review, todo, tool};
+pub use turn::{access, ask, feed, goal, permission, process, review, todo, tool};
 
 pub use agents::agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
+pub use agents::backend::{Backend, Transport};
 pub use agents::grid::{Grid, GridRun, GridStyle, Hue};
-pub use agents::pane::{Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed};
+pub use agents::pane::{
+    Activity, ActivitySource, Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed,
+};
 pub use agents::workflow::{StepState, StepView, WorkflowFile, WorkflowView};
 pub use base::clock::{Clock, ManualClock, SystemClock, Time};
 pub use base::ids::{
@@ -66,9 +72,11 @@ pub use session::restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat
 pub use session::search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use session::tree::{SessionTree, TreeQuery, TreeReply};
 pub use turn::access::{Access, ShellState};
-pub use turn::ask::{Ask, AskBody, AskReply, Decision, Risk};
+pub use turn::ask::{Ask, AskBody, AskReply, Decision, Risk, TrustItem, TrustKind};
 pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
+pub use turn::permission::PermissionOutcome;
+pub use turn::process::{ProcessRow, ProcessState};
 pub use turn::todo::{TodoItem, TodoStatus};
 pub use turn::tool::{ToolOutcome, ToolSpec, Touch};
 

@@ -1,6 +1,7 @@
 //! A fixed scene for golden screens: a running turn, todo, agents, queue, changes, a question.
 
 use serde_json::json;
+use tiller_protocol::ModelRef;
 use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::event::{AskEvent, ToolEvent, TurnEvent};
 use tiller_protocol::tool::Display;
@@ -51,7 +52,7 @@ fn agent(id: &str, parent: Option<&str>, label: &str, state: AgentState, act: &s
         label: label.into(),
         state,
         act: act.into(),
-        model: "vendor/model-x".into(),
+        model: ModelRef("vendor/model-x".into()),
         usage: Usage { input: 150_000, output: 9_000, ..Usage::default() },
         cost: Some(Cost::from_usd(0.31)),
         context: 82_000,

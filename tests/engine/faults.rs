@@ -330,7 +330,7 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
     rig.notice("1 calls that needed an approval").await;
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     let rows = store.audit().list(Some(session), "", 10).unwrap();
-    assert_eq!((rows[0].decision.as_str(), rows[0].outcome.as_str()), ("nobody", "denied"));
+    assert_eq!((rows[0].decision.audit_word(), rows[0].outcome.as_str()), ("nobody", "denied"));
 }
 
 /// S13, W18: a write that failed for good is named by what failed, and the next turn goes on from what the disk has,

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use tiller_permit::{Effect, Rule, Source};
-use tiller_protocol::ask::TrustItem;
+use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_protocol::event::{AskEvent, TurnStatus};
 use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
@@ -21,7 +21,8 @@ fn offer(p: &mut EngineConfig, said: &Said, fails: bool) {
     p.trust = Some(TrustOffer {
         folder: "/work".into(),
         items: vec![TrustItem {
-            kind: "permissions".into(),
+            kind: TrustKind::Permissions,
+            change: None,
             path: ".tiller/permissions.yaml".into(),
             detail: "allows 1".into(),
             hash: "0".into(),

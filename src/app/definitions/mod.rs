@@ -9,17 +9,14 @@ use tiller_config::Problem;
 use tiller_config::agents::{Definitions, Known, ProjectFile};
 use tiller_permit::trust::Brings;
 use tiller_permit::{Effect, Rule, Source};
-use tiller_protocol::Notice;
-
-/// What the folder's files of agents and of what they are taught are called in [`Brings`].
-const KINDS: [&str; 2] = ["agent", "skill"];
+use tiller_protocol::{Notice, TrustKind};
 
 /// Reads them. Those of the folder only when it is trusted, in the form that was looked at. Blocks.
 pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definitions, Vec<Problem>) {
     let project: Vec<ProjectFile<'_>> = brings
         .found
         .iter()
-        .filter(|f| trusted && !brings.too_much && KINDS.contains(&f.item.kind.as_str()))
+        .filter(|f| trusted && !brings.too_much && matches!(f.item.kind, TrustKind::Agent | TrustKind::Skill))
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
     let tools: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();

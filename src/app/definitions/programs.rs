@@ -7,7 +7,7 @@ use tiller_engine::crew::Programs;
 use tiller_engine::{Agreed, TrustOffer};
 use tiller_external::{Adapter, Adapters};
 use tiller_permit::trust::{Choice, Stored, discover_for, programs_name, programs_never_name, undecided};
-use tiller_protocol::ask::{PROGRAM_SETTINGS, TrustItem, UNENFORCED_RULE};
+use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_store::{Store, TrustRow};
 use tiller_tool::ChildEnv;
 
@@ -53,7 +53,8 @@ pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -
         return Vec::new();
     }
     let item = |(key, value): (String, String)| TrustItem {
-        kind: PROGRAM_SETTINGS.to_owned(),
+        kind: TrustKind::ProgramSettings,
+        change: None,
         path: format!(".git/config: {key}"),
         detail: format!("git runs {}", value.lines().next().unwrap_or_default()),
         hash: blake3::hash(value.as_bytes()).to_hex().to_string(),
@@ -61,7 +62,8 @@ pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -
     match tiller_watch::steering(folder, &env.now()) {
         Ok(settings) => settings.into_iter().map(item).collect(),
         Err(why) => vec![TrustItem {
-            kind: PROGRAM_SETTINGS.to_owned(),
+            kind: TrustKind::ProgramSettings,
+            change: None,
             path: ".git/config".to_owned(),
             detail: format!("It could not be read: {why}"),
             hash: String::new(),
@@ -72,7 +74,8 @@ pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -
 /// Rules that the program cannot be given, in the form in which the person is asked about them.
 fn unenforced(adapter: &Adapter, rules: &[String]) -> Vec<TrustItem> {
     let item = |rule: &String| TrustItem {
-        kind: UNENFORCED_RULE.to_owned(),
+        kind: TrustKind::UnenforcedRule,
+        change: None,
         path: format!("{rule} ({})", adapter.title),
         detail: format!("{} reads files without asking and cannot enforce this rule.", adapter.title),
         hash: adapter.name.clone(),

@@ -10,12 +10,10 @@ use tiller_config::workflows::{LARGEST, Sheet, sheet, stem};
 use tiller_engine::Workflows;
 use tiller_external::Adapters;
 use tiller_permit::trust::Brings;
-use tiller_protocol::WorkflowFile;
+use tiller_protocol::{TrustKind, WorkflowFile};
 use tiller_tool::crew::{NameCheck, Task, Workflow, WorkflowError};
 use tiller_tool::shell::find_program;
 
-/// What the folder's files of workflows are called in [`Brings`].
-const KIND: &str = "workflow";
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "workflows";
 /// The project's, in its own.
@@ -147,7 +145,7 @@ pub(crate) fn source(
 
 /// The folder's files of workflows.
 pub(crate) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit::trust::Found> {
-    brings.found.iter().filter(|f| f.item.kind == KIND && stem(&f.item.path).is_some())
+    brings.found.iter().filter(|f| f.item.kind == TrustKind::Workflow && stem(&f.item.path).is_some())
 }
 
 /// The same, with a workflow that the person named by its file before all others.

@@ -37,9 +37,7 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
             format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))
         }
-        EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. })
-            if decision.contains("deny") || decision == "nobody" =>
-        {
+        EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. }) if decision.denies() => {
             format!("- {tool} {} was denied: {}", one_line(what), one_line(by))
         }
         // It ends the turn, and the end of the turn reports it.

@@ -46,7 +46,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
         label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.assignment.label.clone()),
         state,
         act,
-        model: core.session.model.0.clone(),
+        model: core.session.model.clone(),
         usage: core.session.usage,
         cost: core.session.cost,
         context: core.session.context_tokens().0,

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::compare::{Pair, SideRun};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tool::Display;
@@ -89,7 +90,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             agent: "you".into(),
             tool: LINE.into(),
             what: cut(&(w.redact)(&line), WHAT),
-            decision: "allow".into(),
+            decision: PermissionOutcome::Allowed,
             by: "the user's own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
             outcome: if result.is_ok() { "ok" } else { "error" }.into(),

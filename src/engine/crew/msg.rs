@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_protocol::Transport;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentView, Cost, EntryId, Notice, SessionId, Usage};
 use tiller_store::StoreError;
@@ -89,7 +90,7 @@ pub(crate) enum MemberMsg {
     /// The session and transport of its external program; `None`: unchanged.
     ProgramSession {
         session: Option<String>,
-        transport: Option<String>,
+        transport: Option<Transport>,
         /// Cost and usage that have been recorded for that session.
         booked: Option<(Cost, Usage)>,
     },

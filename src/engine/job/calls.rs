@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{EntryBody, EventBody, Part, TodoItem, ToolCall, Touch};
@@ -182,7 +183,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         agent: core.identity.id.0.clone(),
         tool: name.clone(),
         what: what(&core.services.redact, &arguments),
-        decision: "none".into(),
+        decision: PermissionOutcome::Undecided,
         by: "engine".into(),
         seconds: 0.0,
         outcome: outcome_word(result.outcome).into(),

@@ -1,6 +1,7 @@
 //! The files before a call, so that what it changes can be undone; and what is done when they could not be kept.
 
 use tiller_permit::Verdict;
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::{AskBody, Touch};
 use tiller_snapshot::SnapshotError;
@@ -67,7 +68,7 @@ impl Job {
         if !asks {
             return Ok(());
         }
-        let none = |by: &str| Decided { decision: "none", by: by.into() };
+        let none = |by: &str| Decided { decision: PermissionOutcome::Undecided, by: by.into() };
         let access = self.tool.access(&self.args, &self.cx);
         let access = access.map_err(|e| Box::new((none("the tool"), failed(e))))?;
         let target = self.tool.target(&self.args);

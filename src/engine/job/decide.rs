@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tiller_permit::Verdict;
-use tiller_protocol::{Access, AskBody, AskReply, Decision, EventBody, ToolOutcome, Touch, names};
+use tiller_protocol::{
+    Access, AskBody, AskReply, Decision, EventBody, PermissionOutcome, ToolOutcome, Touch, names,
+};
 
 use super::{Job, failed};
 use crate::core::msg::Msg;
@@ -15,9 +17,9 @@ use crate::turn::CallResult;
 /// Why a call did not run, and the result that the model gets.
 pub(super) type Refused = Box<(Decided, CallResult)>;
 
-/// A decision in words.
+/// What was decided about a call, and who or what decided it, in words.
 pub(super) struct Decided {
-    pub(super) decision: &'static str,
+    pub(super) decision: PermissionOutcome,
     pub(super) by: String,
 }
 
@@ -33,7 +35,7 @@ impl Job {
             let access = match self.tool.access(&self.args, &self.cx) {
                 Ok(access) => access,
                 Err(e) => {
-                    let decided = Decided { decision: "none", by: "the tool".into() };
+                    let decided = Decided { decision: PermissionOutcome::Undecided, by: "the tool".into() };
                     return Err(Box::new((decided, failed(e))));
                 }
             };
@@ -66,19 +68,24 @@ impl Job {
             let verdict = match verdict {
                 Verdict::Allow { rule, unasked } => {
                     self.cx.variables = Arc::new(unasked.map(|u| u.variables).unwrap_or_default());
-                    return Ok(Decided { decision: "allow", by: rule });
+                    return Ok(Decided { decision: PermissionOutcome::Allowed, by: rule });
                 }
                 Verdict::Deny { rule, reason } => {
                     let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
-                    self.tell("deny", &rule);
-                    return Err(Box::new((Decided { decision: "deny", by: rule }, result)));
+                    self.tell(PermissionOutcome::Denied, &rule);
+                    return Err(Box::new((
+                        Decided { decision: PermissionOutcome::Denied, by: rule },
+                        result,
+                    )));
                 }
                 ask @ Verdict::Ask { .. } => ask,
             };
             self.asked = true;
             if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(&access)).await {
-                let decided =
-                    Decided { decision: "none", by: "the tool, before a question was asked".into() };
+                let decided = Decided {
+                    decision: PermissionOutcome::Undecided,
+                    by: "the tool, before a question was asked".into(),
+                };
                 return Err(Box::new((decided, failed(e))));
             }
             let diff = self.tool.preview(&self.args, &self.cx).await;
@@ -87,7 +94,7 @@ impl Job {
             let answer = tokio::select! {
                 answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
                 () = self.cx.cancel.cancelled() => {
-                    let decided = Decided { decision: "none", by: "stopped before an answer".into() };
+                    let decided = Decided { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
                     return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
@@ -96,7 +103,7 @@ impl Job {
                 None => continue,
             }
         }
-        let decided = Decided { decision: "deny", by: "changed too often".into() };
+        let decided = Decided { decision: PermissionOutcome::Denied, by: "changed too often".into() };
         let result = CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.");
         Err(Box::new((decided, result)))
     }
@@ -132,7 +139,10 @@ impl Job {
                 }
                 None => {
                     let result = CallResult::text(ToolOutcome::Denied, "Denied: this call cannot be edited.");
-                    return Some(Err(Box::new((Decided { decision: "deny", by: "engine".into() }, result))));
+                    return Some(Err(Box::new((
+                        Decided { decision: PermissionOutcome::Denied, by: "engine".into() },
+                        result,
+                    ))));
                 }
             }
             return None;
@@ -144,38 +154,43 @@ impl Job {
     pub(super) fn consent(&self, answer: Result<AskReply, String>, rule: &str) -> Result<Decided, Refused> {
         let by = if self.changed.is_some() { "the user, with an edited command" } else { "the user" };
         let person = |decision| Decided { decision, by: by.into() };
-        let no = |decision: &'static str, by: String, text: String, nobody: bool| {
+        let no = |decision: PermissionOutcome, by: String, text: String, nobody: bool| {
             let result = CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) };
             Err(Box::new((Decided { decision, by }, result)))
         };
         match answer {
             Err(why) => {
-                self.tell("nobody", &why);
+                self.tell(PermissionOutcome::Nobody, &why);
                 let text = format!("Denied: this call needs an approval, and {why} (rule: {rule}).");
-                no("nobody", why, text, true)
+                no(PermissionOutcome::Nobody, why, text, true)
             }
             Ok(AskReply::Permission { decision, .. }) => match decision {
-                Decision::Once => Ok(person("ask:once")),
+                Decision::Once => Ok(person(PermissionOutcome::Once)),
                 Decision::Session { pattern } => {
                     self.remember(&pattern, false);
-                    Ok(person("ask:session"))
+                    Ok(person(PermissionOutcome::Session))
                 }
                 Decision::Always { pattern } => {
                     self.remember(&pattern, true);
-                    Ok(person("ask:always"))
+                    Ok(person(PermissionOutcome::Always))
                 }
-                Decision::Edit { .. } => {
-                    no("deny", "engine".into(), "Denied: this call cannot be edited now.".into(), false)
-                }
+                Decision::Edit { .. } => no(
+                    PermissionOutcome::Denied,
+                    "engine".into(),
+                    "Denied: this call cannot be edited now.".into(),
+                    false,
+                ),
                 Decision::Deny { comment } => {
                     let text = match comment.filter(|c| !c.trim().is_empty()) {
                         Some(c) => format!("The user denied this call: {c}"),
                         None => "The user denied this call.".into(),
                     };
-                    no("ask:deny", by.into(), text, false)
+                    no(PermissionOutcome::Refused, by.into(), text, false)
                 }
             },
-            Ok(_) => no("ask:deny", "the user".into(), "The user denied this call.".into(), false),
+            Ok(_) => {
+                no(PermissionOutcome::Refused, "the user".into(), "The user denied this call.".into(), false)
+            }
         }
     }
 
@@ -203,12 +218,12 @@ impl Job {
         }
     }
 
-    fn tell(&self, decision: &str, by: &str) {
+    fn tell(&self, decision: PermissionOutcome, by: &str) {
         // The engine may have ended, or be behind: the audit has it all the same.
         let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),
             what: (self.services.redact)(&self.tool.target(&self.args)),
-            decision: decision.to_owned(),
+            decision,
             by: by.to_owned(),
         }));
     }

@@ -92,7 +92,7 @@ impl Job {
             agent: self.cx.agent.0.clone(),
             tool: self.tool.name().to_owned(),
             what: what(&self.services.redact, &self.args),
-            decision: decided.decision.into(),
+            decision: decided.decision,
             by: decided.by,
             seconds: result.seconds,
             outcome: outcome_word(result.outcome).into(),

@@ -15,6 +15,7 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent};
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::{AuditRow, ShellLineView};
 use tiller_protocol::{CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part};
+use tiller_protocol::{PermissionOutcome, ProcessRow};
 use tiller_tool::shell::run_line;
 use tiller_tool::{ToolError, run_guarded};
 
@@ -169,7 +170,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         agent: "you".into(),
         tool: if share { "!" } else { "!!" }.into(),
         what: cut(&line, WHAT),
-        decision: "allow".into(),
+        decision: PermissionOutcome::Allowed,
         by: "the user's own command".into(),
         seconds,
         outcome: outcome_word(outcome).into(),
@@ -201,7 +202,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
     core.save(append, vec![(place, event)], Then::Nothing);
 }
 
-/// Background processes, as text rows.
+/// Replies with the background processes.
 pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
     let state = Arc::clone(&lock(&core.services.tool_state));
     let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
@@ -209,7 +210,13 @@ pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
     core.spawn(async move {
         // Their last words may stand on a screen, which is read under a lock.
         let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();
-        let rows = rows.iter().map(|row| redact(row)).collect();
+        let clean = |row: ProcessRow| ProcessRow {
+            intervention: redact(&row.intervention),
+            command: redact(&row.command),
+            last: redact(&row.last),
+            ..row
+        };
+        let rows = rows.into_iter().map(clean).collect();
         bus.reply(client, &place, ReplyEvent::ProcessesReply { rows });
     });
 }

@@ -28,7 +28,7 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
                         id: Some(id),
                         tool: p.tool.clone(),
                         what: core.redact(&p.shown),
-                        decision: decision_word(decision).into(),
+                        decision: decision.into(),
                         by: "person".into(),
                     }
                 }
@@ -103,16 +103,5 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
             core.feed(Input::Repeats { go_on: yes.is_some() });
         }
         About::Budget { .. } | About::Deep { .. } | About::Unpriced { .. } | About::Repeats { .. } => {}
-    }
-}
-
-fn decision_word(d: &tiller_protocol::Decision) -> &'static str {
-    use tiller_protocol::Decision as D;
-    match d {
-        D::Once => "once",
-        D::Session { .. } => "session",
-        D::Always { .. } => "always",
-        D::Edit { .. } => "edit",
-        D::Deny { .. } => "deny",
     }
 }

@@ -1,6 +1,7 @@
 //! Questions to the person: put, kept over a restart, closed when nobody waits any more.
 
 use crate::bus::agent_view;
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::event::AskEvent;
 use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply, EventBody};
 use tokio::sync::oneshot;
@@ -88,7 +89,7 @@ pub(crate) fn closed(ask: &Ask, why: &str) -> AskEvent {
             id: Some(ask.id),
             tool: p.tool.clone(),
             what: p.shown.clone(),
-            decision: "none".into(),
+            decision: PermissionOutcome::Undecided,
             by: why.into(),
         },
         _ => AskEvent::QuestionAnswered { id: ask.id, reply: AskReply::Declined },

@@ -1,7 +1,7 @@
 //! What tasks report about questions to the person, decisions and settings.
 
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{AgentId, AskBody, AskReply};
+use tiller_protocol::{AgentId, AskBody, AskReply, PermissionOutcome};
 use tokio::sync::oneshot;
 
 use crate::core::given::Agreed;
@@ -28,7 +28,7 @@ pub(crate) enum QuestionMsg {
     Decided {
         tool: String,
         what: String,
-        decision: String,
+        decision: PermissionOutcome,
         by: String,
     },
     /// What was decided of a request of an external program.

@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
 use tiller_store::{MadeBy, Running, SessionRow, Spent, Store, StoreError};
 
@@ -102,8 +103,11 @@ fn read(
     let tail = store.paths().tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
     let running = store.unfinished().interrupted(id, &row.head)?;
     let nobody = |id| -> Result<usize, StoreError> {
-        let rows = store.audit().list(Some(id), "nobody", 100)?;
-        Ok(rows.iter().filter(|r| r.decision == "nobody" && r.time >= row.summary.used).count())
+        let rows = store.audit().list(Some(id), PermissionOutcome::Nobody.audit_word(), 100)?;
+        Ok(rows
+            .iter()
+            .filter(|r| r.decision == PermissionOutcome::Nobody && r.time >= row.summary.used)
+            .count())
     };
     let mut refused = nobody(id)?;
     for agent in store.agents().list(id)? {

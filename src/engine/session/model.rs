@@ -29,7 +29,7 @@ pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
     use tiller_config::schema::ProviderKind;
     match core.services.config().providers.get(model.provider()) {
         Some(p) => p.kind == ProviderKind::Demo,
-        None => model.provider() == "demo",
+        None => model.is_demo(),
     }
 }
 

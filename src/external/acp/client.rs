@@ -13,12 +13,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::super::adapter::Acp;
 use super::super::choice::choose;
 use super::super::control::Order;
-use super::super::event::{Activity, AgentEvent, Answer, Choice, ChoiceKind, Question, Source};
+use super::super::event::{AgentEvent, Answer, Choice, ChoiceKind, Question};
 use super::super::pipes::{Line, Lines};
 use super::super::run::Run;
 use super::mode::Mode;
 use super::updates::Updates;
 use super::{files, session};
+use tiller_protocol::{Activity, ActivitySource};
 
 /// How messages to the agent are written.
 const LINES: Encoder = Encoder::VersionLast;
@@ -119,7 +120,7 @@ impl Client {
     }
 
     async fn tell(&mut self, what: Activity) -> Result<(), Broken> {
-        self.run.out.state(what, Source::Report).await.map_err(|_| Broken::Cancelled)
+        self.run.out.state(what, ActivitySource::Report).await.map_err(|_| Broken::Cancelled)
     }
 
     fn order(&mut self, order: Order) {

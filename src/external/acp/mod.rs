@@ -21,10 +21,11 @@ use self::client::{Broken, Client};
 use self::ending::judge;
 use self::mode::Mode;
 use self::updates::Updates;
-use super::event::{Activity, AgentEvent, Ending, Source, Status};
-use super::job::Transport;
+use super::event::{AgentEvent, Ending, Status};
 use super::pipes::{self, PipedProgram};
 use super::run::Run;
+use tiller_protocol::Transport;
+use tiller_protocol::{Activity, ActivitySource};
 
 /// From start to end.
 pub(crate) async fn run(mut run: Run) -> Ending {
@@ -50,7 +51,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         }
     });
     let _ = run.out.send(AgentEvent::Started { pid: hosted.pid, transport: Transport::Acp }).await;
-    let _ = run.out.state(Activity::Starting, Source::Report).await;
+    let _ = run.out.state(Activity::Starting, ActivitySource::Report).await;
     let wall = Instant::now() + limits.wall;
     let mut client = Client {
         run,

@@ -8,7 +8,7 @@ use std::fmt;
 use regex::Regex;
 use serde::{Deserialize, Deserializer};
 
-use crate::job::Transport;
+use tiller_protocol::Transport;
 
 /// One vendor's program.
 #[derive(Clone, Debug, Deserialize)]

@@ -17,10 +17,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::adapter::{Format, Headless, PromptBy};
 use super::control::Order;
-use super::event::{Activity, AgentEvent, Ending, Source, Status};
-use super::job::{Job, Transport};
+use super::event::{AgentEvent, Ending, Status};
+use super::job::Job;
 use super::pipes::{self, Line, PipedProgram};
 use super::run::{Run, fill};
+use tiller_protocol::Transport;
+use tiller_protocol::{Activity, ActivitySource};
 
 /// After its last record, for its end.
 const LINGER: Duration = Duration::from_secs(10);
@@ -101,7 +103,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         if run.missed.is_empty() && run.job.stay {
             let text = turn.ending.text.clone();
             if run.out.send(AgentEvent::TurnDone { text }).await.is_err()
-                || run.out.state(Activity::Idle, Source::Report).await.is_err()
+                || run.out.state(Activity::Idle, ActivitySource::Report).await.is_err()
                 || !run.wait(wall).await
             {
                 run.miss_all("it ended first").await;
@@ -203,7 +205,7 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
         let _ = stdin.write_all(given.as_bytes()).await;
     });
     let begun = run.out.send(AgentEvent::Started { pid: hosted.pid, transport: Transport::Headless }).await;
-    let stop = if begun.is_err() || run.out.state(Activity::Working, Source::Report).await.is_err() {
+    let stop = if begun.is_err() || run.out.state(Activity::Working, ActivitySource::Report).await.is_err() {
         ReadEnd::Cancelled
     } else {
         read(run, &mut lines, &mut *records, wall).await

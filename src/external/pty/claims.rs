@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Activity, ActivityClaim, Source};
+use crate::event::ActivityClaim;
+use tiller_protocol::{Activity, ActivitySource};
 
 /// What each source claims now.
 #[derive(Debug, Default)]
-pub(crate) struct Claims(BTreeMap<Source, Activity>);
+pub(crate) struct Claims(BTreeMap<ActivitySource, Activity>);
 
 impl Claims {
     /// `source` claims `what`, or nothing any more.
-    pub(crate) fn set(&mut self, source: Source, what: Option<Activity>) {
+    pub(crate) fn set(&mut self, source: ActivitySource, what: Option<Activity>) {
         match what {
             Some(what) => _ = self.0.insert(source, what),
             None => _ = self.0.remove(&source),
@@ -18,20 +19,21 @@ impl Claims {
     }
 
     /// What `source` claims.
-    pub(crate) fn of(&self, source: Source) -> Option<Activity> {
+    pub(crate) fn of(&self, source: ActivitySource) -> Option<Activity> {
         self.0.get(&source).copied()
     }
 
     /// The claim of the highest source; but a prompt that is seen to block counts more than any claim, which must be
     /// stale then. Without a claim: unknown.
     pub(crate) fn best(&self) -> ActivityClaim {
-        if self.0.get(&Source::Screen) == Some(&Activity::Blocked) {
-            return ActivityClaim { what: Activity::Blocked, source: Source::Screen };
+        if self.0.get(&ActivitySource::Screen) == Some(&Activity::Blocked) {
+            return ActivityClaim { what: Activity::Blocked, source: ActivitySource::Screen };
         }
         let best = self.0.iter().next_back();
-        best.map_or(ActivityClaim { what: Activity::Unknown, source: Source::Process }, |(source, what)| {
-            ActivityClaim { what: *what, source: *source }
-        })
+        best.map_or(
+            ActivityClaim { what: Activity::Unknown, source: ActivitySource::Process },
+            |(source, what)| ActivityClaim { what: *what, source: *source },
+        )
     }
 }
 
@@ -43,15 +45,15 @@ mod tests {
     fn a_lower_source_never_overwrites_a_higher_one_but_for_a_visible_prompt() {
         let mut claims = Claims::default();
         assert_eq!(claims.best().what, Activity::Unknown);
-        claims.set(Source::Escape, Some(Activity::Working));
-        claims.set(Source::Screen, Some(Activity::Idle));
-        claims.set(Source::Silence, Some(Activity::Idle));
-        assert_eq!(claims.best(), ActivityClaim { what: Activity::Working, source: Source::Escape });
-        claims.set(Source::Screen, Some(Activity::Blocked));
-        assert_eq!(claims.best(), ActivityClaim { what: Activity::Blocked, source: Source::Screen });
-        claims.set(Source::Screen, None);
+        claims.set(ActivitySource::Escape, Some(Activity::Working));
+        claims.set(ActivitySource::Screen, Some(Activity::Idle));
+        claims.set(ActivitySource::Silence, Some(Activity::Idle));
+        assert_eq!(claims.best(), ActivityClaim { what: Activity::Working, source: ActivitySource::Escape });
+        claims.set(ActivitySource::Screen, Some(Activity::Blocked));
+        assert_eq!(claims.best(), ActivityClaim { what: Activity::Blocked, source: ActivitySource::Screen });
+        claims.set(ActivitySource::Screen, None);
         assert_eq!(claims.best().what, Activity::Working);
-        claims.set(Source::Escape, None);
-        assert_eq!(claims.best(), ActivityClaim { what: Activity::Idle, source: Source::Silence });
+        claims.set(ActivitySource::Escape, None);
+        assert_eq!(claims.best(), ActivityClaim { what: Activity::Idle, source: ActivitySource::Silence });
     }
 }

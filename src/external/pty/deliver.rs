@@ -8,7 +8,8 @@ use super::answer::since;
 use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, RunEnd, STILL, seconds};
 use super::scan::{composes, prompt_mark};
 use super::typing::{echoed, paste};
-use crate::event::{Activity, AgentEvent};
+use crate::event::AgentEvent;
+use tiller_protocol::Activity;
 
 const LONG_AGO: Duration = Duration::from_secs(3600);
 

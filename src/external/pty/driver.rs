@@ -17,9 +17,10 @@ use super::turn::Turn;
 use super::typing::keys;
 use super::{Pane, Run};
 use crate::adapter::{Means, Pty};
-use crate::event::{Activity, AgentEvent, Ending, Source, Status};
-use crate::job::Transport;
+use crate::event::{AgentEvent, Ending, Status};
 use crate::out::Disconnected;
+use tiller_protocol::Transport;
+use tiller_protocol::{Activity, ActivitySource};
 
 /// Between two looks at the screen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -240,7 +241,7 @@ impl Driver {
             self.run.out.send(AgentEvent::Bell).await?;
         }
         if let Some(mark) = signals.mark {
-            self.claims.set(Source::Escape, mark);
+            self.claims.set(ActivitySource::Escape, mark);
         }
         if std::mem::take(&mut self.delivery.keys_lost) {
             let note = "it is not reading its input: the last keys are lost; it may have hung";
@@ -283,7 +284,7 @@ impl Driver {
                 None => None,
             }
         };
-        self.claims.set(Source::Screen, claim);
+        self.claims.set(ActivitySource::Screen, claim);
         if claim == Some(Activity::Idle) {
             self.ready = true;
         }
@@ -292,7 +293,8 @@ impl Driver {
 
     /// When an unknown screen counts as waiting for the person.
     fn unknown_due(&self) -> Option<Instant> {
-        let known = matches!(self.claims.of(Source::Screen), Some(Activity::Blocked | Activity::Idle));
+        let known =
+            matches!(self.claims.of(ActivitySource::Screen), Some(Activity::Blocked | Activity::Idle));
         if self.person.attached || known {
             return None;
         }
@@ -304,7 +306,7 @@ impl Driver {
         if self.unknown_due().is_none_or(|due| now < due) {
             return Ok(());
         }
-        self.claims.set(Source::Screen, Some(Activity::Blocked));
+        self.claims.set(ActivitySource::Screen, Some(Activity::Blocked));
         if !std::mem::replace(&mut self.view.stability.reported, true) {
             let note = "its screen shows an unknown state and may be waiting for you; open it to check";
             self.run.out.send(AgentEvent::Note(note.into())).await?;

@@ -6,7 +6,8 @@ use super::answer::{answer, since};
 use super::deliver::Typing;
 use super::driver::{BACK, DIALOG, Driver, RunEnd, STILL, seconds};
 use super::orders::HOLD;
-use crate::event::{Activity, AgentEvent};
+use crate::event::AgentEvent;
+use tiller_protocol::Activity;
 
 /// The running turn and those before it.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agents::backend::Backend;
 use crate::agents::pane::PaneView;
 use crate::base::clock::Time;
 use crate::base::ids::{AgentId, SessionId};
@@ -89,7 +90,7 @@ pub struct AgentView {
     /// What it does now, for instance `edit src/x.rs`; empty when nothing.
     #[serde(default)]
     pub act: String,
-    pub model: String,
+    pub model: ModelRef,
     #[serde(default)]
     pub usage: Usage,
     /// `None`: not known.
@@ -116,8 +117,8 @@ pub struct ChildView {
     pub session: Option<SessionId>,
     /// Name of its definition, for instance `coder`; empty: none.
     pub role: String,
-    /// Who does the work: empty for Tiller itself, else the program and how it is driven: `claude, acp`.
-    pub backend: String,
+    /// What does the work. In JSON empty for Tiller itself, else the program and how it is driven: `claude, acp`.
+    pub backend: Backend,
     /// What it was asked to do.
     pub task: String,
     /// What came out, in a sentence or a few; empty until it ends.

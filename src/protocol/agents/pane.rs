@@ -117,14 +117,51 @@ pub struct ScreenView {
     pub ended: bool,
 }
 
+/// What a program does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// Nothing has been seen of it yet.
+    #[default]
+    #[serde(rename = "")]
+    Unseen,
+    Starting,
+    Working,
+    /// It waits for a person.
+    Blocked,
+    /// It waits for the next message.
+    Idle,
+    /// Never safe to type into.
+    Unknown,
+}
+
+/// The source of an activity, lowest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivitySource {
+    /// Nothing has been seen of it yet.
+    #[default]
+    #[serde(rename = "")]
+    Unseen,
+    /// What the process does.
+    Process,
+    /// Nothing was drawn for a while.
+    Silence,
+    /// A rule on the rendered screen.
+    Screen,
+    /// Title, OSC 9, OSC 133.
+    Escape,
+    /// Its own report: ACP, JSON.
+    Report,
+}
+
 /// How a program in a terminal seems to stand, for its row and border. Texts are printable characters only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaneView {
-    /// `starting`, `working`, `blocked`, `idle`, `unknown`.
-    pub doing: String,
-    /// How that is known: `report`, `escape`, `screen`, `silence`, `process`.
-    pub source: String,
+    pub doing: Activity,
+    /// How that is known.
+    pub source: ActivitySource,
     /// The title that it gave its terminal.
     pub title: String,
     /// How often it rang.

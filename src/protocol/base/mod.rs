@@ -8,5 +8,6 @@ pub mod names;
 pub mod nearest;
 pub mod notice;
 pub mod usage;
+pub(crate) mod word;
 
 pub use lock::lock;

@@ -28,6 +28,8 @@ use crate::session::tree::TreeReply;
 use crate::turn::ask::{Ask, AskReply};
 use crate::turn::feed::FileChange;
 use crate::turn::goal::GoalView;
+use crate::turn::permission::{self, PermissionOutcome};
+use crate::turn::process::ProcessRow;
 use crate::turn::review::Review;
 use crate::turn::todo::TodoItem;
 use crate::turn::tool::{Display, ToolOutcome};
@@ -217,10 +219,25 @@ pub enum ToolEvent {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AskEvent {
-    PermissionAsked { ask: Ask },
-    PermissionDecided { id: Option<AskId>, tool: String, what: String, decision: String, by: String },
-    QuestionAsked { ask: Ask },
-    QuestionAnswered { id: AskId, reply: AskReply },
+    PermissionAsked {
+        ask: Ask,
+    },
+    PermissionDecided {
+        id: Option<AskId>,
+        tool: String,
+        what: String,
+        /// In JSON `once`, `session`, `always`, `edit` or `deny` for an answer of the person.
+        #[serde(with = "permission::event")]
+        decision: PermissionOutcome,
+        by: String,
+    },
+    QuestionAsked {
+        ask: Ask,
+    },
+    QuestionAnswered {
+        id: AskId,
+        reply: AskReply,
+    },
 }
 
 /// State that a client mirrors.
@@ -393,7 +410,7 @@ pub enum ReplyEvent {
         text: String,
     },
     ProcessesReply {
-        rows: Vec<String>,
+        rows: Vec<ProcessRow>,
     },
     WorkflowsReply {
         files: Vec<WorkflowFile>,

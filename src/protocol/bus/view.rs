@@ -12,6 +12,7 @@ use crate::session::branch::BranchName;
 use crate::session::entry::Entry;
 use crate::turn::ask::Ask;
 use crate::turn::feed::FileChange;
+use crate::turn::permission::PermissionOutcome;
 use crate::turn::todo::TodoItem;
 
 /// `provider/model`, for instance `anthropic/claude-x`. The model part may hold slashes.
@@ -20,6 +21,19 @@ use crate::turn::todo::TodoItem;
 pub struct ModelRef(pub String);
 
 impl ModelRef {
+    /// Name of the provider of the built-in demo model.
+    pub const DEMO: &str = "demo";
+
+    /// It is a provider's model: neither none nor the demo model.
+    pub fn is_real(&self) -> bool {
+        !self.provider().is_empty() && !self.is_demo()
+    }
+
+    /// It is the built-in demo model, which costs nothing.
+    pub fn is_demo(&self) -> bool {
+        self.provider() == Self::DEMO
+    }
+
     /// The part before the first slash; empty when there is none.
     pub fn provider(&self) -> &str {
         self.0.split_once('/').map_or("", |(p, _)| p)
@@ -272,8 +286,8 @@ pub struct AuditRow {
     pub tool: String,
     /// What was to run, redacted.
     pub what: String,
-    /// `allow`, `deny`, `ask:once`, `ask:session`, `ask:always`, `ask:deny`, `nobody`.
-    pub decision: String,
+    /// In JSON `allow`, `deny`, `ask:once`, `ask:session`, `ask:always`, `ask:deny`, `nobody`.
+    pub decision: PermissionOutcome,
     /// The rule or the person.
     pub by: String,
     /// Seconds it ran.

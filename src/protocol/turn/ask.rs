@@ -3,12 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AgentId, AskId};
-
-/// The kind of a [`TrustItem`] that steers an external program, and nothing of Tiller's own.
-pub const PROGRAM_SETTINGS: &str = "program settings";
-
-/// The kind of a [`TrustItem`] that is a rule of the person which an external program cannot be given.
-pub const UNENFORCED_RULE: &str = "rule not enforced";
+use crate::base::word::word_enum;
 
 /// A question that waits. Answered by its id only, never by position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,17 +130,91 @@ pub enum Risk {
     High,
 }
 
-/// One thing that a folder brings.
+word_enum! {
+    /// What a [`TrustItem`] is.
+    pub enum TrustKind {
+        Settings = "settings",
+        Permissions = "permissions",
+        McpServers = "mcp servers",
+        Hooks = "hooks",
+        Hook = "hook",
+        Plugin = "plugin",
+        Agent = "agent",
+        Skill = "skill",
+        Workflow = "workflow",
+        Command = "command",
+        /// It steers an external program, and nothing of Tiller's own.
+        ProgramSettings = "program settings",
+        /// A rule of the person which an external program cannot be given.
+        UnenforcedRule = "rule not enforced",
+        /// It was there when the person agreed, and is gone.
+        Removed = "removed",
+    }
+}
+
+/// How a [`TrustItem`] differs from what the person agreed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustChange {
+    New,
+    Changed,
+}
+
+impl TrustChange {
+    /// The word before the kind, and the blank behind it.
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::New => "new ",
+            Self::Changed => "changed ",
+        }
+    }
+}
+
+/// One thing that a folder brings. In JSON its `kind` begins with `new ` or `changed ` where [`Self::change`] says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "TrustItemForm", into = "TrustItemForm")]
 pub struct TrustItem {
-    /// What it is, for instance `permissions`, `mcp server`, `hook`.
-    pub kind: String,
+    pub kind: TrustKind,
+    /// `None`: the person agreed to it as it is, or to nothing of the folder yet.
+    pub change: Option<TrustChange>,
     /// Path relative to the folder.
     pub path: String,
     /// What it would do, in one line.
     pub detail: String,
     /// BLAKE3 of its content, hex: trust is for this content only.
     pub hash: String,
+}
+
+impl TrustItem {
+    /// What it is, in words: `changed permissions`.
+    pub fn title(&self) -> String {
+        format!("{}{}", self.change.map_or("", TrustChange::prefix), self.kind)
+    }
+}
+
+/// A [`TrustItem`] as it is stored and sent.
+#[derive(Serialize, Deserialize)]
+struct TrustItemForm {
+    kind: String,
+    path: String,
+    detail: String,
+    hash: String,
+}
+
+impl From<TrustItem> for TrustItemForm {
+    fn from(item: TrustItem) -> Self {
+        Self { kind: item.title(), path: item.path, detail: item.detail, hash: item.hash }
+    }
+}
+
+impl From<TrustItemForm> for TrustItem {
+    fn from(form: TrustItemForm) -> Self {
+        let TrustItemForm { kind, path, detail, hash } = form;
+        let marked = [TrustChange::New, TrustChange::Changed]
+            .into_iter()
+            .find_map(|change| Some((Some(change), kind.strip_prefix(change.prefix())?)));
+        let (change, kind) = marked.unwrap_or((None, &kind));
+        Self { kind: kind.into(), change, path, detail, hash }
+    }
 }
 
 /// The person's answer.

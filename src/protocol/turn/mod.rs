@@ -4,6 +4,8 @@ pub mod access;
 pub mod ask;
 pub mod feed;
 pub mod goal;
+pub mod permission;
+pub mod process;
 pub mod review;
 pub mod todo;
 pub mod tool;

@@ -3,7 +3,7 @@
 pub(crate) mod costs;
 
 use rusqlite::{Connection, params};
-use tiller_protocol::{SessionId, Time, view::AuditRow};
+use tiller_protocol::{PermissionOutcome, SessionId, Time, view::AuditRow};
 
 use crate::error::Result;
 use crate::handles::Audit;
@@ -21,7 +21,7 @@ pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
         row.agent,
         row.tool,
         row.what,
-        row.decision,
+        row.decision.audit_word(),
         row.by,
         // Not a number has no place in a column; a negative time would be a clock's mistake.
         if row.seconds.is_finite() { row.seconds.max(0.0) } else { 0.0 },
@@ -78,7 +78,7 @@ impl Audit<'_> {
                     agent: r.get(2)?,
                     tool: r.get(3)?,
                     what: r.get(4)?,
-                    decision: r.get(5)?,
+                    decision: PermissionOutcome::from_audit_word(&r.get::<_, String>(5)?),
                     by: r.get(6)?,
                     seconds: r.get(7)?,
                     outcome: r.get(8)?,

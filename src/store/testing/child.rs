@@ -95,7 +95,7 @@ fn turns(path: &Path, count: u128) {
                         agent: "main".into(),
                         tool: "terminal".into(),
                         what: format!("{id}"),
-                        decision: "allow".into(),
+                        decision: tiller_protocol::PermissionOutcome::Allowed,
                         by: "rule".into(),
                         seconds: 0.0,
                         outcome: "ok".into(),

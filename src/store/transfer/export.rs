@@ -14,6 +14,7 @@ use crate::tree::entries::{COLUMNS, Raw};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::SessionId;
 
 fn raw(text: String) -> Result<Box<RawValue>> {
@@ -236,7 +237,7 @@ fn audit_line(r: &Row<'_>) -> Result<Line> {
         agent: r.get(1)?,
         tool: r.get(2)?,
         what: r.get(3)?,
-        decision: r.get(4)?,
+        decision: PermissionOutcome::from_audit_word(&r.get::<_, String>(4)?),
         by: r.get(5)?,
         seconds: r.get(6)?,
         outcome: r.get(7)?,

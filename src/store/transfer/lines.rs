@@ -23,6 +23,7 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tiller_protocol::PermissionOutcome;
 use tiller_protocol::{EntryBody, EntryId, Message, SessionId};
 use uuid::Uuid;
 
@@ -171,7 +172,7 @@ pub(crate) struct AuditLine {
     pub(crate) agent: String,
     pub(crate) tool: String,
     pub(crate) what: String,
-    pub(crate) decision: String,
+    pub(crate) decision: PermissionOutcome,
     pub(crate) by: String,
     pub(crate) seconds: f64,
     pub(crate) outcome: String,

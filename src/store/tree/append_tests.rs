@@ -44,7 +44,7 @@ fn audit_row(session: SessionId, what: &str) -> AuditRow {
         agent: "main".into(),
         tool: "terminal".into(),
         what: what.into(),
-        decision: "allow".into(),
+        decision: tiller_protocol::PermissionOutcome::Allowed,
         by: "rule".into(),
         seconds: f64::NAN,
         outcome: String::new(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tiller_protocol::{AgentId, ShellState};
+use tiller_protocol::{AgentId, ProcessRow, ShellState};
 
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
 use super::local::{Local, quote};
@@ -341,20 +341,15 @@ impl ShellPool {
     /// Background processes that run, each as its id and the first line of its command.
     pub fn living(&self) -> Vec<String> {
         let row = |j: &Arc<Job>| {
-            let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
-            format!("{}: {command}", j.id)
+            let row = j.row();
+            format!("{}: {}", row.id, row.command)
         };
         lock(&self.jobs).values().filter(|j| j.exit.borrow().is_none()).map(row).collect()
     }
 
-    /// All of them for the person, oldest first: `p1: running for 12 s: COMMAND`, and on a line of its own what
-    /// it said last.
-    pub fn rows(&self) -> Vec<String> {
-        let row = |j: &Arc<Job>| {
-            let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
-            let last = j.last_line().map_or_else(String::new, |l| format!("\n  {l}"));
-            format!("{}: {}: {command}{last}", j.id, j.state())
-        };
+    /// All of them, oldest first, each with the last line of its output.
+    pub fn rows(&self) -> Vec<ProcessRow> {
+        let row = |j: &Arc<Job>| ProcessRow { last: j.last_line().unwrap_or_default(), ..j.row() };
         self.jobs().iter().map(row).collect()
     }
 

@@ -139,10 +139,10 @@ fn list(cx: &ToolCx) -> String {
         return "no processes".into();
     }
     let row = |j: &Arc<Job>| {
-        let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
+        let row = j.row();
         let news = if lock(&j.output.log).unread() { ", new output" } else { "" };
         let by = if j.agent == cx.agent { String::new() } else { format!(", of {}", j.agent) };
-        format!("{}: {}{news}{by}: {command}", j.id, j.state())
+        format!("{}: {}{news}{by}: {}", row.id, row.state_words(), row.command)
     };
     jobs.iter().map(row).collect::<Vec<_>>().join("\n")
 }
@@ -170,7 +170,7 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
         job.family.roots.iter().for_each(|root| cx.state.shells.forget(*root));
     }
     let (bytes, lost) = lock(&job.output.log).poll();
-    let mut out = format!("{}: {}\n", job.id, job.state());
+    let mut out = format!("{}: {}\n", job.id, job.row().state_words());
     if let Some(screen) = job.screen() {
         let shown = lock(&screen).visible();
         let waits = hints::someone_waits(&job.family.living());

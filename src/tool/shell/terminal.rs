@@ -200,7 +200,7 @@ async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Resu
     }
     let (new, _) = lock(&job.output.log).poll();
     let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
-    let text = format!("started as {} ({})\n{output}", job.id, job.state());
+    let text = format!("started as {} ({})\n{output}", job.id, job.row().state_words());
     let failed = job.exit.borrow().is_some_and(|e| e.code != 0);
     let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
     if job.exit.borrow().is_some() {

@@ -296,7 +296,7 @@ fn ending(model: &Model) -> String {
         n => text.push_str(&format!("{n} agents are paused; you can continue them later. ")),
     }
     let background: Vec<&str> =
-        model.workspace.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
+        model.workspace.processes.iter().filter(|p| p.state.runs()).map(|p| p.command.as_str()).collect();
     match background.as_slice() {
         [] => {}
         [one] => text.push_str(&format!("Quitting ends one background process: {one}")),

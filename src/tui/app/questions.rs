@@ -22,9 +22,8 @@ impl App {
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
             return;
         }
-        let provider = self.model.agent.session.model.provider();
         // A session that goes on with a real model needs no set-up.
-        let real = !provider.is_empty() && provider != "demo";
+        let real = self.model.agent.session.model.is_real();
         // Nor does an agent that was given the demo model.
         let child = self.model.shown.is_some();
         if self.open_ask(false) || !self.questions.first_run || !self.model.engine.ready || real || child {

@@ -107,7 +107,7 @@ impl App {
         let wanted = match &self.questions.pending.keep {
             Some(Some(which)) => *which == now,
             // The demo model is kept only when it was chosen by name.
-            Some(None) => !matches!(now.provider(), "" | "demo"),
+            Some(None) => now.is_real(),
             None => false,
         };
         if wanted {

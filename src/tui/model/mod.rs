@@ -21,9 +21,7 @@ use tiller_protocol::{AgentId, Event, EventBody, Notice, Time};
 pub use agent::{AgentModel, Retry, SessionModel, TurnModel};
 pub use revisions::{Revisions, Slice};
 pub(crate) use shown::EventTarget;
-pub use slices::{
-    CrewModel, EngineModel, Environment, Folders, Process, Questions, WindowModel, WorkspaceModel,
-};
+pub use slices::{CrewModel, EngineModel, Environment, Folders, Questions, WindowModel, WorkspaceModel};
 pub use tracked::{Revision, Tracked};
 
 /// The whole view-model. Each field is a slice: it belongs to one concern and has a revision of its own.
@@ -67,7 +65,7 @@ impl Model {
             EventBody::Reply(r) => match r.as_ref() {
                 ReplyEvent::SnapshotReply { snapshot } => self.snapshot(event, snapshot),
                 ReplyEvent::ProcessesReply { rows } => {
-                    self.workspace.processes = rows.iter().filter_map(|row| Process::read(row)).collect();
+                    self.workspace.take_processes(rows);
                 }
                 _ => {}
             },

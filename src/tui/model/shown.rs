@@ -45,13 +45,13 @@ impl Model {
     /// Cost of the shown agent's work; for the main agent including all others. The flag is false when a program did
     /// not report its cost, so that the sum is incomplete.
     pub(crate) fn spent(&self) -> Option<(Cost, bool)> {
-        let own = self.agent.session.cost.filter(|_| self.agent.session.model.provider() != "demo");
+        let own = self.agent.session.cost.filter(|_| !self.agent.session.model.is_demo());
         if self.shown.is_some() {
             return own.map(|cost| (cost, true));
         }
         let mut whole = true;
         let mut sum = own;
-        for a in self.crew.agents.iter().filter(|a| !a.id.is_main() && !a.model.starts_with("demo/")) {
+        for a in self.crew.agents.iter().filter(|a| !a.id.is_main() && !a.model.is_demo()) {
             let used = a.usage.context().saturating_add(a.usage.output) > 0;
             whole &= a.cost.is_some() || !used;
             sum = a.cost.filter(|c| c.0 > 0).map(|c| sum.unwrap_or_default().plus(c)).or(sum);
@@ -127,7 +127,7 @@ impl Model {
         }
         if let Some(view) = agent.as_ref().and_then(|a| self.row(a)).cloned() {
             let session = &mut *self.agent.session;
-            session.model = tiller_protocol::ModelRef(view.model);
+            session.model = view.model;
             (session.usage, session.cost) = (view.usage, view.cost);
             (session.context, session.window) = (view.context, view.window);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::view::Snapshot;
-use tiller_protocol::{AgentId, Ask, AskId, FileChange, WorkflowView};
+use tiller_protocol::{AgentId, Ask, AskId, FileChange, ProcessRow, WorkflowView};
 
 use super::kinds::{AgentKind, FoundKey};
 
@@ -64,10 +64,23 @@ pub struct WorkspaceModel {
     /// Changes of files, oldest first.
     pub feed: Vec<FileChange>,
     /// Background processes of this session, as of the last answer of the engine.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessRow>,
 }
 
 impl WorkspaceModel {
+    /// Replaces the background processes, with their texts cleaned.
+    pub(super) fn take_processes(&mut self, rows: &[ProcessRow]) {
+        let text = |t: &str| crate::text::clean::plain(t.trim()).into_owned();
+        let clean = |row: &ProcessRow| ProcessRow {
+            id: text(&row.id),
+            state: row.state.clone(),
+            intervention: text(&row.intervention),
+            command: text(&row.command),
+            last: text(&row.last),
+        };
+        self.processes = rows.iter().filter(|row| !row.id.is_empty()).map(clean).collect();
+    }
+
     /// Adds changes of files; the oldest ones go when there are too many.
     pub(super) fn changed(&mut self, changes: &[FileChange]) {
         /// Changes that are kept.
@@ -126,32 +139,4 @@ pub struct WindowModel {
     pub back: Duration,
     /// The terminal can move a part of its columns alone.
     pub sides: bool,
-}
-
-/// A background process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// `p1`.
-    pub id: String,
-    /// `running for 12 s`, `ended, exit 0`.
-    pub state: String,
-    pub command: String,
-    /// Last line of its output; empty: none.
-    pub last: String,
-}
-
-impl Process {
-    /// From the engine's row: `p1: running for 12 s: COMMAND`, then perhaps a line with its last output.
-    pub fn read(row: &str) -> Option<Self> {
-        let (head, last) = row.split_once('\n').unwrap_or((row, ""));
-        let (id, rest) = head.split_once(": ")?;
-        let (state, command) = rest.split_once(": ").unwrap_or((rest, ""));
-        let text = |t: &str| crate::text::clean::plain(t.trim()).into_owned();
-        Some(Self { id: text(id), state: text(state), command: text(command), last: text(last) })
-    }
-
-    /// It has not ended.
-    pub fn lives(&self) -> bool {
-        self.state.starts_with("running")
-    }
 }

@@ -67,7 +67,7 @@ impl Plain {
             words.push("A turn is running; quitting stops it.".to_owned());
         }
         if matches!(**reply, ReplyEvent::ProcessesReply { .. }) {
-            for p in self.model.workspace.processes.iter().filter(|p| p.lives()) {
+            for p in self.model.workspace.processes.iter().filter(|p| p.state.runs()) {
                 words.push(format!("{} runs in the background; quitting ends it: {}", p.id, p.command));
             }
         }

@@ -23,7 +23,7 @@ impl Plain {
             }
             EventBody::Ask(AskEvent::QuestionAnswered { id, .. }) => self.answered(Some(*id)),
             EventBody::Ask(AskEvent::PermissionDecided { id, decision, by, .. }) => {
-                self.say(&format!("Permission: {decision}, by {by}."));
+                self.say(&format!("Permission: {}, by {by}.", decision.event_word()));
                 self.answered(*id);
             }
             EventBody::State(e) => self.state(e),
@@ -107,7 +107,7 @@ impl Plain {
     }
 
     fn label(&self) -> String {
-        if self.model.agent.session.model.provider() == "demo" { "Demo".into() } else { "Assistant".into() }
+        if self.model.agent.session.model.is_demo() { "Demo".into() } else { "Assistant".into() }
     }
 
     /// Words of the reply: whole lines are read out as they come.
@@ -342,7 +342,11 @@ impl Plain {
                 for r in rows {
                     self.say(&format!(
                         "Audit: {} {}: {} by {}, {}",
-                        r.tool, r.what, r.decision, r.by, r.outcome
+                        r.tool,
+                        r.what,
+                        r.decision.audit_word(),
+                        r.by,
+                        r.outcome
                     ));
                 }
             }
@@ -357,7 +361,8 @@ impl Plain {
             }
             ReplyEvent::HistoryReply { prompts } => self.say(&format!("History:\n{}", prompts.join("\n"))),
             ReplyEvent::ProcessesReply { rows } => {
-                self.say(&format!("Processes: {}\n{}", rows.len(), rows.join("\n")))
+                let all: Vec<String> = rows.iter().map(ToString::to_string).collect();
+                self.say(&format!("Processes: {}\n{}", rows.len(), all.join("\n")))
             }
             ReplyEvent::WorkflowsReply { files } => self.say(&super::flow::files(files)),
             ReplyEvent::OpsReply { ops, .. } => {

@@ -53,10 +53,7 @@ impl Plain {
     /// Offers the set-up when there is no real model and the demo model was not chosen.
     pub(crate) fn offer_setup(&mut self) {
         let model = &self.model.agent.session.model;
-        if self.model.engine.ready
-            && std::mem::take(&mut self.setup.offer)
-            && matches!(model.provider(), "" | "demo")
-        {
+        if self.model.engine.ready && std::mem::take(&mut self.setup.offer) && !model.is_real() {
             self.open_setup();
         }
     }
@@ -249,7 +246,7 @@ impl Plain {
         let now = self.model.agent.session.model.clone();
         let wanted = match &self.setup.keep {
             Some(Some(which)) => *which == now,
-            Some(None) => !matches!(now.provider(), "" | "demo"),
+            Some(None) => now.is_real(),
             None => false,
         };
         if wanted {

@@ -4,8 +4,8 @@ use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::command::{AskCommand, TurnCommand};
 use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, Risk, SendMode, SeqIds,
-    SessionId, Usage,
+    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, PermissionOutcome, Risk,
+    SendMode, SeqIds, SessionId, Usage,
 };
 
 use super::*;
@@ -155,7 +155,7 @@ fn a_second_question_waits_until_the_first_is_answered() {
         id: Some(permission(1).id),
         tool: "terminal".into(),
         what: "git push".into(),
-        decision: "ask:deny".into(),
+        decision: PermissionOutcome::Refused,
         by: "you".into(),
     }));
     r.plain.line("1");
@@ -221,7 +221,7 @@ fn a_risky_yes_is_for_the_question_that_was_read_out() {
         id: Some(permission(1).id),
         tool: "terminal".into(),
         what: "git push".into(),
-        decision: "ask:deny".into(),
+        decision: PermissionOutcome::Refused,
         by: "timeout".into(),
     }));
     r.plain.line("yes");

@@ -189,7 +189,7 @@ impl Loop {
             return None;
         }
         let since = |t: Duration| REST.saturating_sub(self.clock.mono().saturating_sub(t));
-        let living = self.app.model.workspace.processes.iter().any(crate::model::Process::lives);
+        let living = self.app.model.workspace.processes.iter().any(|p| p.state.runs());
         self.attached.idle.filter(|_| !self.attached.ending).map(since).or(living.then_some(LOOK))
     }
 

@@ -11,7 +11,7 @@ use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ToolEvent, TurnStatus};
 use tiller_protocol::{AgentState, AgentView, Command, CommandBody, CommandId, Event, EventBody};
 
-use crate::model::{Model, Process};
+use crate::model::Model;
 
 /// The attached terminal. Calls never block, except [`TerminalOwner::dump`].
 pub trait TerminalOwner: Send + Sync {
@@ -126,7 +126,7 @@ impl WorkSummary {
             turn: m.main_runs(),
             agents: m.crew.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
             waiting: crate::view::words::needs_you(m),
-            processes: m.workspace.processes.iter().filter(|p| Process::lives(p)).count(),
+            processes: m.workspace.processes.iter().filter(|p| p.state.runs()).count(),
             goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
             lines: 0,
             ended: None,

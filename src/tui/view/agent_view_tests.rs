@@ -15,7 +15,7 @@ fn child(id: &str, label: &str, state: AgentState) -> AgentView {
         id,
         label: label.into(),
         state,
-        model: "vendor/small".into(),
+        model: tiller_protocol::ModelRef("vendor/small".into()),
         child: Some(Box::new(ChildView { session, ..ChildView::default() })),
         ..AgentView::default()
     }

@@ -122,7 +122,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let said = |n| format!("on {}", draw::cut_middle(&word, n));
         put(said(24), said(10), Role::Accent, 4);
     }
-    if s.model.provider() == "demo" {
+    if s.model.is_demo() {
         put("demo".into(), "demo".into(), Role::Demo, 1);
     } else {
         let said = |n| draw::cut_middle(s.model.model(), n);

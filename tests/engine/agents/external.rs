@@ -94,7 +94,11 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     assert!(place.work.join("made.txt").exists());
     let row = state(&mut rig, "main/a1", AgentState::Done).await;
     let child = row.child.unwrap();
-    assert_eq!((child.backend.as_str(), row.cost), ("toy, headless", None), "what it cost is not known");
+    assert_eq!(
+        (child.backend.to_string().as_str(), row.cost),
+        ("toy, headless", None),
+        "what it cost is not known"
+    );
     // Its talk is a session like any other.
     let store = place.parts(&Fake::new([])).store;
     let tail = store.paths().tail(child.session.unwrap(), "main", 100).unwrap();
@@ -231,9 +235,9 @@ async fn the_model_of_a_program_is_one_of_its_own() {
     assert!(why.message.contains("this agent is Toy") && why.hints[0].contains("toy/MODEL"), "{why:?}");
     rig.send_to("main/a1", set("toy/big-1"));
     let model = |e: &tiller_protocol::Event| {
-        crate::agents::delegation::row(e).map(|v| v.model).filter(|m| m.contains("big-1"))
+        crate::agents::delegation::row(e).map(|v| v.model).filter(|m| m.0.contains("big-1"))
     };
-    assert_eq!(rig.until_of("its model", model).await, "toy/big-1");
+    assert_eq!(rig.until_of("its model", model).await.0, "toy/big-1");
     let session = rig.session();
     rig.quit().await;
     let store = place.parts(&Fake::new([])).store;
@@ -506,7 +510,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     let rows = place.parts(&Fake::new([])).store.audit().list(None, "", 10).unwrap();
     let row = rows.iter().find(|r| r.agent == "main/a1").unwrap();
     assert_eq!(
-        (row.decision.as_str(), row.by.as_str(), row.outcome.as_str()),
+        (row.decision.audit_word(), row.by.as_str(), row.outcome.as_str()),
         ("its own", "Toy did not ask", "ok")
     );
     assert!(row.what.contains("make it"), "{row:?}");

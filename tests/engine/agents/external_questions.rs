@@ -10,7 +10,7 @@ use crate::agents::delegation::{agent, state};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tiller_protocol::ask::TrustItem;
+use tiller_protocol::ask::{TrustItem, TrustKind};
 
 use crate::agents::external::{ACP, TOUCH, TOUCH_ASKS, full_with_denied, spawn, toy, with_toy};
 use crate::rig::*;
@@ -29,7 +29,10 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     let child = done.child.unwrap();
-    assert_eq!((child.result.as_str(), child.backend.as_str()), ("it said allow-once", "toy, acp"));
+    assert_eq!(
+        (child.result.as_str(), child.backend.to_string().as_str()),
+        ("it said allow-once", "toy, acp")
+    );
     rig.quit().await;
 }
 
@@ -165,7 +168,8 @@ fn distrusted(place: &Place) -> (tiller_engine::crew::Programs, Arc<AtomicBool>)
         assert_eq!(adapter.name, "toy");
         let (yes, never) = (Arc::clone(&yes), Arc::clone(&never));
         let item = TrustItem {
-            kind: "program settings".into(),
+            kind: TrustKind::ProgramSettings,
+            change: None,
             path: ".toy/settings.json".into(),
             detail: String::new(),
             hash: "0".into(),

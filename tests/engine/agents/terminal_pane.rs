@@ -7,8 +7,8 @@ use tiller_external::Adapters;
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    AgentCommand, AgentState, AgentView, AskBody, AskReply, Block, CommandBody, EntryBody, EventBody, Mods,
-    PaneCommand, PaneKey, Receipt, ScreenView, SendMode, Typed,
+    Activity, ActivitySource, AgentCommand, AgentState, AgentView, AskBody, AskReply, Block, CommandBody,
+    EntryBody, EventBody, Mods, PaneCommand, PaneKey, Receipt, ScreenView, SendMode, Typed,
 };
 
 use crate::agents::delegation::{agent, next_state, state};
@@ -152,8 +152,10 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
     let p = told(&view).unwrap();
     assert!(p.title.starts_with("toy") && !p.title.contains('\u{1b}'), "{p:?}");
     // While nothing changes, nothing is told.
-    let rest =
-        row(&mut rig, "idle", |v| told(v).is_some_and(|p| p.doing == "idle" && p.source == "screen")).await;
+    let rest = row(&mut rig, "idle", |v| {
+        told(v).is_some_and(|p| p.doing == Activity::Idle && p.source == ActivitySource::Screen)
+    })
+    .await;
     assert_eq!(rest.state, AgentState::Running, "a person is in it: it does not end");
     let now = look(&mut rig, 0).await;
     let asked = rig.send_to("main/a1", CommandBody::Query(Query::Screen { since: now.rev }));
@@ -185,7 +187,7 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
     pane(&mut rig, PaneCommand::Finish);
     let done = next_state(&mut rig, "main/a1", AgentState::Done).await;
     let child = done.child.unwrap();
-    assert_eq!((child.pane, child.backend.as_str()), (None, "toy, pty"));
+    assert_eq!((child.pane, child.backend.to_string().as_str()), (None, "toy, pty"));
     assert!(look(&mut rig, 0).await.ended, "there is nothing to look at any more");
     rig.quit().await;
 }
@@ -198,8 +200,9 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
         let message = tiller_protocol::Message::text(text);
         rig.send_to("main/a1", CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     };
-    let works =
-        |v: &AgentView| v.child.as_ref().and_then(|c| c.pane.clone()).is_some_and(|p| p.doing == "working");
+    let works = |v: &AgentView| {
+        v.child.as_ref().and_then(|c| c.pane.clone()).is_some_and(|p| p.doing == Activity::Working)
+    };
     row(&mut rig, "its work", works).await;
     // The message waits, and is delivered in the same run.
     let cause = say(&mut rig, "and then this");

@@ -129,7 +129,7 @@ async fn a_no_with_a_comment_reaches_the_model_and_session_rules_hold() {
     else {
         panic!()
     };
-    let decisions: Vec<&str> = rows.iter().rev().map(|r| r.decision.as_str()).collect();
+    let decisions: Vec<&str> = rows.iter().rev().map(|r| r.decision.audit_word()).collect();
     assert_eq!(decisions, ["ask:deny", "ask:session", "allow"]);
 }
 

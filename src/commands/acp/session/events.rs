@@ -159,9 +159,8 @@ impl Session {
                 self.ask(ask.clone()).await
             }
             AskEvent::PermissionDecided { id: Some(id), decision, .. } => {
-                let allowed = matches!(decision.as_str(), "once" | "session" | "always" | "edit");
                 let call = self.closed(*id).await;
-                if let Some(call) = call.filter(|_| allowed) {
+                if let Some(call) = call.filter(|_| decision.consents()) {
                     self.update(view::status(&call, "in_progress")).await;
                 }
             }

@@ -8,7 +8,7 @@ use tiller_external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolU
 use tiller_permit::Verdict;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Access, AskBody, AskReply, Decision, ToolOutcome, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, Decision, PermissionOutcome, ToolOutcome, Touch};
 use tokio::sync::oneshot;
 
 use crate::core::msg::Msg;
@@ -85,18 +85,22 @@ impl ExternalDriver<'_> {
                     agent: self.core.identity.id.0.clone(),
                     tool: name.clone(),
                     what: crate::job::what(&self.core.services.redact, &args),
-                    decision: String::new(),
+                    decision: PermissionOutcome::Undecided,
                     by: String::new(),
                     seconds: 0.0,
                     outcome: String::new(),
                 };
                 let by_rule = match &verdict {
-                    Verdict::Allow { rule, .. } => Some((ChoiceKind::AllowOnce, "allow", rule)),
-                    Verdict::Deny { rule, .. } => Some((ChoiceKind::RejectOnce, "deny", rule)),
+                    Verdict::Allow { rule, .. } => {
+                        Some((ChoiceKind::AllowOnce, PermissionOutcome::Allowed, rule))
+                    }
+                    Verdict::Deny { rule, .. } => {
+                        Some((ChoiceKind::RejectOnce, PermissionOutcome::Denied, rule))
+                    }
                     Verdict::Ask { .. } => None,
                 };
                 if let Some((kind, decision, rule)) = by_rule {
-                    (audit.decision, audit.by) = (decision.into(), rule.clone());
+                    (audit.decision, audit.by) = (decision, rule.clone());
                     self.audit_decided(audit);
                     // The asking program may have ended.
                     let _ = ask.reply.send(Answer::Kind(kind));
@@ -120,7 +124,7 @@ impl ExternalDriver<'_> {
                         answer = answer => answer,
                         // The program no longer waits: the question is withdrawn.
                         () = ask.reply.closed() => {
-                            audit.decision = "none".into();
+                            audit.decision = PermissionOutcome::Undecided;
                             audit.by = "it ended before an answer".into();
                             let _ = tx.send(Msg::Question(QuestionMsg::Settled(Box::new(audit)))).await;
                             return;
@@ -128,25 +132,29 @@ impl ExternalDriver<'_> {
                     };
                     let (kind, decision, by) = match answer {
                         Ok(Ok(AskReply::Permission { decision, .. })) => match decision {
-                            Decision::Once => (ChoiceKind::AllowOnce, "ask:once", person()),
+                            Decision::Once => (ChoiceKind::AllowOnce, PermissionOutcome::Once, person()),
                             Decision::Session { pattern } => {
                                 let _ = permit.allow_session(&pattern);
-                                (ChoiceKind::AllowOnce, "ask:session", person())
+                                (ChoiceKind::AllowOnce, PermissionOutcome::Session, person())
                             }
                             Decision::Always { pattern } => {
                                 let _ = permit.allow_always(&pattern);
-                                (ChoiceKind::AllowOnce, "ask:always", person())
+                                (ChoiceKind::AllowOnce, PermissionOutcome::Always, person())
                             }
                             // The program runs its own command: an edited one cannot replace it.
                             Decision::Edit { .. } | Decision::Deny { .. } => {
-                                (ChoiceKind::RejectOnce, "ask:deny", person())
+                                (ChoiceKind::RejectOnce, PermissionOutcome::Refused, person())
                             }
                         },
-                        Ok(Ok(_)) => (ChoiceKind::RejectOnce, "ask:deny", person()),
-                        Ok(Err(why)) => (ChoiceKind::RejectOnce, "nobody", why),
-                        Err(_) => (ChoiceKind::RejectOnce, "none", "it ended before an answer".into()),
+                        Ok(Ok(_)) => (ChoiceKind::RejectOnce, PermissionOutcome::Refused, person()),
+                        Ok(Err(why)) => (ChoiceKind::RejectOnce, PermissionOutcome::Nobody, why),
+                        Err(_) => (
+                            ChoiceKind::RejectOnce,
+                            PermissionOutcome::Undecided,
+                            "it ended before an answer".into(),
+                        ),
                     };
-                    (audit.decision, audit.by) = (decision.into(), by);
+                    (audit.decision, audit.by) = (decision, by);
                     // The audit first: the engine may end after the answer.
                     let _ = tx.send(Msg::Question(QuestionMsg::Settled(Box::new(audit)))).await;
                     let _ = ask.reply.send(Answer::Kind(kind));
@@ -211,7 +219,7 @@ impl ExternalDriver<'_> {
             agent: self.core.identity.id.0.clone(),
             tool: self.core.redact(&tool.name),
             what: crate::job::what(&self.core.services.redact, &args),
-            decision: "its own".into(),
+            decision: PermissionOutcome::External,
             by: format!("{name} did not ask"),
             seconds,
             outcome: crate::job::outcome_word(outcome).into(),
@@ -222,13 +230,13 @@ impl ExternalDriver<'_> {
 
     /// Writes the audit row of a decision. Whether a permitted call was made is unknown.
     pub(crate) fn audit_decided(&mut self, mut audit: AuditRow) {
-        if audit.decision == "nobody"
+        if audit.decision == PermissionOutcome::Nobody
             && let Some(o) = self.core.identity.external_mut()
         {
             o.refused = true;
             self.core.child_driver().record_refusal();
         }
-        let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
+        let no = audit.decision.denies() || audit.decision == PermissionOutcome::Undecided;
         audit.outcome = if no { "denied" } else { "allowed" }.into();
         let ticket = self.core.services.store.audit().record(audit);
         self.core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

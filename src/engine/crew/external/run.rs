@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_external::{AgentEvent, Ending, Job, Limits, Status, Transport};
-use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
+use tiller_protocol::ask::{TrustItem, TrustKind};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
     AskBody, AskReply, Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason,
@@ -283,7 +283,7 @@ impl ExternalDriver<'_> {
                 }
                 self.core.child_driver().report(MemberMsg::ProgramSession {
                     session: None,
-                    transport: Some(transport.name().into()),
+                    transport: Some(transport),
                     booked: None,
                 });
             }
@@ -516,7 +516,7 @@ fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
         more => format!("{} and {more} more", items[..3].join(", ")),
     };
     let of = |rules: bool| -> Vec<&str> {
-        let kind = |i: &&TrustItem| (i.kind == UNENFORCED_RULE) == rules;
+        let kind = |i: &&TrustItem| (i.kind == TrustKind::UnenforcedRule) == rules;
         offer.items.iter().filter(kind).map(|i| i.path.as_str()).collect()
     };
     let (files, rules) = (of(false), of(true));

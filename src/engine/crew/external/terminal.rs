@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use tiller_external::{Activity, AgentEvent, Source};
+use tiller_external::AgentEvent;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
+use tiller_protocol::{Activity, CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -137,8 +137,7 @@ impl ExternalDriver<'_> {
         let Some(pane) = self.pane() else { return };
         match said {
             AgentEvent::State(guess) => {
-                pane.view.doing = guess.what.name().into();
-                pane.view.source = source(guess.source).into();
+                (pane.view.doing, pane.view.source) = (guess.what, guess.source);
             }
             AgentEvent::Bell => pane.view.bells = pane.view.bells.saturating_add(1),
             AgentEvent::Title(_) if pane.view.title == redacted => return,
@@ -178,16 +177,6 @@ impl AgentIdentity {
     /// Whether its screen waits for input while the user looks at another view.
     pub(crate) fn pane_needs_input(&self) -> bool {
         let outside = self.external();
-        outside.is_some_and(|o| o.pane.view.doing == "blocked" && !o.pane.view.entered)
-    }
-}
-
-fn source(source: Source) -> &'static str {
-    match source {
-        Source::Process => "process",
-        Source::Silence => "silence",
-        Source::Screen => "screen",
-        Source::Escape => "escape",
-        Source::Report => "report",
+        outside.is_some_and(|o| o.pane.view.doing == Activity::Blocked && !o.pane.view.entered)
     }
 }

@@ -230,8 +230,8 @@ impl CrewDriver<'_> {
             Ok(id) => id,
             Err(why) => {
                 let rows = crate::lock::lock(&self.core.services.tool_state).shells.rows();
-                let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
-                return row.map(CrewReply::Text).ok_or(why);
+                let row = rows.into_iter().find(|r| r.id == name.trim().trim_end_matches(':'));
+                return row.map(|r| CrewReply::Text(r.to_string())).ok_or(why);
             }
         };
         let Some(m) = self.core.crew.members.get(&id) else {

@@ -8,6 +8,7 @@ use tiller_protocol::{
     AgentId, AgentLimits, AgentState, AgentView, ChildView, EntryId, GoalView, Message, ModelRef, Profile,
     SessionId, Time,
 };
+use tiller_protocol::{Backend, Transport};
 use tiller_store::{AgentRow, Worked};
 use tiller_tool::crew::{Brief, Report};
 use tokio::sync::mpsc;
@@ -55,13 +56,20 @@ pub(crate) struct Order {
     pub(crate) fresh: bool,
     /// Messages to it before it began; they are kept over a restart.
     pub(crate) said: Vec<Message>,
-    /// The external program's id of its session, and its transport.
+    /// The external program's id of its session.
     pub(crate) theirs: Option<String>,
-    pub(crate) transport: Option<String>,
+    /// How that program was driven; `None`: it has not started, or a transport that this version does not know.
+    #[serde(deserialize_with = "known_transport")]
+    pub(crate) transport: Option<Transport>,
     /// Cost of that session that has been recorded.
     pub(crate) booked: tiller_protocol::Cost,
     /// Usage of that session that has been recorded.
     pub(crate) counted: tiller_protocol::Usage,
+}
+
+fn known_transport<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Transport>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.and_then(|name| Transport::of(&name)))
 }
 
 /// An agent from the store.
@@ -122,7 +130,7 @@ impl Member {
             id: id.clone(),
             label: order.label.clone(),
             state: AgentState::Queued,
-            model: order.model.0.clone(),
+            model: order.model.clone(),
             ..AgentView::default()
         };
         Self {
@@ -153,11 +161,12 @@ impl Member {
         let child = ChildView {
             session: Some(self.session),
             role: self.order.brief.agent.clone().unwrap_or_default(),
-            backend: match (&self.order.brief.cli, &self.order.transport) {
-                (Some(cli), Some(how)) => format!("{}, {how}", cli.split(':').next().unwrap_or(cli)),
-                (Some(cli), None) => cli.clone(),
-                (None, _) => String::new(),
-            },
+            backend: self
+                .order
+                .brief
+                .cli
+                .as_deref()
+                .map_or(Backend::Tiller, |cli| Backend::program(cli, self.order.transport)),
             task: self.order.brief.goal.clone(),
             result: report.map(words).unwrap_or_default(),
             background: self.order.background,

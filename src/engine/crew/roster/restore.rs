@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tiller_protocol::Transport;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{
     AgentId, AgentState, ChildView, CommandBody, Notice, NoticeKind, Profile, SendMode, SessionId,
@@ -222,7 +223,7 @@ impl CrewDriver<'_> {
         &mut self,
         id: &AgentId,
         session: Option<String>,
-        transport: Option<String>,
+        transport: Option<Transport>,
         booked: Option<(tiller_protocol::Cost, tiller_protocol::Usage)>,
     ) {
         let Some(member) = self.core.crew.members.get_mut(id) else { return };

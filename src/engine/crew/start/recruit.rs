@@ -146,10 +146,10 @@ impl CrewDriver<'_> {
         })?;
         let transport = match how {
             None => None,
-            Some("acp") => Some(Transport::Acp),
-            Some("headless") => Some(Transport::Headless),
-            Some("pty") => Some(Transport::Pty),
-            Some(other) => return Err(format!("unknown transport {other}: use acp, headless or pty")),
+            Some(how) => Some(
+                Transport::of(how)
+                    .ok_or_else(|| format!("unknown transport {how}: use acp, headless or pty"))?,
+            ),
         };
         Ok((adapter, transport))
     }

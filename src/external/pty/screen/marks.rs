@@ -1,6 +1,6 @@
 //! Activity that a program reports by escape sequences which draw nothing: OSC 9;4 (progress) and OSC 133 (prompt marks).
 
-use crate::event::Activity;
+use tiller_protocol::Activity;
 
 /// Finds marks in output.
 #[derive(Debug, Default)]

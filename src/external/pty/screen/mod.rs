@@ -22,7 +22,7 @@ use self::changes::Changes;
 use self::emulator::Emulator;
 use self::marks::Marks;
 use crate::control::View;
-use crate::event::Activity;
+use tiller_protocol::Activity;
 
 /// What the output held besides text to draw. The driver takes it at each look.
 #[derive(Debug, Default)]

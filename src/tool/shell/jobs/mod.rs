@@ -10,8 +10,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tiller_protocol::AgentId;
-use tiller_protocol::lock;
+use tiller_protocol::{AgentId, ProcessRow, ProcessState, lock};
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -30,6 +29,9 @@ const KEPT: usize = 256 << 10;
 /// Bytes of input that are kept to judge what follows, and calls that may be judged at a time.
 const TYPED: usize = 16 << 10;
 const JUDGED: usize = 64;
+
+/// Characters of a command in a row.
+const COMMAND: usize = 100;
 
 /// After the end of a process, for its last output.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -162,15 +164,20 @@ impl Drop for Job {
 }
 
 impl Job {
-    /// `running` or how it ended.
-    pub(crate) fn state(&self) -> String {
+    /// How it stands now, without its output.
+    pub(crate) fn row(&self) -> ProcessRow {
         let leftover = matches!(*lock(&self.kind), Kind::Leftover);
         let state = match *self.exit.borrow() {
-            None => format!("running for {} s", self.started.elapsed().as_secs()),
-            Some(_) if leftover => "ended".into(),
-            Some(exit) => format!("ended, exit {}", exit.code),
+            None => ProcessState::Running { seconds: self.started.elapsed().as_secs() },
+            Some(exit) => ProcessState::Ended { code: (!leftover).then_some(exit.code) },
         };
-        self.guard.said().map_or_else(|| state.clone(), |said| format!("{state}; {said}"))
+        ProcessRow {
+            id: self.id.clone(),
+            state,
+            intervention: self.guard.said().unwrap_or_default(),
+            command: self.command.lines().next().unwrap_or_default().chars().take(COMMAND).collect(),
+            last: String::new(),
+        }
     }
 
     /// The end of a process can overtake its last output. Waits for that, but not for someone else who

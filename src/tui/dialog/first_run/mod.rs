@@ -228,7 +228,7 @@ impl FirstRun {
     }
 
     fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
-        self.had = !matches!(model.agent.session.model.provider(), "" | "demo");
+        self.had = model.agent.session.model.is_real();
         // A URL is shown again when nothing answers there; a key is not.
         let tried = (self.step == Step::Url).then(|| self.field.clone());
         let _ = self.go(Step::Busy(busy));

@@ -168,7 +168,7 @@ fn who(step: &StepView, columns: u16, cx: &DrawCx<'_>) -> String {
     let agent = sums::agent(cx.model, step);
     let child = agent.and_then(|a| a.child.as_deref());
     let kind = match child {
-        Some(c) if !c.backend.is_empty() => c.backend.clone(),
+        Some(c) if c.backend.is_external() => c.backend.to_string(),
         Some(c) if !c.role.is_empty() => c.role.clone(),
         _ => step.by.clone(),
     };
@@ -223,8 +223,8 @@ pub(super) fn detail(flow: &WorkflowView, step: &StepView, cx: &DrawCx<'_>) -> V
         .filter_map(|id| cx.model.row(id))
         .map(|a| {
             let child = a.child.as_deref();
-            let backend = child.map_or("", |c| c.backend.as_str());
-            let model = if backend.is_empty() { a.model.as_str() } else { backend };
+            let external = child.map(|c| &c.backend).filter(|b| b.is_external());
+            let model = external.map_or_else(|| a.model.to_string(), ToString::to_string);
             let limit = child
                 .filter(|_| a.state.at_work())
                 .and_then(crate::panel::agents::nearest_limit)

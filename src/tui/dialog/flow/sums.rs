@@ -22,7 +22,7 @@ impl Sum {
         let tokens = a.usage.context().saturating_add(a.usage.output);
         self.tokens = self.tokens.saturating_add(tokens);
         self.cost = self.cost.plus(a.cost.unwrap_or_default());
-        let demo = a.model.starts_with("demo/");
+        let demo = a.model.is_demo();
         self.unknown |= a.cost.is_none() && tokens > 0 && !demo;
         self.priced |= !demo && (a.cost.is_some() || tokens > 0);
         // Time of those below is time of who started them.

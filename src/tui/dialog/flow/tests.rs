@@ -1,6 +1,8 @@
 //! The picture of a workflow, driven by the robot.
 
-use tiller_protocol::{AgentCommand, AgentState, AgentView, ChildView, CommandBody, Cost, Time, Usage};
+use tiller_protocol::{
+    AgentCommand, AgentState, AgentView, ChildView, CommandBody, Cost, ModelRef, Time, Usage,
+};
 
 use super::*;
 use crate::testing::{Robot, START};
@@ -20,7 +22,7 @@ fn agent(id: &str, label: &str, state: AgentState, backend: &str) -> AgentView {
         label: label.into(),
         state,
         act: if state.at_work() { "edit src/client.rs".into() } else { String::new() },
-        model: "vendor/model".into(),
+        model: ModelRef("vendor/model".into()),
         usage: Usage { input: 12_000, output: 900, ..Usage::default() },
         cost: backend.is_empty().then(|| Cost::from_usd(0.31)),
         since: Some(Time(START.millis() - 125_000)).filter(|_| state.at_work()),

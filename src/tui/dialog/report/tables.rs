@@ -157,13 +157,14 @@ fn unsure(calls: u64, estimated: u64, unpriced: u64) -> String {
 
 fn audit_row(r: &AuditRow) -> Item {
     let time = &r.time.to_rfc3339()[11..19];
+    let decision = r.decision.audit_word();
     Item {
         more: format!(
             "{}\n\n{} {} by {}\n{} after {:.1} s, agent {}",
-            r.what, r.tool, r.decision, r.by, r.outcome, r.seconds, r.agent
+            r.what, r.tool, decision, r.by, r.outcome, r.seconds, r.agent
         ),
         ..Item::new(&r.what, format!("{time} {:10} {}", r.tool, r.what.lines().next().unwrap_or("")))
-            .detail(format!("{} {}", r.decision, r.outcome))
+            .detail(format!("{decision} {}", r.outcome))
     }
 }
 

@@ -173,7 +173,7 @@ fn take_result(call: &mut ToolCell, result: ToolCell) {
 }
 
 fn is_demo(model: &ModelRef) -> bool {
-    model.provider() == "demo"
+    model.is_demo()
 }
 
 fn words(content: &[Part]) -> String {

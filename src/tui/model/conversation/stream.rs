@@ -41,7 +41,7 @@ impl Conversation {
     }
 
     fn open(&mut self, now: Time, body: Body) {
-        let demo = self.model.provider() == "demo";
+        let demo = self.model.is_demo();
         let labelled = |c: &Cell| c.turn == self.turn && matches!(c.body, Body::Demo);
         if demo && !self.cells.iter().rev().take(256).any(labelled) {
             self.push(now, Body::Demo);

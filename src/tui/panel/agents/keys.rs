@@ -40,7 +40,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
     let about = match (at_work, child) {
         (false, _) => "it continues with this message",
         (true, Some(c)) if c.pane.is_some() => "typed into the program as soon as it is idle",
-        (true, Some(c)) if !c.backend.is_empty() => "delivered when its turn ends",
+        (true, Some(c)) if c.backend.is_external() => "delivered when its turn ends",
         (true, _) => "delivered at its next step",
     };
     let then = move |text: &str| {
@@ -294,9 +294,9 @@ impl Agents {
 
     fn model(&self, model: &Model) -> Reply {
         match self.agent(model) {
-            Some(a) if a.child.as_ref().is_some_and(|c| !c.backend.is_empty()) => their_model(model, a),
+            Some(a) if a.child.as_ref().is_some_and(|c| c.backend.is_external()) => their_model(model, a),
             Some(a) if a.id != model.shown_agent() => {
-                let now = ModelRef(a.model.clone());
+                let now = a.model.clone();
                 Reply::with(Effect::Push(Box::new(crate::dialog::settings::model::open_for(
                     a.id.clone(),
                     now,
@@ -386,7 +386,7 @@ fn retry(a: &AgentView, name: &str) -> Reply {
 
 /// A program knows its own models, and we do not.
 fn their_model(model: &Model, a: &AgentView) -> Reply {
-    let (id, now) = (a.id.clone(), ModelRef(a.model.clone()));
+    let (id, now) = (a.id.clone(), a.model.clone());
     let program = now.provider().to_owned();
     let about = format!("the name that {program} uses; applies from its next turn");
     let then = move |text: &str| {

@@ -1,10 +1,10 @@
 //! What a row of the panel says: of an agent, a process, a tool.
 
-use tiller_protocol::{AgentView, ChildView, Cost, Receipt};
+use tiller_protocol::{AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt};
 
 use super::sums::{Sum, ended};
+use crate::model::Model;
 use crate::model::conversation::{Body, Cell, ToolCell, ToolState};
-use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
@@ -18,7 +18,7 @@ pub(super) fn cost(a: &AgentView, sum: Sum) -> String {
     let more = if sum.unknown { "+?" } else { "" };
     match sum {
         Sum { cost: Cost(0), unknown: true, .. } => "$?".into(),
-        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.starts_with("demo/") => String::new(),
+        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.is_demo() => String::new(),
         Sum { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
         Sum { cost, .. } => format!("sum {}{more}", money(cost.usd())),
     }
@@ -96,12 +96,14 @@ pub(super) fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str
     line
 }
 
-pub(super) fn process_row(p: &Process, columns: usize) -> Line {
-    let seconds =
-        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
-    let state =
-        seconds.map_or_else(|| p.state.clone(), |s| format!("running {}", lasting(s.saturating_mul(1000))));
-    let state = format!("~ {state}");
+pub(super) fn process_row(p: &ProcessRow, columns: usize) -> Line {
+    let state = match &p.state {
+        ProcessState::Running { seconds } if p.intervention.is_empty() => {
+            let ms = i64::try_from(*seconds).unwrap_or(i64::MAX).saturating_mul(1000);
+            format!("~ running {}", lasting(ms))
+        }
+        _ => format!("~ {}", p.state_words()),
+    };
     let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
     row(2, &p.id, &[(state, Role::Running)], &said, columns)
 }

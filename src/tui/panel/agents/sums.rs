@@ -42,7 +42,7 @@ impl Sum {
         Self {
             tokens,
             cost: a.cost.unwrap_or_default(),
-            unknown: a.cost.is_none() && tokens > 0 && !a.model.starts_with("demo/"),
+            unknown: a.cost.is_none() && tokens > 0 && !a.model.is_demo(),
             files: a.child.as_ref().map_or(0, |c| c.files),
             agents: 1,
             waits: waits(model, a),

@@ -1,7 +1,7 @@
 //! The agents panel, driven by the robot.
 
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
-use tiller_protocol::{Cost, EventBody, Time, Usage};
+use tiller_protocol::{Cost, EventBody, ModelRef, ProcessRow, Time, Usage};
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentState, AgentView};
@@ -16,7 +16,7 @@ fn agent(id: &str, parent: Option<&str>, state: AgentState) -> AgentView {
         label: id.rsplit('/').next().unwrap_or(id).into(),
         state,
         act: "edit src/client.rs".into(),
-        model: "vendor/model".into(),
+        model: ModelRef("vendor/model".into()),
         usage: Usage { input: 12_000, output: 900, ..Usage::default() },
         cost: Some(Cost::from_usd(0.31)),
         context: 82_000,
@@ -173,7 +173,7 @@ fn enter_looks_inside() {
 fn process(r: &mut Robot, rows: &[&str]) {
     let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Processes)));
     assert!(id.is_some(), "the processes were not asked for");
-    let rows = rows.iter().map(|row| (*row).to_owned()).collect();
+    let rows = rows.iter().map(|row| ProcessRow::from(*row)).collect();
     r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::ProcessesReply { rows })));
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tiller_protocol::{Activity, ProcessRow};
 use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
 
 use super::columns::{Parts, Table, WIDE};
@@ -9,8 +10,8 @@ pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
 use super::sums::{Sum, ended, waits};
 use super::what::What;
+use crate::model::Model;
 use crate::model::conversation::{Body, ToolCell, ToolState};
-use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::text::line::Line;
 use crate::theme::Role;
@@ -217,7 +218,7 @@ impl<'a> Tree<'a> {
         }
         let child = a.child.as_deref();
         // A program that rests because a person works in it.
-        if child.and_then(|c| c.pane.as_ref()).is_some_and(|p| p.touched && p.doing == "idle")
+        if child.and_then(|c| c.pane.as_ref()).is_some_and(|p| p.touched && p.doing == Activity::Idle)
             && !ended(a.state)
         {
             (word, role) = ("yours", Role::Ok);
@@ -255,9 +256,9 @@ impl<'a> Tree<'a> {
                 (format!("{percent}% {of}"), if percent >= NEAR { Role::Waiting } else { Role::Dim })
             },
         );
-        let model_name = a.model.rsplit('/').next().unwrap_or_default().to_owned();
-        let backend = child.map_or("", |c| c.backend.as_str());
-        let who = if backend.is_empty() { model_name } else { backend.to_owned() };
+        let model_name = a.model.0.rsplit('/').next().unwrap_or_default();
+        let external = child.map(|c| &c.backend).filter(|b| b.is_external());
+        let who = external.map_or_else(|| model_name.to_owned(), ToString::to_string);
         // Where there is little room, what it does says more.
         let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
         let paid = cost(a, sum);
@@ -431,6 +432,6 @@ pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
 }
 
 /// Processes that run.
-pub(super) fn processes(model: &Model) -> impl Iterator<Item = &Process> {
-    model.workspace.processes.iter().filter(|p| p.lives())
+pub(super) fn processes(model: &Model) -> impl Iterator<Item = &ProcessRow> {
+    model.workspace.processes.iter().filter(|p| p.state.runs())
 }

@@ -57,9 +57,9 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
 /// Of the main agent.
 fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     let model = &cx.model.agent.session.model;
-    let using = match (model.0.is_empty(), model.provider()) {
+    let using = match (model.0.is_empty(), model.is_demo()) {
         (true, _) => "no model yet: you can type, your message is kept".to_owned(),
-        (_, "demo") => "demo model: a script, not a language model; no key, no network".to_owned(),
+        (_, true) => "demo model: a script, not a language model; no key, no network".to_owned(),
         _ => format!("model {}", clean::plain(&model.0)),
     };
     let mut lines: Vec<(String, Role)> = vec![

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tiller_protocol::{Activity, ActivitySource};
 use tiller_protocol::{Notice, NoticeKind, PaneView};
 
 use super::Terminal;
@@ -27,19 +28,19 @@ pub(super) fn say(text: &str) -> Reply {
 
 /// How it stands, and how that is known.
 pub(crate) fn standing(view: &PaneView) -> (String, Role) {
-    let (word, role) = match view.doing.as_str() {
-        "blocked" => ("needs you", Role::Waiting),
-        "working" => ("working", Role::Running),
-        "idle" => ("idle", Role::Ok),
-        "starting" => ("starting", Role::Dim),
-        _ => ("state unknown", Role::Dim),
+    let (word, role) = match view.doing {
+        Activity::Blocked => ("needs you", Role::Waiting),
+        Activity::Working => ("working", Role::Running),
+        Activity::Idle => ("idle", Role::Ok),
+        Activity::Starting => ("starting", Role::Dim),
+        Activity::Unknown | Activity::Unseen => ("state unknown", Role::Dim),
     };
-    let how = match view.source.as_str() {
-        "report" => " (reported)",
-        "escape" => " (signal)",
-        "screen" => " (from its screen)",
-        "silence" => " (silent)",
-        _ => "",
+    let how = match view.source {
+        ActivitySource::Report => " (reported)",
+        ActivitySource::Escape => " (signal)",
+        ActivitySource::Screen => " (from its screen)",
+        ActivitySource::Silence => " (silent)",
+        ActivitySource::Process | ActivitySource::Unseen => "",
     };
     (format!("{word}{how}"), role)
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use tiller_protocol::Activity;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 
@@ -94,8 +95,8 @@ pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
 /// It runs in a terminal, or is about to.
 pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
     let Some(row) = model.row(id) else { return false };
-    let pty = |c: &tiller_protocol::ChildView| c.backend.ends_with(", pty") || c.backend.ends_with(":pty");
-    of(model, id).is_some() || row.state.at_work() && row.child.as_deref().is_some_and(pty)
+    let pty = row.child.as_deref().is_some_and(|c| c.backend.in_terminal());
+    of(model, id).is_some() || row.state.at_work() && pty
 }
 
 impl Panel for Terminal {
@@ -149,7 +150,8 @@ impl Panel for Terminal {
             "terminal.stop" => self.stop(model),
             "terminal.finish" => {
                 let Some(view) = self.view(model) else { return draw::say("It has ended") };
-                let said = if view.doing == "idle" { "It ends now" } else { "It ends once it is idle" };
+                let said =
+                    if view.doing == Activity::Idle { "It ends now" } else { "It ends once it is idle" };
                 let mut all = self.send(PaneCommand::Finish);
                 all.push(draw::toast(said));
                 Reply::Done(all)

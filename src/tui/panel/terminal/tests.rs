@@ -4,8 +4,8 @@ use crossterm::event::MouseButton;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    AgentCommand, AgentState, AgentView, ChildView, CommandBody, CommandId, GridRun, PaneKey, ScreenView,
-    SessionId,
+    ActivitySource, AgentCommand, AgentState, AgentView, ChildView, CommandBody, CommandId, GridRun,
+    ModelRef, PaneKey, ScreenView, SessionId,
 };
 
 use super::*;
@@ -13,11 +13,11 @@ use crate::app::msg::Msg;
 use crate::input::Input;
 use crate::testing::Robot;
 
-fn program(doing: &str, bells: u32) -> AgentView {
+fn program(doing: Activity, bells: u32) -> AgentView {
     let id = AgentId("main/a1".into());
     let pane = PaneView {
-        doing: doing.into(),
-        source: "screen".into(),
+        doing,
+        source: ActivitySource::Screen,
         title: "toy \u{202e}works".into(),
         bells,
         ..PaneView::default()
@@ -29,7 +29,7 @@ fn program(doing: &str, bells: u32) -> AgentView {
         id,
         label: "toy".into(),
         state: AgentState::Running,
-        model: "toy".into(),
+        model: ModelRef("toy".into()),
         child: Some(Box::new(child)),
         ..AgentView::default()
     }
@@ -64,7 +64,7 @@ fn show(r: &mut Robot, asked: Option<CommandId>, rev: u64, rows: Vec<(u16, Vec<G
 fn opened(width: u16, height: u16) -> Robot {
     let mut r = Robot::new(width, height);
     tell(&mut r, AgentView { id: AgentId::main(), state: AgentState::Running, ..AgentView::default() });
-    tell(&mut r, program("idle", 0));
+    tell(&mut r, program(Activity::Idle, 0));
     r.run("alt-3; j; enter; wait 0");
     picture(&mut r, 7, vec![row(0, "welcome to toy"), row(1, "> ")], false);
     r
@@ -85,7 +85,7 @@ fn sent(r: &Robot) -> Vec<PaneCommand> {
 fn it_is_opened_from_its_row_and_looks_as_it_should() {
     for (width, height) in [(118, 25), (80, 24), (60, 20)] {
         let mut r = Robot::new(width, height);
-        tell(&mut r, program("idle", 2));
+        tell(&mut r, program(Activity::Idle, 2));
         r.run("alt-3; enter; wait 0");
         let size = sent(&r);
         picture(&mut r, 7, vec![row(0, "welcome to toy"), row(1, "> ")], false);
@@ -151,7 +151,7 @@ fn pictures_are_asked_for_one_by_one_and_only_while_it_is_shown() {
     assert!(question(&r).is_some());
     // Nothing is asked twice, whatever comes.
     r.clear();
-    tell(&mut r, program("working", 0));
+    tell(&mut r, program(Activity::Working, 0));
     assert!(question(&r).is_none());
     assert!(r.screen().contains("working (from its screen)"), "{}", r.screen());
     // Gone: the answer that was on its way leads to no other question.
@@ -250,7 +250,7 @@ fn nothing_opens_over_who_types_and_stopping_asks() {
 fn its_end_releases_and_the_last_picture_stays() {
     let mut r = opened(80, 24);
     r.run("r").clear();
-    let mut view = program("idle", 0);
+    let mut view = program(Activity::Idle, 0);
     view.state = AgentState::Done;
     if let Some(child) = &mut view.child {
         child.pane = None;

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 use tiller_protocol::EventBody;
+use tiller_protocol::PermissionOutcome;
 
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
@@ -183,7 +184,13 @@ fn run(events: u32, seed: u64) {
 
 fn decided(id: AskId) -> AskEvent {
     let (tool, what) = ("terminal".into(), "x".into());
-    AskEvent::PermissionDecided { id: Some(id), tool, what, decision: "ask:deny".into(), by: "person".into() }
+    AskEvent::PermissionDecided {
+        id: Some(id),
+        tool,
+        what,
+        decision: PermissionOutcome::Refused,
+        by: "person".into(),
+    }
 }
 
 fn send(r: &mut Robot, body: AskEvent) {

@@ -2,7 +2,7 @@
 
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent};
-use tiller_protocol::{AgentId, Notice, NoticeKind, SeqIds};
+use tiller_protocol::{AgentId, Notice, NoticeKind, PermissionOutcome, SeqIds};
 
 use super::*;
 use crate::app::msg::Msg;
@@ -215,7 +215,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
         id: Some(a.id),
         tool: "terminal".into(),
         what: "ls".into(),
-        decision: "ask:deny".into(),
+        decision: PermissionOutcome::Refused,
         by: "person".into(),
     };
     r.event(EventBody::Ask(by));
@@ -237,7 +237,7 @@ fn the_next_one_comes_at_once_and_deaf() {
             id: Some(id),
             tool,
             what,
-            decision: "ask:once".into(),
+            decision: PermissionOutcome::Once,
             by: "person".into(),
         }
     };
@@ -415,7 +415,7 @@ fn a_remark_that_was_begun_is_there_again() {
         id: Some(b.id),
         tool: "terminal".into(),
         what: String::new(),
-        decision: "deny".into(),
+        decision: PermissionOutcome::Denied,
         by: "nobody".into(),
     }));
     assert!(r.words().contains("composer's history"), "{}", r.screen());

@@ -7,7 +7,7 @@ mod plan;
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE, budget_words};
+use tiller_protocol::ask::{TrustItem, TrustKind, budget_words};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 
@@ -103,7 +103,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     if changed {
         all.push(line("! It has changed since you trusted it.", Role::Waiting));
     }
-    let rules = items.iter().filter(|i| i.kind == UNENFORCED_RULE).count();
+    let rules = items.iter().filter(|i| i.kind == TrustKind::UnenforcedRule).count();
     if rules < items.len() {
         all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
     } else {
@@ -111,7 +111,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     }
     for item in items {
         let mut row = Line::new(Wrap::Word);
-        row.push_strict(&item.kind, Look::of(Role::Accent));
+        row.push_strict(&item.title(), Look::of(Role::Accent));
         row.push("  ", Look::of(Role::Text));
         row.push_strict(&item.path, Look::of(Role::Strong));
         all.push(row.gutter(Gutter::blank(2)));
@@ -119,7 +119,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
             all.push(line(&item.detail, Role::Text).gutter(Gutter::blank(6)));
         }
     }
-    let programs = items.iter().any(|i| i.kind == tiller_protocol::ask::PROGRAM_SETTINGS);
+    let programs = items.iter().any(|i| i.kind == TrustKind::ProgramSettings);
     let without = match programs {
         _ if rules == items.len() => "Unless you agree, the program does not start.",
         true => "External programs use these files. Without trust, the program does not start.",
@@ -346,6 +346,7 @@ fn proposal(limit: &str) -> String {
 pub(crate) fn samples() -> Vec<Ask> {
     let item = |kind: &str, path: &str, detail: &str| TrustItem {
         kind: kind.into(),
+        change: None,
         path: path.into(),
         detail: detail.into(),
         hash: "00".into(),

@@ -85,8 +85,13 @@ fn words_that_are_typed_into_it_answer_nothing() {
 #[test]
 fn a_long_list_is_read_before_it_is_trusted() {
     let mut ask = samples().remove(0);
-    let item =
-        |n| TrustItem { kind: "hook".into(), path: format!("h{n}"), detail: "runs".into(), hash: "0".into() };
+    let item = |n| TrustItem {
+        kind: TrustKind::Hook,
+        change: None,
+        path: format!("h{n}"),
+        detail: "runs".into(),
+        hash: "0".into(),
+    };
     ask.body = AskBody::Trust { folder: "/x".into(), brings: (0..40).map(item).collect(), changed: false };
     let mut r = Robot::new(80, 24);
     r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));

@@ -296,7 +296,7 @@ impl Browser {
         pen.put(&notes, cx.theme.style(Role::Dim));
         Measures {
             time: tree.about.time.map_or_else(String::new, |t| when(t, cx.now)),
-            model: brief(live.map_or(&tree.about.model, |a| &a.model)).into(),
+            model: brief(live.map_or(&tree.about.model, |a| &a.model.0)).into(),
             tokens: some(live.map_or(tree.child.tokens, |a| a.usage.context() + a.usage.output)),
             cost: dollars(live.map_or(tree.about.cost, |a| a.cost)),
             files: if tree.child.files > 0 { tree.child.files.to_string() } else { String::new() },
