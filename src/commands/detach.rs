@@ -44,8 +44,7 @@ fn row(a: &About) -> String {
         (None, Some(left)) => format!("detached at {}", minute(left)),
         (None, None) => "left".into(),
     };
-    let works = a.turn || a.goal || a.agents + a.waiting + a.processes > 0 || a.work != "nothing";
-    let work = match (works || a.busy, a.screen.is_some()) {
+    let work = match (a.at_work(), a.screen.is_some()) {
         (true, _) => format!("running: {}", a.work),
         (false, true) => "nothing is running".into(),
         // It ends by itself shortly after its last turn.

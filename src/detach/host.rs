@@ -239,6 +239,7 @@ impl Host {
             waiting: f.waiting,
             processes: f.processes,
             goal: f.goal,
+            lines: f.lines,
             since: self.since.clone(),
             screen: state.attached.as_ref().map(|s| s.terminal.clone()),
             left: state.left.clone(),

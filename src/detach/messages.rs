@@ -144,13 +144,16 @@ pub(crate) struct About {
     pub(crate) project: String,
     pub(crate) session: String,
     pub(crate) title: String,
-    /// In words.
+    /// What it does, in words for people.
     pub(crate) work: String,
     pub(crate) turn: bool,
     pub(crate) agents: usize,
     pub(crate) waiting: usize,
     pub(crate) processes: usize,
     pub(crate) goal: bool,
+    /// Shell lines of the person's that run. Left out where there are none.
+    #[serde(default, skip_serializing_if = "none")]
+    pub(crate) lines: usize,
     /// When it was started; RFC 3339.
     pub(crate) since: String,
     /// `null`: no terminal is attached.
@@ -159,4 +162,16 @@ pub(crate) struct About {
     pub(crate) left: Option<String>,
     /// It does not answer: an editor is open in it, or it hangs.
     pub(crate) busy: bool,
+}
+
+impl About {
+    /// Something runs in it, or waits for the person; also when that is not known, because it does not answer.
+    pub(crate) fn at_work(&self) -> bool {
+        self.busy || self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn none(lines: &usize) -> bool {
+    *lines == 0
 }

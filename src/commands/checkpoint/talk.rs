@@ -55,12 +55,12 @@ impl Workspace<'_> {
         let ops = self.store.sessions().ops(self.session, undo::OPS).map_err(|e| e.notice())?;
         let head = self.head.clone();
         let back = |op: &Op| {
-            let title = op.title.strip_prefix("undo ").or_else(|| op.title.strip_prefix("redo "));
+            let forked = || ops.iter().any(|root| root.id == op.root() && root.title == FORK);
             match op.change {
                 OpChange::Files { .. } => true,
                 // Earlier versions did not write down where a branch came from: those before it are reached.
                 OpChange::Head { from: None, .. } => false,
-                OpChange::Head { .. } => title.unwrap_or(&op.title) == FORK && undo::fits(op, &head),
+                OpChange::Head { .. } => forked() && undo::fits(op, &head),
                 _ => false,
             }
         };
