@@ -60,7 +60,7 @@
 //! | --- | --- | --- |
 //! | tool | `src/tool/<group>/x.rs` and `x.md` | `ALL` in `src/tool/registry.rs`, and its name in two tables of names |
 //! | wire format | `src/provider/x/` | `ProviderKind` in `src/config`, and `src/provider/registry/mod.rs` |
-//! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in `src/tui/dialog/mod.rs`; keys in `keymaps/default.toml` |
+//! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in `src/tui/dialog/mod.rs` |
 //! | panel | `src/tui/panel/x.rs` with its `PANEL` | `mod x;` and a line of `PANELS` in `src/tui/panel/views.rs`; a view of its own is a variant of `View` |
 //! | slash command | `src/tui/slash/<group>/x.rs` | `mod x;` and a line of `src/tui/slash/list.rs`; one that does what a key does is only the line |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |

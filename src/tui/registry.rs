@@ -26,17 +26,26 @@ pub struct Opener {
     pub spec: ActionSpec,
     /// Makes the dialog, or says why it cannot be shown now.
     pub open: fn(&App) -> Result<Box<dyn Panel>, String>,
+    /// Keys of the section `global` that open it where no key file says otherwise, as key files write them. Help lists
+    /// them last unless `keymaps/default.toml` gives them a place (`"KEY" = true`).
+    pub keys: &'static [&'static str],
 }
 
 impl Opener {
-    /// With the id, the label and the help text of its action.
+    /// With the id, the label and the help text of its action; without keys.
     pub const fn new(
         id: &'static str,
         label: &'static str,
         help: &'static str,
         open: fn(&App) -> Result<Box<dyn Panel>, String>,
     ) -> Self {
-        Self { spec: ActionSpec::new(id, label, help), open }
+        Self { spec: ActionSpec::new(id, label, help), open, keys: &[] }
+    }
+
+    /// The same opener with default keys.
+    #[must_use]
+    pub const fn keys(self, keys: &'static [&'static str]) -> Self {
+        Self { keys, ..self }
     }
 }
 
@@ -203,7 +212,9 @@ impl Registry {
         let own = dialogs.iter().flat_map(|d| d.scopes).chain(panels.iter().flat_map(|p| p.scopes));
         let mut scopes: Vec<Scope> = SHARED.iter().chain(own).copied().collect();
         scopes.sort_by_key(|s| SCOPES.iter().position(|n| *n == s.name).unwrap_or(SCOPES.len()));
-        Self { dialogs, panels, commands, words: Vocabulary::new(groups, scopes) }
+        let opening = dialogs.iter().flat_map(|d| d.openers);
+        let opening = opening.flat_map(|o| o.keys.iter().map(|key| (*key, o.spec.action))).collect();
+        Self { dialogs, panels, commands, words: Vocabulary::new(groups, scopes, opening) }
     }
 
     /// Actions and sections of the key file.

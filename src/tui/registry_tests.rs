@@ -1,4 +1,4 @@
-//! A dialog, a panel and a command that come in by their one line each work like those of the program.
+//! A dialog, a panel, a command and a theme that come in by their one line each work like those of the program.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::keymap::{Chord, Lookup};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, PanelEvent, PanelStatus, Reply};
 use crate::slash::SlashCommand;
-use crate::theme::{Depth, Theme, Themes};
+use crate::theme::{Depth, Role, Theme, Themes};
 
 struct Dummy;
 
@@ -44,9 +44,9 @@ impl Panel for Dummy {
 }
 
 const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new("dummy.open", "dummy", "Open the dummy", |_| Ok(Box::new(Dummy)))],
+    openers: &[Opener::new("dummy.open", "dummy", "Open the dummy", |_| Ok(Box::new(Dummy))).keys(&["f9"])],
     groups: &[("Dummy", ACTIONS)],
-    scopes: &[Scope::new("dummy", Some("list"), "Dummy", false)],
+    scopes: &[Scope::new("dummy", Some("list"), "Dummy", false).keys(&[("f8", "dummy.run")])],
     samples: &[("dummy", || Box::new(Dummy))],
     ..Dialog::NONE
 };
@@ -56,7 +56,7 @@ const PANEL: PanelEntry = PanelEntry {
     make: |_| Box::new(Dummy),
     reads: &[],
     groups: &[("Dummy view", &[ActionSpec::new("dummy.look", "look", "Look at the dummy")])],
-    scopes: &[Scope::new("dummy_view", Some("list"), "Dummy view", false)],
+    scopes: &[Scope::new("dummy_view", Some("list"), "Dummy view", false).keys(&[("f7", "dummy.look")])],
 };
 
 impl SlashCommand for Dummy {
@@ -72,9 +72,6 @@ impl SlashCommand for Dummy {
         Ok(vec![Effect::Act(Action("dummy.open"))])
     }
 }
-
-const KEYS: &str = "[global]\n\"f9\" = \"dummy.open\"\n[dummy]\n\"f8\" = \"dummy.run\"\n\
-                    [dummy_view]\n\"f7\" = \"dummy.look\"\n";
 
 /// The screen of the program with one line more in each list.
 fn registry() -> &'static Registry {
@@ -108,9 +105,10 @@ fn copy(d: &Dialog) -> Dialog {
 #[test]
 fn one_line_each_adds_a_dialog_a_panel_and_a_command() {
     let all = registry();
-    let map = crate::keymap::load(all.words(), "default", Some(("keys.toml", KEYS))).unwrap();
+    let map = crate::keymap::preset(all.words(), "default").unwrap();
     let key = |k: &str| [Chord::parse(k).unwrap()];
     let runs = |scope: &str, k: &str| map.lookup(&all.words().chain(scope), &key(k));
+    assert_eq!(runs("composer", "f9"), Lookup::Actions(vec![Action("dummy.open")]));
     assert_eq!(runs("dummy", "f8"), Lookup::Actions(vec![Action("dummy.run")]));
     assert_eq!(runs("dummy_view", "f7"), Lookup::Actions(vec![Action("dummy.look")]));
     assert_eq!(all.words().chain("dummy"), ["dummy", "list", "global"]);
@@ -133,4 +131,19 @@ fn one_line_each_adds_a_dialog_a_panel_and_a_command() {
     let _ = palette.handle(PanelEvent::Opened, &app.model);
     let rows: Vec<&str> = palette.rows().iter().map(|i| i.id.as_str()).collect();
     assert!(rows.contains(&"action dummy.open") && rows.contains(&"action dummy.run"), "{rows:?}");
+}
+
+const THEMES: &[crate::theme::BuiltIn] =
+    &[("mono", "[roles]\n"), ("dummy", "inherits = \"mono\"\n[roles]\nlink = \"default bold\"\n")];
+
+#[test]
+fn one_line_adds_a_theme() {
+    let theme = Theme::built_in("mono", Depth::True).unwrap();
+    let mut themes = Themes::fixed(theme).shipping(THEMES);
+    assert_eq!(themes.names(), ["mono", "dummy"], "the picker and `tiller themes` list it");
+    themes.show(Some("dummy"), true).unwrap();
+    assert_eq!((themes.choice(), themes.current().name.as_str()), ("dummy", "dummy"));
+    let look = themes.current().style(Role::Link);
+    assert!(look.add_modifier.contains(ratatui::style::Modifier::BOLD), "{look:?}");
+    assert!(themes.show(Some("dumy"), true).unwrap_err().contains("did you mean 'dummy'"));
 }

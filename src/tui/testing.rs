@@ -189,7 +189,7 @@ impl Robot {
         // The set-up has a time of its own.
         let early = top.is_some_and(|l| {
             l.question(&self.app.model).is_none()
-                && !l.panel.status(&self.app.model).scope.starts_with("setup")
+                && !l.panel().status(&self.app.model).scope.starts_with("setup")
                 && !l.delay.is_over(&self.app.model)
         });
         self.looked = top.map(|l| l.id);

@@ -8,40 +8,9 @@ use crate::keymap::action::Action;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::panel::Availability;
 
-/// Actions of layers that grant, end or remove something at once, besides those that approve by their nature
-/// ([`crate::keymap::action::ActionSpec::yes`]).
-const DECIDES: &[&str] = &[
-    "branches.archive",
-    "branches.carry",
-    "compact.go",
-    "compare.run",
-    "compare.take",
-    "compare.take_file",
-    "compare.undo",
-    "confirm.other",
-    "flow.end",
-    "flow.resume",
-    "flow.stop",
-    "queue.now",
-    "queue.remove",
-    "queue.take",
-    "restore.both",
-    "restore.files",
-    "restore.talk",
-    "review.reject",
-    "review.reject_file",
-    "review.send",
-    "review.undo",
-    "sessions.archive",
-    "sessions.trash",
-    "tree.archive",
-    "tree.trash",
-    "tree.undo",
-];
-
-/// Whether an action of a layer decides something.
+/// Whether an action decides something: [`crate::keymap::action::ActionSpec::decides`].
 pub(crate) fn decides(words: &Vocabulary, action: Action) -> bool {
-    DECIDES.contains(&action.0) || words.find(action.0).is_some_and(|s| s.yes)
+    words.find(action.0).is_some_and(|s| s.decides)
 }
 
 impl App {
@@ -51,12 +20,12 @@ impl App {
         let words = self.registry.words();
         let Some(layer) = self.layers.last() else { return false };
         // Dialogs for questions of the engine apply these rules themselves, with a message for each case.
-        let mine = layer.panel.actions().iter().any(|s| s.action == action);
+        let mine = layer.panel().actions().iter().any(|s| s.action == action);
         // A list hands actions on to its source, and does not name all of them itself.
         if layer.question(&self.model).is_some() || !(mine || decides(words, action)) {
             return false;
         }
-        let meaning = layer.panel.availability(action, &self.model);
+        let meaning = layer.panel().availability(action, &self.model);
         if matches!(meaning, Availability::Presses(a) if decides(words, a)) {
             self.say("To approve, press the key of the button");
             return true;
@@ -70,7 +39,7 @@ impl App {
         let (now, words) = (self.model.mono, self.registry.words());
         let Some(layer) = self.layers.last_mut() else { return };
         if layer.question(&self.model).is_none()
-            && layer.panel.actions().iter().any(|s| decides(words, s.action))
+            && layer.panel().actions().iter().any(|s| decides(words, s.action))
         {
             layer.delay.note_typed(now);
             self.say(TYPED);

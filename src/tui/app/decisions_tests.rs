@@ -363,8 +363,11 @@ fn trust_begins_on_not_now() {
 }
 
 #[test]
-fn every_dialog_says_what_it_decides() {
-    for id in DECIDES {
-        assert!(shipped::registry().words().find(id).is_some(), "{id} is no action");
+fn what_approves_decides_and_so_does_what_says_so() {
+    let words = shipped::registry().words();
+    for (_, spec) in words.actions() {
+        assert!(spec.decides || !spec.yes, "{} approves", spec.action.0);
+        assert_eq!(decides(words, spec.action), spec.decides, "{}", spec.action.0);
     }
+    assert!(decides(words, Action("confirm.other")) && !decides(words, Action("confirm.next")));
 }

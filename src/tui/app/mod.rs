@@ -178,6 +178,7 @@ impl App {
             Msg::Job(token, result) => self.job(token, result),
             Msg::Tick => {
                 self.views.iter_mut().for_each(ViewPanel::tick);
+                self.layers.iter_mut().for_each(Layer::tick);
                 for view in View::ALL {
                     self.tell(Owner::View(view), PanelEvent::Tick);
                 }
@@ -202,7 +203,7 @@ impl App {
             view.call(model, |p, m| p.handle(PanelEvent::SettingsChanged, m));
         }
         for layer in layers {
-            layer.panel.handle(PanelEvent::SettingsChanged, model);
+            layer.call(model, |p, m| p.handle(PanelEvent::SettingsChanged, m));
         }
         self.redraw();
     }
@@ -248,7 +249,7 @@ impl App {
             Owner::View(v) => Some(self.views.iter_mut().find(|x| x.view == v)?.call(&self.model, f)),
             Owner::Layer(id) => {
                 let layer = self.layers.iter_mut().find(|l| l.id == id)?;
-                Some(f(layer.panel.as_mut(), &self.model))
+                Some(layer.call(&self.model, f))
             }
             Owner::Shell => None,
         }
@@ -263,7 +264,7 @@ impl App {
     pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
         match owner {
             Owner::View(v) => self.views.iter().find(|x| x.view == v).map(ViewPanel::panel),
-            Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(|l| l.panel.as_ref()),
+            Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(Layer::panel),
             Owner::Shell => None,
         }
     }

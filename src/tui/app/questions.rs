@@ -93,7 +93,7 @@ impl App {
             std::mem::take(&mut self.questions.kept).into_iter().partition(|(id, _)| open(*id));
         self.questions.kept = stay;
         self.questions.aside.retain(|id| open(*id));
-        let panels = gone.into_iter().map(|l| l.panel).chain(left.into_iter().map(|(_, panel)| panel));
+        let panels = gone.into_iter().map(Layer::into_panel).chain(left.into_iter().map(|(_, panel)| panel));
         for mut panel in panels {
             if let Reply::Done(list) = panel.handle(PanelEvent::Withdrawn, &self.model) {
                 self.effects(Owner::Shell, list);
@@ -124,7 +124,7 @@ impl App {
         let (stay, left): (Vec<Layer>, Vec<Layer>) =
             std::mem::take(&mut self.layers).into_iter().partition(|l| l.question(&self.model).is_none());
         self.layers = stay;
-        left.into_iter().for_each(|l| self.keep_ask(l.panel));
+        left.into_iter().for_each(|l| self.keep_ask(l.into_panel()));
     }
 
     /// Questions that wait and are not on the screen.

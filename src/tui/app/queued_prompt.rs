@@ -50,8 +50,11 @@ impl App {
         self.questions.pending.waits = true;
         self.questions.first_run = false;
         // The set-up may be open already, as an offer at the start; now it is needed.
-        let there =
-            self.layers.iter().find(|l| l.panel.status(&self.model).scope.starts_with("setup")).map(|l| l.id);
+        let there = self
+            .layers
+            .iter()
+            .find(|l| l.panel().status(&self.model).scope.starts_with("setup"))
+            .map(|l| l.id);
         match there {
             Some(id) => {
                 let _ =

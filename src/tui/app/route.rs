@@ -235,11 +235,7 @@ impl App {
         let id = self.router.fresh();
         let reply = panel.handle(PanelEvent::Opened, &self.model);
         self.keys.pending.clear();
-        self.layers.push(Layer {
-            id,
-            panel,
-            delay: crate::dialog::question::input_delay::InputDelay::default(),
-        });
+        self.layers.push(Layer::new(id, panel));
         if let Reply::Done(list) = reply {
             self.effects(Owner::Layer(id), list);
         }
@@ -251,12 +247,12 @@ impl App {
             Owner::Layer(id) => {
                 if let Some(at) = self.layers.iter().position(|l| l.id == id) {
                     let layer = self.layers.remove(at);
-                    self.keep_ask(layer.panel);
+                    self.keep_ask(layer.into_panel());
                 }
             }
             _ => {
                 if let Some(layer) = self.layers.pop() {
-                    self.keep_ask(layer.panel);
+                    self.keep_ask(layer.into_panel());
                 }
             }
         }

@@ -9,11 +9,13 @@ use ratatui::layout::Rect;
 use tiller_protocol::{AgentId, AskId, CommandId, EntryId, Message, ModelRef, SessionId};
 
 use crate::app::effect::Token;
+use crate::dialog::question::input_delay::InputDelay;
 use crate::keymap::action::Action;
 use crate::keymap::{Chord, Keymap};
-use crate::model::Model;
-use crate::panel::{Panel, Placement, View};
+use crate::model::{Model, Revisions, Slice};
+use crate::panel::{Panel, Placement, Reply, View};
 use crate::view::layout::{Areas, Zoom};
+use crate::view::view_panel::TrackedPanel;
 
 /// The view or dialog that made a request, and receives its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,20 +28,70 @@ pub enum Owner {
 /// A dialog on the stack.
 pub(crate) struct Layer {
     pub(crate) id: u64,
-    pub(crate) panel: Box<dyn Panel>,
+    panel: TrackedPanel,
     /// Since when it has been in sight: until then nothing is decided in it.
-    pub(crate) delay: crate::dialog::question::input_delay::InputDelay,
+    pub(crate) delay: InputDelay,
+    /// It was drawn last while it took no decisions.
+    delayed: bool,
 }
 
 impl Layer {
+    /// A dialog that was not drawn yet.
+    pub(crate) fn new(id: u64, panel: Box<dyn Panel>) -> Self {
+        Self { id, panel: TrackedPanel::new(panel), delay: InputDelay::default(), delayed: false }
+    }
+
+    pub(crate) fn panel(&self) -> &dyn Panel {
+        self.panel.panel()
+    }
+
+    /// The dialog alone: it leaves the stack.
+    pub(crate) fn into_panel(self) -> Box<dyn Panel> {
+        self.panel.into_panel()
+    }
+
+    /// For measuring and drawing: caches are not part of its state.
+    pub(crate) fn panel_to_draw(&mut self) -> &mut dyn Panel {
+        self.panel.panel_to_draw()
+    }
+
+    /// Calls the dialog. Its state counts as changed unless it ignored the call.
+    pub(crate) fn call(&mut self, model: &Model, f: impl FnOnce(&mut dyn Panel, &Model) -> Reply) -> Reply {
+        self.panel.call(model, f)
+    }
+
+    /// Whether it would look the same as it was drawn last; `top`: it has the focus. A dialog may read any slice of the
+    /// model.
+    pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions, top: bool) -> bool {
+        let delayed = top && !self.delay.is_over(model);
+        !self.delayed && !delayed && self.panel.is_drawn(model, slices, &Slice::ALL)
+    }
+
+    /// Notes that it was drawn in this state. `delay`: time in which it takes no decisions; `wake`: when it changes by
+    /// itself (monotonic).
+    pub(crate) fn was_drawn(&mut self, slices: &Revisions, delay: Option<Duration>, wake: Option<Duration>) {
+        self.panel.was_drawn(slices, wake);
+        self.delayed = delay.is_some();
+    }
+
+    /// When it changes by itself (monotonic).
+    pub(crate) fn wake(&self) -> Option<Duration> {
+        self.panel.wake()
+    }
+
+    /// Notes that a timer has fired: see [`TrackedPanel::tick`].
+    pub(crate) fn tick(&mut self) {
+        self.panel.tick();
+    }
+
     /// The question that its dialog answers.
     pub(crate) fn question(&self, model: &Model) -> Option<AskId> {
-        self.panel.status(model).question
+        self.panel().status(model).question
     }
 
     /// Where it lies.
     pub(crate) fn placement(&self, model: &Model) -> Placement {
-        self.panel.placement(model.window.screen.0, model)
+        self.panel().placement(model.window.screen.0, model)
     }
 }
 

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::{Availability, DrawCx, Hint, Panel, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::Dialog;
@@ -17,7 +17,7 @@ use crate::widget::wrap::wrap;
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Confirm", ACTIONS)],
-    scopes: &[Scope::new("confirm", None, "Confirm", false)],
+    scopes: &[Scope::new("confirm", None, "Confirm", false).keys(KEYS)],
     samples: &[("confirm", || Box::new(sample()))],
     ..Dialog::NONE
 };
@@ -26,9 +26,20 @@ pub(crate) const DIALOG: Dialog = Dialog {
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::yes("confirm.yes", "yes", "Confirm"),
     ActionSpec::key_only("confirm.no", "no", "Cancel"),
-    ActionSpec::key_only("confirm.other", "other", "The third choice, if there is one"),
+    ActionSpec::key_only("confirm.other", "other", "The third choice, if there is one").deciding(),
     ActionSpec::key_only("confirm.next", "next", "Next button"),
     ActionSpec::key_only("confirm.press", "press", "Press the focused button; never confirms"),
+];
+
+/// Default keys of the section `confirm`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("n", "confirm.no"),
+    ("y", "confirm.yes"),
+    ("o", "confirm.other"),
+    ("tab", "confirm.next"),
+    ("left", "confirm.next"),
+    ("right", "confirm.next"),
+    ("enter", "confirm.press"),
 ];
 
 /// The dialog.

@@ -22,7 +22,12 @@ use crate::widget::{draw, field};
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Message box", ACTIONS)],
-    scopes: &[Scope::new("words", Some("input"), "Message box", true)],
+    scopes: &[Scope::new("words", Some("input"), "Message box", true).keys(&[
+        ("enter", "words.send"),
+        ("ctrl-j", "words.newline"),
+        ("alt-enter", "words.newline"),
+        ("shift-enter", "words.newline"),
+    ])],
     samples: &[("words", || Box::new(sample()))],
     ..Dialog::NONE
 };

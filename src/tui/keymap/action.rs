@@ -17,23 +17,31 @@ pub struct ActionSpec {
     pub help: &'static str,
     /// Whether the palette offers it.
     pub palette: bool,
-    /// It says yes to something dangerous: key files may not bind it to Enter or Space.
+    /// It approves something dangerous: key files may not bind it to Enter or Space.
     pub yes: bool,
+    /// It grants, ends or removes something at once: a dialog accepts it only after it was readable for a moment.
+    pub decides: bool,
 }
 
 impl ActionSpec {
     /// An action that the palette offers.
     pub const fn new(id: &'static str, label: &'static str, help: &'static str) -> Self {
-        Self { action: Action(id), label, help, palette: true, yes: false }
+        Self { action: Action(id), label, help, palette: true, yes: false, decides: false }
     }
 
-    /// One that makes sense only by key (moving a cursor).
+    /// An action that makes sense only by key (moving a cursor).
     pub const fn key_only(id: &'static str, label: &'static str, help: &'static str) -> Self {
-        Self { action: Action(id), label, help, palette: false, yes: false }
+        Self { palette: false, ..Self::new(id, label, help) }
     }
 
-    /// One that approves.
+    /// An action that approves. It decides, too.
     pub const fn yes(id: &'static str, label: &'static str, help: &'static str) -> Self {
-        Self { action: Action(id), label, help, palette: false, yes: true }
+        Self { yes: true, decides: true, ..Self::key_only(id, label, help) }
+    }
+
+    /// The same action, marked as one that grants, ends or removes something at once.
+    #[must_use]
+    pub const fn deciding(self) -> Self {
+        Self { decides: true, ..self }
     }
 }

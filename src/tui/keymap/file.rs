@@ -41,11 +41,11 @@ pub fn preset(words: &'static Vocabulary, name: &str) -> Result<Keymap, KeyError
     load(words, name, None)
 }
 
-/// `words`: what key files can name. The preset (which the overlay may choose itself), then the overlay: its path for messages and its
-/// text.
+/// The default keys of dialogs and panels, the preset, then the overlay. `words`: what key files can name; `name`: the
+/// preset, unless the overlay chooses another; `overlay`: path (for messages) and text of the person's file.
 ///
 /// # Errors
-/// Everything that is wrong in the file, with lines.
+/// Everything that is wrong in the overlay, with lines.
 pub fn load(
     words: &'static Vocabulary,
     name: &str,
@@ -74,7 +74,10 @@ pub fn load(
             break;
         }
         let (file, mut theirs) = (format!("keymaps/{shipped}.toml"), Mistakes::of(text));
-        let source = Source::parse(words, &file, text, false, &mut theirs);
+        let mut source = Source::parse(words, &file, text, false, &mut theirs);
+        if source.preset.is_none() {
+            source.add_registered(words, &mut theirs);
+        }
         refuse(&file, theirs)?;
         next.clone_from(&source.preset);
         chain.push(source);
@@ -156,7 +159,13 @@ impl Source {
                     };
                     for (k, v) in table {
                         let line = wrong.line(k.span().start);
-                        if let Err((at, m)) = lines(words, found.name, k, v, &mut out.lines, line) {
+                        let read = match v.get_ref() {
+                            DeValue::Boolean(true) if !own => {
+                                opening(words, found.name, k, line).map(|l| out.lines.push(l))
+                            }
+                            _ => lines(words, found.name, k, v, &mut out.lines, line),
+                        };
+                        if let Err((at, m)) = read {
                             wrong.at(at, m);
                         }
                     }
@@ -169,6 +178,27 @@ impl Source {
         }
         out.lines.sort_by_key(|l| l.line);
         out
+    }
+
+    /// Adds the keys that dialogs and panels register, besides those to which the file gives a place (`key = true`).
+    fn add_registered(&mut self, words: &'static Vocabulary, wrong: &mut Mistakes<'_>) {
+        for (key, action) in words.opening() {
+            let does = BindingTarget::Actions(vec![*action]);
+            if !self.lines.iter().any(|l| l.scope == "global" && l.keys == *key && l.does == does) {
+                self.lines.push(FileLine { scope: "global", keys: (*key).into(), does, line: 1 });
+            }
+        }
+        for scope in words.scopes() {
+            for (key, ids) in scope.keys {
+                match ids.split(' ').map(|id| known(words, id)).collect() {
+                    Ok(actions) => {
+                        let does = BindingTarget::Actions(actions);
+                        self.lines.push(FileLine { scope: scope.name, keys: (*key).into(), does, line: 1 });
+                    }
+                    Err(m) => wrong.on(1, m),
+                }
+            }
+        }
     }
 
     fn apply(&self, map: &mut Keymap, wrong: &mut Mistakes<'_>) {
@@ -264,6 +294,22 @@ fn lines(
     };
     out.push(FileLine { scope, keys: name.to_owned(), does, line });
     Ok(())
+}
+
+/// Reads `key = true` of a shipped file: a dialog registers this key, and the row gives it its place in help.
+fn opening(
+    words: &Vocabulary,
+    scope: &'static str,
+    key: &Spanned<Cow<'_, str>>,
+    line: usize,
+) -> At<FileLine> {
+    let keys = key.get_ref().as_ref();
+    match words.opening().iter().find(|(k, _)| scope == "global" && *k == keys) {
+        Some((_, action)) => {
+            Ok(FileLine { scope, keys: keys.to_owned(), does: BindingTarget::Actions(vec![*action]), line })
+        }
+        None => Err((key.span().start, format!("no dialog registers the key '{keys}'"))),
+    }
 }
 
 /// `word.word`, as action ids are; keys never look like that.

@@ -74,6 +74,23 @@ fn an_overlay_changes_only_what_it_says() {
     assert!(map.table().iter().any(|r| r.own && written(&r.keys) == "f3"));
 }
 
+/// A shipped file gives the key of a dialog its place; in a file of the person's the dialog is named.
+#[test]
+fn true_is_for_shipped_files_and_a_registered_key() {
+    let words = words();
+    let read = |own: bool, text: &str| {
+        let mut wrong = Mistakes::of(text);
+        let source = Source::parse(words, "x.toml", text, own, &mut wrong);
+        (source.lines.len(), wrong.end().map(|((line, message), _)| (line, message)))
+    };
+    let (key, _) = words.opening()[0];
+    assert_eq!(read(false, &format!("[global]\n\"{key}\" = true\n")), (1, None));
+    let (_, wrong) = read(false, "[global]\nf11 = true\n");
+    assert_eq!(wrong, Some((2, "no dialog registers the key 'f11'".into())));
+    let (_, wrong) = read(true, &format!("[global]\n\"{key}\" = true\n"));
+    assert!(wrong.is_some_and(|(_, message)| message.starts_with("expected an action")));
+}
+
 #[test]
 fn false_unbinds() {
     let map = overlay("[composer]\nctrl-p = false\n").unwrap();

@@ -1,6 +1,6 @@
 //! The names that key files, help and palette know: every action and every section of the key file.
 
-use super::action::ActionSpec;
+use super::action::{Action, ActionSpec};
 use super::scope::Scope;
 
 /// All of them, in the order of help.
@@ -8,12 +8,23 @@ use super::scope::Scope;
 pub struct Vocabulary {
     groups: Vec<(&'static str, Vec<ActionSpec>)>,
     scopes: Vec<Scope>,
+    /// Default keys of the section `global` that open dialogs.
+    opening: Vec<(&'static str, Action)>,
 }
 
 impl Vocabulary {
-    /// Of groups of actions with their titles, and of sections.
-    pub fn new(groups: Vec<(&'static str, Vec<ActionSpec>)>, scopes: Vec<Scope>) -> Self {
-        Self { groups, scopes }
+    /// Of groups of actions with their titles, of sections, and of the keys in `global` that open dialogs.
+    pub fn new(
+        groups: Vec<(&'static str, Vec<ActionSpec>)>,
+        scopes: Vec<Scope>,
+        opening: Vec<(&'static str, Action)>,
+    ) -> Self {
+        Self { groups, scopes, opening }
+    }
+
+    /// Default keys of the section `global` that open dialogs.
+    pub fn opening(&self) -> &[(&'static str, Action)] {
+        &self.opening
     }
 
     /// Every action with the title of its group.

@@ -45,6 +45,11 @@ impl<T> Tracked<T> {
         self.revision = Revision::fresh();
     }
 
+    /// The value alone.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
     /// Mutable access to what does not show, such as caches: the number stays.
     pub fn untracked(&mut self) -> &mut T {
         &mut self.value

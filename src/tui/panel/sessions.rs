@@ -34,7 +34,11 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     make: |_| Box::new(Tree::default()),
     reads: &[Slice::Session, Slice::Outline, Slice::Turn, Slice::Crew],
     groups: &[("Session tree", ACTIONS)],
-    scopes: &[Scope::new("sessions", Some("list"), "Session tree", false)],
+    scopes: &[Scope::new("sessions", Some("list"), "Session tree", false).keys(&[
+        ("f", "tree.fork"),
+        ("R", "tree.restore"),
+        ("+", "tree.open"),
+    ])],
 };
 
 /// What it can do besides a list.

@@ -12,7 +12,7 @@ use crate::app::effect::{Effect, Task};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -27,8 +27,8 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     reads: &[Slice::Todo, Slice::Crew],
     groups: &[("Todo", ACTIONS)],
     scopes: &[
-        Scope::new("todo", Some("list"), "Todo", false),
-        Scope::new("todo_text", Some("input"), "Todo, words", true),
+        Scope::new("todo", Some("list"), "Todo", false).keys(KEYS),
+        Scope::new("todo_text", Some("input"), "Todo, words", true).keys(&[("enter", "todo.send")]),
     ],
 };
 
@@ -42,6 +42,17 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("todo.up", "move up", "Move the item up"),
     ActionSpec::key_only("todo.agent", "go to agent", "Go to the agent that works on the selected item"),
     ActionSpec::key_only("todo.send", "done", "Save the text"),
+];
+
+/// Default keys of the section `todo`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("a", "todo.add"),
+    ("e", "todo.edit"),
+    ("s", "todo.start"),
+    ("c", "todo.cancel"),
+    ("@", "todo.agent"),
+    ("J", "todo.down"),
+    ("K", "todo.up"),
 ];
 
 /// The panel.

@@ -28,7 +28,11 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     make: |_| Box::new(Watch::default()),
     reads: &[Slice::Crew, Slice::Workspace],
     groups: &[("Watch", ACTIONS)],
-    scopes: &[Scope::new("watch", Some("list"), "Watch", false)],
+    scopes: &[Scope::new("watch", Some("list"), "Watch", false).keys(&[
+        ("@", "watch.mention"),
+        ("m", "watch.mute"),
+        ("p", "watch.pause"),
+    ])],
 };
 
 /// What it can do besides a list.

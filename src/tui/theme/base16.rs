@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(import(&yaml), import(&toml));
         let text = import(&yaml).unwrap();
         let own = |name: &str| (name == "mine").then(|| ("mine.yaml".to_owned(), text.clone()));
-        let theme = file::load("mine", Depth::True, false, &own).unwrap();
+        let theme = file::load(file::BUILT_IN, "mine", Depth::True, false, &own).unwrap();
         assert_eq!(theme.style(Role::Text).bg, Some(ratatui::style::Color::Rgb(0, 0, 0)));
         assert!(!theme.light);
     }

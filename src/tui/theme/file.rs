@@ -10,8 +10,11 @@ use super::color::{self, Depth};
 use super::{Role, Theme};
 use crate::mistakes::{self, Mistakes};
 
+/// Name and text of a theme that comes with the program.
+pub type BuiltIn = (&'static str, &'static str);
+
 /// The themes that come with the program. `base` is what all others inherit in the end.
-pub const BUILT_IN: &[(&str, &str)] = &[
+pub const BUILT_IN: &[BuiltIn] = &[
     ("ansi", include_str!("../../../themes/ansi.toml")),
     ("mono", include_str!("../../../themes/mono.toml")),
     ("catppuccin-latte", include_str!("../../../themes/catppuccin-latte.toml")),
@@ -42,11 +45,13 @@ pub enum ThemeError {
 
 /// A shipped theme.
 pub(super) fn built_in(name: &str, depth: Depth, light: bool) -> Result<Theme, ThemeError> {
-    load(name, depth, light, &|_| None)
+    load(BUILT_IN, name, depth, light, &|_| None)
 }
 
-/// A theme by name; `own` finds the person's files. `light`: the terminal's own ground is.
+/// A theme by name. `shipped`: the themes of the program; `own` finds the person's files; `light`: the terminal's own
+/// background is light.
 pub(super) fn load(
+    shipped: &[BuiltIn],
     name: &str,
     depth: Depth,
     light: bool,
@@ -61,10 +66,10 @@ pub(super) fn load(
         let (file, text) = match found {
             Some(found) => found,
             None if n == "base" => ("themes/base.toml".into(), BASE.to_owned()),
-            None => match BUILT_IN.iter().find(|(b, _)| *b == n) {
+            None => match shipped.iter().find(|(b, _)| *b == n) {
                 Some((b, text)) => (format!("themes/{b}.toml"), (*text).to_owned()),
                 None => {
-                    let near = crate::keymap::nearest(&n, BUILT_IN.iter().map(|(b, _)| *b));
+                    let near = crate::keymap::nearest(&n, shipped.iter().map(|(b, _)| *b));
                     return Err(ThemeError::Unknown { name: n, near });
                 }
             },

@@ -147,7 +147,7 @@ fn own_files_inherit_and_mistakes_have_lines() {
         |text: &'static str| move |n: &str| (n == "mine").then(|| ("mine.toml".to_owned(), text.to_owned()));
     let good =
         own("inherits = \"gruvbox-dark\"\n[palette]\nred = \"#ff0000\"\n[roles]\nok = \"cyan bold\"\n");
-    let t = load("mine", Depth::True, false, &good).unwrap();
+    let t = load(BUILT_IN, "mine", Depth::True, false, &good).unwrap();
     assert_eq!(t.style(Role::Error).fg, Some(Color::Rgb(255, 0, 0)));
     assert_eq!(t.style(Role::Text), built_in("gruvbox-dark", Depth::True, false).unwrap().style(Role::Text));
     for (text, line, part) in [
@@ -156,7 +156,7 @@ fn own_files_inherit_and_mistakes_have_lines() {
         ("inherit = \"ansi\"\n", 1, "did you mean 'inherits'"),
         ("inherits = 3\n", 1, "wrong type"),
     ] {
-        match load("mine", Depth::True, false, &own(text)) {
+        match load(BUILT_IN, "mine", Depth::True, false, &own(text)) {
             Err(ThemeError::Bad { file, line: l, message, more }) => {
                 assert_eq!(more, []);
                 assert_eq!((file.as_str(), l), ("mine.toml", line), "{message}");
@@ -167,7 +167,7 @@ fn own_files_inherit_and_mistakes_have_lines() {
     }
     // All of a file's mistakes, not only the first.
     let many = own("light = 3\n[roles]\nokk = \"red\"\nok = \"rde\"\n[syntax]\nstring = \"gren\"\n");
-    let told = load("mine", Depth::True, false, &many).unwrap_err().to_string();
+    let told = load(BUILT_IN, "mine", Depth::True, false, &many).unwrap_err().to_string();
     for part in ["mine.toml:1:", "; line 3: unknown role", "; line 4: unknown colour 'rde'", "; line 6:"] {
         assert!(told.contains(part), "{part}: {told}");
     }

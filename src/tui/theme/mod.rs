@@ -14,7 +14,7 @@ use tiller_text::Look;
 pub use tiller_text::Role;
 
 pub use color::Depth;
-pub use file::{BUILT_IN, ThemeError};
+pub use file::{BUILT_IN, BuiltIn, ThemeError};
 pub use set::Themes;
 
 /// A look for every role.

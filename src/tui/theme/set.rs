@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 
 use super::color::{Depth, luminance};
-use super::file::{self, BUILT_IN, ThemeError};
+use super::file::{self, BUILT_IN, BuiltIn, ThemeError};
 use super::{Theme, base16};
 
 /// The themes and the choice among them.
 pub struct Themes {
+    /// The themes that come with the program.
+    shipped: &'static [BuiltIn],
     depth: Depth,
     /// The person's theme files, `NAME.toml`, or base16 schemes as `NAME.yaml`.
     folder: Option<PathBuf>,
@@ -30,6 +32,7 @@ impl Themes {
         folder: Option<PathBuf>,
     ) -> (Self, Option<ThemeError>) {
         let mut out = Self {
+            shipped: BUILT_IN,
             depth,
             folder,
             choice: ui.theme.clone(),
@@ -49,6 +52,7 @@ impl Themes {
     /// One fixed theme, for tests.
     pub fn fixed(theme: Theme) -> Self {
         Self {
+            shipped: BUILT_IN,
             depth: Depth::True,
             folder: None,
             choice: theme.name.clone(),
@@ -58,6 +62,12 @@ impl Themes {
             current: theme,
             preview: None,
         }
+    }
+
+    /// The same with other themes in place of those of the program.
+    #[cfg(test)]
+    pub(crate) fn shipping(self, shipped: &'static [BuiltIn]) -> Self {
+        Self { shipped, ..self }
     }
 
     /// The theme to draw with.
@@ -87,7 +97,7 @@ impl Themes {
             })
             .collect();
         own.sort();
-        own.extend(BUILT_IN.iter().map(|(n, _)| (*n).to_owned()));
+        own.extend(self.shipped.iter().map(|(n, _)| (*n).to_owned()));
         own.dedup();
         own
     }
@@ -175,6 +185,6 @@ impl Themes {
                 Some((path.display().to_string(), base16::import(&text)?))
             })
         };
-        file::load(name, self.depth, self.is_light, &own)
+        file::load(self.shipped, name, self.depth, self.is_light, &own)
     }
 }

@@ -1,19 +1,19 @@
 //! What a frame has to draw. A frame compares the numbers of the model's slices and of the panels with those of the frame
 //! before: what has the same number stays on the screen as it is. Most frames are a key or some words of a reply, and
-//! draw the inside of one view.
-
-use std::time::Duration;
+//! draw the inside of one view or one dialog.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
 use crate::app::App;
+use crate::app::state::Layer;
 use crate::model::{Revisions, Slice};
+use crate::panel::View;
 use crate::theme::Role;
 use crate::view::frame_state::{Chrome, LastFrame};
 use crate::view::layout::{Areas, Class, LayoutRequest};
 use crate::view::view_panel::{Facts, ViewPanel};
-use crate::view::{cx, frame, layout_request, notice_bar};
+use crate::view::{cx, frame, is_covered, layout_request, notice_bar};
 use crate::widget::draw;
 
 /// Slices that header, footer and notice bar read, besides the titles and hints of the panels.
@@ -29,45 +29,61 @@ const CHROME: &[Slice] = &[
 ];
 
 /// What header, footer and borders would show now.
-fn chrome_of(app: &App) -> Chrome {
+pub(super) fn chrome_of(app: &App) -> Chrome {
     let facts = |v: &ViewPanel| {
         let Facts { title, empty, attention, .. } = v.facts();
         (title.clone(), *empty, *attention)
     };
-    Chrome { hints: app.hints(), views: app.views.iter().map(facts).collect(), errors: app.unseen_errors() }
+    let docked = layout_request::docked(app).and_then(|o| app.panel(o));
+    Chrome {
+        hints: app.hints(),
+        views: app.views.iter().map(facts).collect(),
+        errors: app.unseen_errors(),
+        docked: docked.map(|p| p.title(&app.model)),
+    }
 }
 
-/// Whether something lies over the views, or in their place.
-fn is_covered(app: &App) -> bool {
-    !app.layers.is_empty()
-        || !app.keys.pending.is_empty()
-        || !app.toasts.is_empty()
-        || app.model.tour.step().is_some()
+/// Whether something besides dialogs lies over the views: then every frame draws everything.
+fn has_overlay(app: &App) -> bool {
+    !app.keys.pending.is_empty() || !app.toasts.is_empty() || app.model.tour.step().is_some()
 }
 
-/// Notes a frame that drew everything.
+/// Notes a frame that drew everything. `layers`: see [`App::layer_areas`]; `chrome`: what it drew around the panels.
 pub(super) fn drew_everything(
     app: &mut App,
     request: LayoutRequest,
+    layers: Vec<(u64, Rect)>,
+    chrome: Chrome,
     slices: &Revisions,
-    wake: Option<Duration>,
 ) {
-    app.frame.chrome_wake = app.next_wake();
-    app.frame.wake = [app.frame.chrome_wake, wake].into_iter().flatten().min();
+    note_wakes(app);
     // What lies over the views now has to go from them later.
-    app.frame.last = (!is_covered(app)).then(|| LastFrame {
+    app.frame.last = (!has_overlay(app)).then(|| LastFrame {
         request,
         scopes: app.view_scopes(),
+        active_scopes: app.scopes(),
+        layers,
         slices: *slices,
-        chrome: chrome_of(app),
+        chrome,
     });
+}
+
+/// Notes when the screen changes by itself.
+fn note_wakes(app: &mut App) {
+    app.frame.chrome_wake = app.next_wake();
+    let panels =
+        app.views.iter().filter_map(ViewPanel::wake).chain(app.layers.iter().filter_map(Layer::wake));
+    app.frame.wake = app.frame.chrome_wake.into_iter().chain(panels).min();
 }
 
 /// Draws what has changed into the frame before; `None`: everything has to be drawn. Gives the place of the cursor.
 pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Option<Option<Position>> {
     let mut last = app.frame.last.take()?;
     let scopes = app.view_scopes();
-    if is_covered(app) || buf.area != last.request.screen || scopes != last.scopes {
+    if has_overlay(app) || buf.area != last.request.screen || scopes != last.scopes {
+        return None;
+    }
+    if app.scopes() != last.active_scopes {
         return None;
     }
     if !last.slices.same(slices, Slice::SHARED) {
@@ -80,23 +96,55 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
         return None;
     }
     let areas = app.screen.areas.clone().filter(|a| a.class != Class::Tiny)?;
+    let layers = app.layer_areas(&areas, buf.area, 0);
+    if layers != last.layers {
+        return None;
+    }
+    let covered = is_covered(&layers, &areas, buf.area, 0);
     app.frame.drawn.clear();
-    let cursor = panels(app, &areas, &scopes, slices, buf);
+    let mut cursor = if covered { None } else { panels(app, &areas, &scopes, slices, buf) };
+    // Measuring a dialog may change its hints: header and footer come after it.
+    if !layers.is_empty() {
+        cursor = draw_layers(app, &areas, &layers, 0, slices, buf);
+    }
     let chrome = chrome_of(app);
     if notices.is_some() || chrome != last.chrome {
         // Narrow screens have one line for header and footer, and a mark beside the composer.
         if areas.class <= Class::S {
             return None;
         }
-        draw_chrome(app, &areas, notices, buf);
+        let before = app.frame.drawn.len();
+        draw_chrome(app, &areas, notices, covered, buf);
+        if !layers.is_empty() {
+            cursor = draw_layers(app, &areas, &layers, before, slices, buf);
+        }
         last.chrome = chrome;
     }
     last.slices = *slices;
     app.frame.last = Some(last);
-    app.frame.chrome_wake = app.next_wake();
-    let wakes = app.views.iter().filter_map(|v| v.wake());
-    app.frame.wake = app.frame.chrome_wake.into_iter().chain(wakes).min();
+    note_wakes(app);
     Some(cursor)
+}
+
+/// Draws the dialogs again, when one of them has changed or something below them was drawn: a part of the frame from
+/// number `from` on. Gives the place of the cursor.
+fn draw_layers(
+    app: &mut App,
+    areas: &Areas,
+    layers: &[(u64, Rect)],
+    from: usize,
+    slices: &Revisions,
+    buf: &mut Buffer,
+) -> Option<Position> {
+    let touched = |r: &Rect| layers.iter().any(|(_, area)| area.intersects(*r));
+    if !app.frame.drawn[from..].iter().any(touched) && app.are_layers_drawn(slices) {
+        return app.layer_cursor();
+    }
+    let mut cursor = None;
+    let scopes = app.scopes();
+    app.draw_layers(areas, layers, &scopes, slices, buf, &mut cursor);
+    app.frame.drawn.extend(layers.iter().map(|(_, area)| *area));
+    cursor
 }
 
 /// Draws the panels that have changed.
@@ -108,23 +156,38 @@ fn panels(
     buf: &mut Buffer,
 ) -> Option<Position> {
     let mut cursor = None;
-    for part in areas.parts().filter(|p| p.inner.area() > 0) {
+    // A docked dialog lies in the composer's place.
+    let hidden = layout_request::docked(app).map(|_| View::Composer);
+    for part in areas.parts().filter(|p| p.inner.area() > 0 && Some(p.view) != hidden) {
         let Some(view) = app.views.iter().find(|v| v.view == part.view) else { continue };
         if !view.is_drawn(&app.model, slices) {
             let new = app.panel_again(part, scopes, slices, buf, &mut cursor);
             app.frame.drawn.push(new);
-        } else if app.screen.focus == part.view {
+        } else if app.layers.is_empty() && app.screen.focus == part.view {
             cursor = view.panel().cursor(part.inner, &app.model).filter(|p| part.inner.contains(*p));
         }
     }
     cursor
 }
 
-/// Draws header, footer, borders and the notice bar; the last one only when there are new lines for it.
-fn draw_chrome(app: &mut App, areas: &Areas, notices: Option<Vec<notice_bar::NoticeLine>>, buf: &mut Buffer) {
+/// Draws header and footer and, unless a dialog fills the screen, borders and the notice bar; the last one only when
+/// there are new lines for it.
+fn draw_chrome(
+    app: &mut App,
+    areas: &Areas,
+    notices: Option<Vec<notice_bar::NoticeLine>>,
+    covered: bool,
+    buf: &mut Buffer,
+) {
     let scopes = app.scopes();
     if let Some(lines) = &notices {
         app.screen.notice_actions = lines.iter().map(|l| l.act).collect();
+    }
+    let cx = cx!(app, &scopes, false);
+    app.status(areas, &cx, buf);
+    app.frame.drawn.extend([areas.header, areas.footer].into_iter().filter(|r| r.area() > 0));
+    if covered {
+        return;
     }
     let cx = cx!(app, &scopes, false);
     if let Some(lines) = notices {
@@ -132,11 +195,10 @@ fn draw_chrome(app: &mut App, areas: &Areas, notices: Option<Vec<notice_bar::Not
         notice_bar::draw(&cx, &lines, areas.notices, buf);
     }
     frame::draw(app, areas, &cx, buf);
-    app.status(areas, &cx, buf);
     let verticals =
         areas.verticals.iter().map(|(x, from, to)| Rect { x: *x, y: *from, width: 1, height: to - from });
     let titles = areas.parts().map(|p| p.title).chain([areas.notices_title, areas.notices]);
-    let all = [areas.header, areas.footer].into_iter().chain(titles).chain(areas.rules.iter().copied());
+    let all = titles.chain(areas.rules.iter().copied());
     app.frame.drawn.extend(all.chain(verticals).filter(|r| r.area() > 0));
 }
 

@@ -65,6 +65,12 @@ impl Screen {
         self.r.app.update(Msg::Engine(Box::new(event)));
     }
 
+    /// Lets the time pass in which a dialog takes no decisions.
+    fn wait_until_readable(&mut self) {
+        self.r.clock.advance(std::time::Duration::from_millis(self.r.app.model.ui.approval_deaf + 1));
+        self.draw();
+    }
+
     fn key(&mut self, key: &str) {
         self.r.app.update(Msg::Input(Input::Key(Chord::parse(key).unwrap().event())));
     }
@@ -120,4 +126,39 @@ fn at_rest_nothing_wakes_the_loop() {
     r.run("type a draft; wait 60000");
     assert!(!r.app.due());
     assert_eq!(r.app.sleep(), None);
+}
+
+#[test]
+fn a_key_in_a_dialog_draws_the_dialog_and_no_view() {
+    let mut s = Screen::new();
+    s.key("f1");
+    s.draw();
+    assert_eq!(*s.r.app.drawn(), [s.buf.area], "a dialog that opens draws everything");
+    s.wait_until_readable();
+    assert_eq!(s.frame(), (vec![], vec![]));
+    assert!(s.r.app.drawn().is_empty(), "nothing changed: {:?}", s.r.app.drawn());
+    s.key("x");
+    assert_eq!(s.frame(), (vec![], vec![]));
+    let areas = s.r.app.screen.areas.clone().unwrap();
+    let dialog = s.r.app.layer_areas(&areas, s.buf.area, 0)[0].1;
+    let drawn = s.r.app.drawn();
+    assert!(drawn.contains(&dialog), "{drawn:?}");
+    assert!(drawn.iter().all(|r| [dialog, areas.header, areas.footer].contains(r)), "{drawn:?}");
+    s.key("esc");
+    s.draw();
+    assert_eq!(*s.r.app.drawn(), [s.buf.area], "a dialog that closes draws everything");
+}
+
+#[test]
+fn what_changes_below_a_dialog_is_drawn_below_it() {
+    let mut s = Screen::new();
+    s.key("f1");
+    s.draw();
+    s.wait_until_readable();
+    s.event("main", EventBody::Turn(TurnEvent::TextDelta { text: " and more".into() }));
+    assert_eq!(s.frame().0, [View::Conversation]);
+    let partly = s.buf.clone();
+    s.r.app.redraw();
+    s.draw();
+    assert!(partly == s.buf, "a part was drawn as the whole is");
 }

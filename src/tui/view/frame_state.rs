@@ -41,6 +41,10 @@ pub(super) struct LastFrame {
     pub(super) request: LayoutRequest,
     /// Sections of the key file whose keys the panels name.
     pub(super) scopes: Vec<&'static str>,
+    /// Sections of the key file that are active.
+    pub(super) active_scopes: Vec<&'static str>,
+    /// The dialogs by their ids, each with the cells that it filled.
+    pub(super) layers: Vec<(u64, Rect)>,
     pub(super) slices: Revisions,
     pub(super) chrome: Chrome,
 }
@@ -52,4 +56,6 @@ pub(super) struct Chrome {
     /// Title of each view, whether it is empty, and whether it stands out: for borders and badges.
     pub(super) views: Vec<(String, bool, Attention)>,
     pub(super) errors: usize,
+    /// Title of the dialog in the composer's place.
+    pub(super) docked: Option<String>,
 }

@@ -25,7 +25,7 @@ use crate::app::{App, global};
 use crate::dialog::commands::which_key;
 use crate::input::escape::EscapeStep;
 use crate::model::Revisions;
-use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, Refresh, View};
+use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, View};
 use crate::theme::Role;
 use crate::view::header::{Badge, HeaderFacts};
 use crate::view::layout::{Areas, Class, Part};
@@ -117,9 +117,8 @@ impl App {
         let docked = layout_request::docked(self);
         // A box that takes the whole screen hides all but header and footer.
         let spare = self.toast_rows(&areas, &cx!(self, &scopes, false), buf.area);
-        let full = full_of(&areas, buf.area, spare);
-        let covered =
-            self.layers.iter().any(|l| box_of(l.placement(&self.model), &areas, buf.area, spare) == full);
+        let layers = self.layer_areas(&areas, buf.area, spare);
+        let covered = is_covered(&layers, &areas, buf.area, spare);
         // A view names the keys that hold in it, not those of a dialog that lies over it.
         let below = self.view_scopes();
         let parts: Vec<Part> = areas.parts().copied().collect();
@@ -148,13 +147,13 @@ impl App {
             }
         }
         self.status(&areas, &cx, buf);
-        let mut wake = self.views.iter().filter_map(ViewPanel::wake).min();
-        self.draw_layers(&areas, spare, &scopes, buf, &mut cursor, &mut wake);
+        let chrome = changes::chrome_of(self);
+        self.draw_layers(&areas, &layers, &scopes, slices, buf, &mut cursor);
         let cx = cx!(self, &scopes, false);
         self.toasts.draw(&cx, self.toast_room(&areas, buf.area), buf);
         self.draw_which_key(&areas, &cx, buf);
         self.screen.areas = Some(areas);
-        changes::drew_everything(self, request, slices, wake);
+        changes::drew_everything(self, request, layers, chrome, slices);
         cursor
     }
 
@@ -229,7 +228,8 @@ impl App {
     ) -> Rect {
         let area = part.inner;
         let Some(view) = self.views.iter_mut().find(|v| v.view == part.view) else { return Rect::ZERO };
-        let mut cx = cx!(self, scopes, self.screen.focus == part.view);
+        let focus = self.layers.is_empty() && self.screen.focus == part.view;
+        let mut cx = cx!(self, scopes, focus);
         let panel = view.panel_to_draw();
         let refresh = panel.measure(area, &cx);
         cx.kept = refresh.kept.min(area.height);
@@ -249,17 +249,46 @@ impl App {
         (n, area): (usize, Rect),
         focus: bool,
         scopes: &[&'static str],
+        slices: &Revisions,
         buf: &mut Buffer,
         cursor: &mut Option<Position>,
-        wake: &mut Option<Duration>,
     ) {
         let delay = self.layers[n].delay.remaining(&self.model).filter(|_| focus);
         let cx = DrawCx { delay, ..cx!(self, scopes, focus) };
-        let panel = self.layers[n].panel.as_mut();
+        let panel = self.layers[n].panel_to_draw();
         let refresh = panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor);
-        note_wake(refresh, cx.mono, wake);
+        let wake = refresh.wake.map(|after| cx.mono + after);
+        self.layers[n].was_drawn(slices, delay, wake);
+    }
+
+    /// Each layer with the cells that it fills. `spare`: rows at the bottom that are left to toasts.
+    pub(crate) fn layer_areas(&self, areas: &Areas, screen: Rect, spare: u16) -> Vec<(u64, Rect)> {
+        let mut all = Vec::with_capacity(self.layers.len());
+        for (n, layer) in self.layers.iter().enumerate() {
+            let place = layer.panel().placement(screen.width, &self.model);
+            let mut area = box_of(place, areas, screen, spare);
+            // In the composer's place the frame is its border, unless another layer lies over that.
+            if n > 0 && is_framed(place, areas) {
+                let (x, y) = (area.x.saturating_sub(1), area.y.saturating_sub(1));
+                area = Rect { x, y, width: area.width + 2, height: area.height + 2 }.intersection(screen);
+            }
+            all.push((layer.id, area));
+        }
+        all
+    }
+
+    /// Whether all layers would look the same as they were drawn last.
+    pub(crate) fn are_layers_drawn(&self, slices: &Revisions) -> bool {
+        let top = self.layers.last().map(|l| l.id);
+        self.layers.iter().all(|l| l.is_drawn(&self.model, slices, Some(l.id) == top))
+    }
+
+    /// Where the layer on top wants the cursor.
+    pub(crate) fn layer_cursor(&self) -> Option<Position> {
+        let area = *self.screen.boxes.last()?;
+        self.layers.last()?.panel().cursor(area, &self.model).filter(|p| area.contains(*p))
     }
 
     /// Header and footer; at XS one line for both.
@@ -324,36 +353,29 @@ impl App {
         own
     }
 
-    fn draw_layers(
+    /// Draws the layers, each over those before it. `layers`: see [`App::layer_areas`].
+    pub(crate) fn draw_layers(
         &mut self,
         areas: &Areas,
-        spare: u16,
+        layers: &[(u64, Rect)],
         scopes: &[&'static str],
+        slices: &Revisions,
         buf: &mut Buffer,
         cursor: &mut Option<Position>,
-        wake: &mut Option<Duration>,
     ) {
-        let ids: Vec<u64> = self.layers.iter().map(|l| l.id).collect();
         self.screen.boxes.clear();
-        for (i, id) in ids.iter().enumerate() {
-            let owner = Owner::Layer(*id);
-            let top = i + 1 == ids.len();
+        for (i, (id, area)) in layers.iter().enumerate() {
+            let (owner, area) = (Owner::Layer(*id), *area);
+            let top = i + 1 == layers.len();
             let mut delay = self.layers[i].delay;
             delay.note_drawn(&cx!(self, scopes, top));
             self.layers[i].delay = delay;
             let Some(panel) = self.panel(owner) else { continue };
             let place = panel.placement(buf.area.width, &self.model);
             let title = panel.title(&self.model);
-            let mut area = box_of(place, areas, buf.area, spare);
-            // The frame is its border, unless another layer lies over that.
-            let framed = matches!(place, Placement::Dock { .. }) && areas.composer.title.area() > 0;
-            if framed && i > 0 {
-                let (x, y) = (area.x.saturating_sub(1), area.y.saturating_sub(1));
-                area = Rect { x, y, width: area.width + 2, height: area.height + 2 }.intersection(buf.area);
-            }
             let cx = cx!(self, scopes, top);
             let inner = match place {
-                Placement::Dock { .. } if framed && i == 0 => {
+                _ if i == 0 && is_framed(place, areas) => {
                     draw::clear(buf, area, cx.theme.style(Role::Dialog));
                     area
                 }
@@ -367,7 +389,7 @@ impl App {
             if top {
                 *cursor = None;
             }
-            self.layer_into((i, inner), top, scopes, buf, cursor, wake);
+            self.layer_into((i, inner), top, scopes, slices, buf, cursor);
             // Words keep their colour, but lie on the dialog's ground, not on the screen's.
             let theme = self.themes.current();
             if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
@@ -427,12 +449,15 @@ fn follow(panel: &dyn Panel, area: Rect, cx: &DrawCx<'_>, cursor: &mut Option<Po
     }
 }
 
-/// The earliest time at which a panel wants to be drawn again.
-fn note_wake(refresh: Refresh, now: Duration, wake: &mut Option<Duration>) {
-    if let Some(after) = refresh.wake {
-        let at = now + after;
-        *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
-    }
+/// Whether a layer in the composer's place has the frame's border around it.
+fn is_framed(place: Placement, areas: &Areas) -> bool {
+    matches!(place, Placement::Dock { .. }) && areas.composer.title.area() > 0
+}
+
+/// Whether one of the layers hides all but header and footer. `spare`: rows at the bottom that are left to toasts.
+pub(crate) fn is_covered(layers: &[(u64, Rect)], areas: &Areas, screen: Rect, spare: u16) -> bool {
+    let full = full_of(areas, screen, spare);
+    layers.iter().any(|(_, area)| *area == full)
 }
 
 /// Everything between header and footer, without so many rows at the bottom.

@@ -1,4 +1,5 @@
-//! A panel of the layout, with what the last frame showed of it. One place decides whether it is drawn again.
+//! Panels with what the last frame showed of them. One place decides whether a panel is drawn again, in the layout as in
+//! a dialog.
 
 use std::time::Duration;
 
@@ -12,53 +13,35 @@ struct Source {
     slices: Revisions,
 }
 
-/// What layout, titles and badges show of a panel.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
-    pub(crate) title: String,
-    /// There is nothing to show.
-    pub(crate) empty: bool,
-    pub(crate) attention: Attention,
-    /// Rows that it fills with so many columns; `None`: as many as there are.
-    pub(crate) rows: Option<u16>,
-    columns: u16,
+impl Source {
+    /// Whether the panel and these slices, and those that everything depends on, are still in this state.
+    fn is_current(&self, panel: Revision, slices: &Revisions, reads: &[Slice]) -> bool {
+        self.panel == panel && self.slices.same(slices, reads) && self.slices.same(slices, Slice::SHARED)
+    }
 }
 
-/// A panel of the layout.
-pub(crate) struct ViewPanel {
-    pub(crate) view: View,
+/// A panel, the number of its state, and the state in which it was drawn last.
+pub(crate) struct TrackedPanel {
     panel: Tracked<Box<dyn Panel>>,
-    reads: &'static [Slice],
-    facts: Facts,
-    /// The state that the facts were made from.
-    counted: Option<Source>,
-    /// The state that was drawn last.
+    /// `None`: it is not on the screen.
     drawn: Option<Source>,
     /// When it changes by itself (monotonic), as it said when it was drawn.
     wake: Option<Duration>,
-    /// How often its rows were counted, and how often it was drawn.
-    #[cfg(test)]
-    pub(crate) calls: (u32, u32),
 }
 
-impl ViewPanel {
-    /// `reads`: the slices of the model that the panel reads.
-    pub(crate) fn new(view: View, panel: Box<dyn Panel>, reads: &'static [Slice]) -> Self {
-        Self {
-            view,
-            panel: Tracked::new(panel),
-            reads,
-            facts: Facts::default(),
-            counted: None,
-            drawn: None,
-            wake: None,
-            #[cfg(test)]
-            calls: (0, 0),
-        }
+impl TrackedPanel {
+    /// A panel that was not drawn yet.
+    pub(crate) fn new(panel: Box<dyn Panel>) -> Self {
+        Self { panel: Tracked::new(panel), drawn: None, wake: None }
     }
 
     pub(crate) fn panel(&self) -> &dyn Panel {
         self.panel.as_ref()
+    }
+
+    /// The panel alone, for a place where it is not drawn.
+    pub(crate) fn into_panel(self) -> Box<dyn Panel> {
+        self.panel.into_inner()
     }
 
     /// For measuring and drawing: caches are not part of its state.
@@ -75,61 +58,20 @@ impl ViewPanel {
         reply
     }
 
-    /// Puts another panel in its place, and gives back the one that was there.
-    pub(crate) fn replace(&mut self, panel: Box<dyn Panel>) -> Box<dyn Panel> {
-        std::mem::replace(&mut *self.panel, panel)
-    }
-
-    /// What layout, titles and badges show of it, as of the last [`ViewPanel::count`].
-    pub(crate) fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
     /// When it changes by itself (monotonic).
     pub(crate) fn wake(&self) -> Option<Duration> {
         self.wake
     }
 
-    /// Brings the facts up to date, when the state that they were made from has changed. `columns`: those that it would
-    /// get in the layout.
-    pub(crate) fn count(&mut self, model: &Model, slices: &Revisions, columns: u16) {
-        if self.facts.columns == columns && self.is_current(self.counted, model, slices) {
-            return;
-        }
-        let rows = match self.panel.placement(columns, model) {
-            Placement::Rows(rows) => Some(rows),
-            _ => None,
-        };
-        self.facts = Facts { rows, columns, ..Facts::default() };
-        self.name(model);
-        self.counted = Some(self.source(slices));
-        #[cfg(test)]
-        {
-            self.calls.0 += 1;
-        }
-    }
-
-    /// Title and emptiness once more: measuring may have changed them.
-    fn name(&mut self, model: &Model) {
-        self.facts.title = self.panel.title(model);
-        let status = self.panel.status(model);
-        (self.facts.empty, self.facts.attention) = (status.empty, status.attention);
-    }
-
-    /// Whether it would look the same as it was drawn last.
-    pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions) -> bool {
-        self.is_current(self.drawn, model, slices)
+    /// Whether it would look the same as it was drawn last. `reads`: the slices of the model that it reads.
+    pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions, reads: &[Slice]) -> bool {
+        self.is_current(self.drawn, model, slices, reads)
     }
 
     /// Notes that it was drawn in this state, and changes by itself at `wake` (monotonic).
-    pub(crate) fn was_drawn(&mut self, model: &Model, slices: &Revisions, wake: Option<Duration>) {
+    pub(crate) fn was_drawn(&mut self, slices: &Revisions, wake: Option<Duration>) {
         self.drawn = Some(self.source(slices));
         self.wake = wake;
-        self.name(model);
-        #[cfg(test)]
-        {
-            self.calls.1 += 1;
-        }
     }
 
     /// Notes that a timer has fired: a panel whose look depends on the time is drawn in the next frame, whichever
@@ -148,12 +90,129 @@ impl ViewPanel {
         Source { panel: self.panel.revision(), slices: *slices }
     }
 
-    fn is_current(&self, source: Option<Source>, model: &Model, slices: &Revisions) -> bool {
+    /// Whether nothing has changed since `source`, and no change by itself is due.
+    fn is_current(&self, source: Option<Source>, model: &Model, slices: &Revisions, reads: &[Slice]) -> bool {
         let due = self.wake.is_some_and(|w| w <= model.mono);
-        !due && source.is_some_and(|s| {
-            s.panel == self.panel.revision()
-                && s.slices.same(slices, self.reads)
-                && s.slices.same(slices, Slice::SHARED)
-        })
+        !due && source.is_some_and(|s| s.is_current(self.panel.revision(), slices, reads))
+    }
+}
+
+/// What layout, titles and badges show of a panel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) title: String,
+    /// There is nothing to show.
+    pub(crate) empty: bool,
+    pub(crate) attention: Attention,
+    /// Rows that it fills with so many columns; `None`: as many as there are.
+    pub(crate) rows: Option<u16>,
+    columns: u16,
+}
+
+/// A panel of the layout.
+pub(crate) struct ViewPanel {
+    pub(crate) view: View,
+    panel: TrackedPanel,
+    reads: &'static [Slice],
+    facts: Facts,
+    /// The state that the facts were made from.
+    counted: Option<Source>,
+    /// How often its rows were counted, and how often it was drawn.
+    #[cfg(test)]
+    pub(crate) calls: (u32, u32),
+}
+
+impl ViewPanel {
+    /// `reads`: the slices of the model that the panel reads.
+    pub(crate) fn new(view: View, panel: Box<dyn Panel>, reads: &'static [Slice]) -> Self {
+        Self {
+            view,
+            panel: TrackedPanel::new(panel),
+            reads,
+            facts: Facts::default(),
+            counted: None,
+            #[cfg(test)]
+            calls: (0, 0),
+        }
+    }
+
+    pub(crate) fn panel(&self) -> &dyn Panel {
+        self.panel.panel()
+    }
+
+    /// For measuring and drawing: caches are not part of its state.
+    pub(crate) fn panel_to_draw(&mut self) -> &mut dyn Panel {
+        self.panel.panel_to_draw()
+    }
+
+    /// Calls the panel. Its state counts as changed unless it ignored the call.
+    pub(crate) fn call(&mut self, model: &Model, f: impl FnOnce(&mut dyn Panel, &Model) -> Reply) -> Reply {
+        self.panel.call(model, f)
+    }
+
+    /// Puts another panel in its place, and gives back the one that was there.
+    pub(crate) fn replace(&mut self, panel: Box<dyn Panel>) -> Box<dyn Panel> {
+        std::mem::replace(&mut *self.panel.panel, panel)
+    }
+
+    /// What layout, titles and badges show of it, as of the last [`ViewPanel::count`].
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// When it changes by itself (monotonic).
+    pub(crate) fn wake(&self) -> Option<Duration> {
+        self.panel.wake()
+    }
+
+    /// Brings the facts up to date, when the state that they were made from has changed. `columns`: those that it would
+    /// get in the layout.
+    pub(crate) fn count(&mut self, model: &Model, slices: &Revisions, columns: u16) {
+        if self.facts.columns == columns && self.panel.is_current(self.counted, model, slices, self.reads) {
+            return;
+        }
+        let rows = match self.panel().placement(columns, model) {
+            Placement::Rows(rows) => Some(rows),
+            _ => None,
+        };
+        self.facts = Facts { rows, columns, ..Facts::default() };
+        self.name(model);
+        self.counted = Some(self.panel.source(slices));
+        #[cfg(test)]
+        {
+            self.calls.0 += 1;
+        }
+    }
+
+    /// Title and emptiness once more: measuring may have changed them.
+    fn name(&mut self, model: &Model) {
+        self.facts.title = self.panel().title(model);
+        let status = self.panel().status(model);
+        (self.facts.empty, self.facts.attention) = (status.empty, status.attention);
+    }
+
+    /// Whether it would look the same as it was drawn last.
+    pub(crate) fn is_drawn(&self, model: &Model, slices: &Revisions) -> bool {
+        self.panel.is_drawn(model, slices, self.reads)
+    }
+
+    /// Notes that it was drawn in this state, and changes by itself at `wake` (monotonic).
+    pub(crate) fn was_drawn(&mut self, model: &Model, slices: &Revisions, wake: Option<Duration>) {
+        self.panel.was_drawn(slices, wake);
+        self.name(model);
+        #[cfg(test)]
+        {
+            self.calls.1 += 1;
+        }
+    }
+
+    /// Notes that a timer has fired: see [`TrackedPanel::tick`].
+    pub(crate) fn tick(&mut self) {
+        self.panel.tick();
+    }
+
+    /// Notes that it is not on the screen.
+    pub(crate) fn was_hidden(&mut self) {
+        self.panel.was_hidden();
     }
 }

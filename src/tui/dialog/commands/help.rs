@@ -13,7 +13,8 @@ use crate::registry::{Dialog, Opener};
 
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new("help.open", "help", "Search keys and commands", |app| Ok(Box::new(open(app))))],
+    openers: &[Opener::new("help.open", "help", "Search keys and commands", |app| Ok(Box::new(open(app))))
+        .keys(&["f1", "leader f1"])],
     scopes: &[Scope::new("help", Some("picker"), "Help", true)],
     ..Dialog::NONE
 };

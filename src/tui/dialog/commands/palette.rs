@@ -21,7 +21,8 @@ use crate::slash::{self, SlashCommand};
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("palette.open", "palette", "Find and run any action", |app| {
         Ok(Box::new(open(app)))
-    })],
+    })
+    .keys(&["ctrl-p", "alt-x", "leader space"])],
     scopes: &[Scope::new("palette", Some("picker"), "Palette", true)],
     ..Dialog::NONE
 };

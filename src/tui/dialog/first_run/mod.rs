@@ -20,7 +20,7 @@ use crate::app::effect::{ComposerInput, Connect, Connected, Effect, SettingsChan
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::rows::Rows;
@@ -37,8 +37,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
     })],
     groups: &[("Setup", ACTIONS)],
     scopes: &[
-        Scope::new("setup", None, "Setup", false),
-        Scope::new("setup_text", Some("input"), "Setup, text", true),
+        Scope::new("setup", None, "Setup", false).keys(KEYS),
+        Scope::new("setup_text", Some("input"), "Setup, text", true).keys(&[("enter", "setup.send")]),
     ],
     samples: &[("first run", || Box::new(FirstRun::default()))],
     ..Dialog::NONE
@@ -46,6 +46,19 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Submit the text")];
+
+/// Default keys of the section `setup`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("down", "list.down"),
+    ("up", "list.up"),
+    ("ctrl-n", "list.down"),
+    ("ctrl-p", "list.up"),
+    ("pagedown", "list.page_down"),
+    ("pageup", "list.page_up"),
+    ("home", "list.first"),
+    ("end", "list.last"),
+    ("enter", "list.open"),
+];
 
 /// Names under which keys are kept, as the environment variables have them.
 pub(crate) const PROVIDERS: [&str; 7] =

@@ -1,6 +1,7 @@
 //! A workflow as it runs: its steps as a picture, how each stands, who works at it, what came out, and the keys that
 //! steer them. One that has ended can be looked at as well, and gone on with from where it failed.
 
+mod actions;
 mod draw;
 mod graph;
 mod keys;
@@ -15,6 +16,8 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, StepView, WorkflowView};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::reader::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
@@ -33,32 +36,14 @@ pub(crate) const DIALOG: Dialog = Dialog {
         }),
         Opener::new("workflows.open", "workflows", "Show running workflows, or start one", |app| {
             Ok(open(&app.model))
-        }),
+        })
+        .keys(&["leader W"]),
     ],
     groups: &[("Workflow", ACTIONS)],
-    scopes: &[Scope::new("flow", Some("list"), "Workflow", false)],
+    scopes: &[Scope::new("flow", Some("list"), "Workflow", false).keys(KEYS)],
     samples: &[("workflow", sample)],
     ..Dialog::NONE
 };
-
-/// What it can do.
-pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("flow.forward", "needed by", "Go to a step that needs the selected one"),
-    ActionSpec::key_only("flow.back", "needs", "Go to a step that the selected one needs"),
-    ActionSpec::key_only("flow.other", "next workflow", "Next workflow of this session"),
-    ActionSpec::key_only("flow.answer", "answer", "Answer the selected step's question, else the next one"),
-    ActionSpec::key_only("flow.steer", "message", "Write to the agent of the selected step"),
-    ActionSpec::key_only("flow.pause", "pause", "Pause or continue the agent of the selected step"),
-    ActionSpec::key_only("flow.pause_all", "pause all", "Pause or continue the whole workflow"),
-    ActionSpec::key_only("flow.end", "end step", "Abandon the selected step; steps that need it are skipped"),
-    ActionSpec::key_only("flow.stop", "stop all", "Stop the whole workflow; finished steps are kept"),
-    ActionSpec::key_only("flow.retry", "retry", "Retry the selected step and all that need it, with a note"),
-    ActionSpec::key_only("flow.resume", "continue", "Continue the workflow with all steps that are not done"),
-    ActionSpec::key_only("flow.raise", "limits", "Change the limits of the selected step's agent"),
-    ActionSpec::key_only("flow.result", "result", "Show the selected step's whole result"),
-    ActionSpec::key_only("flow.diff", "diff", "Show what the selected step's agent changed"),
-    ActionSpec::key_only("flow.start", "start one", "Start a workflow from a file"),
-];
 
 pub(crate) use self::keys::key;
 

@@ -24,7 +24,7 @@ use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
@@ -40,8 +40,8 @@ pub use source::{EngineQuery, Item, ListSpec, Outcome, Source};
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Pickers", ACTIONS)],
     scopes: &[
-        Scope::new("picker", Some("input"), "Pickers", true),
-        Scope::new("picker_text", Some("input"), "Pickers, words", true),
+        Scope::new("picker", Some("input"), "Pickers", true).keys(KEYS),
+        Scope::new("picker_text", Some("input"), "Pickers, words", true).keys(&[("enter", "picker.send")]),
     ],
     samples: &[("picker", || Box::new(sample()))],
     ..Dialog::NONE
@@ -58,6 +58,20 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("picker.last", "last", "Last row"),
     ActionSpec::key_only("picker.complete", "complete", "Copy the selected row's text into the filter"),
     ActionSpec::key_only("picker.send", "done", "Submit the text"),
+];
+
+/// Default keys of the section `picker`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("enter", "picker.choose"),
+    ("down", "picker.down"),
+    ("up", "picker.up"),
+    ("ctrl-n", "picker.down"),
+    ("ctrl-p", "picker.up"),
+    ("pagedown", "picker.page_down"),
+    ("pageup", "picker.page_up"),
+    ("ctrl-home", "picker.first"),
+    ("ctrl-end", "picker.last"),
+    ("tab", "picker.complete"),
 ];
 
 /// What a match in the shown text is worth over one in the words beside it.

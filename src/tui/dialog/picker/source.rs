@@ -110,7 +110,7 @@ pub trait Source: Any {
         None
     }
 
-    /// Questions to the engine at opening.
+    /// Questions to the engine at opening, besides those of [`Source::filter`].
     fn queries(&mut self) -> Vec<EngineQuery> {
         Vec::new()
     }

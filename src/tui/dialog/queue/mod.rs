@@ -14,7 +14,7 @@ use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::rows::Rows;
@@ -32,11 +32,17 @@ pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("queue.open", "queue", "Reorder, edit or remove waiting messages", |app| {
         let none = app.model.agent.waiting().next().is_none();
         if none { Err("No message is waiting".into()) } else { Ok(Box::new(Queue::default())) }
-    })],
+    })
+    .keys(&["leader j"])],
     groups: &[("Queue", ACTIONS)],
     scopes: &[
-        Scope::new("queue", Some("list"), "Queue", false),
-        Scope::new("queue_text", Some("input"), "Queue, words", true),
+        Scope::new("queue", Some("list"), "Queue", false).keys(KEYS),
+        Scope::new("queue_text", Some("input"), "Queue, words", true).keys(&[
+            ("enter", "queue.send"),
+            ("ctrl-j", "queue.newline"),
+            ("alt-enter", "queue.newline"),
+            ("shift-enter", "queue.newline"),
+        ]),
     ],
     ..Dialog::NONE
 };
@@ -48,11 +54,24 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("queue.down", "move down", "Move the selected message down"),
     ActionSpec::key_only("queue.steer", "steer", "Deliver it in this turn, after the current tool"),
     ActionSpec::key_only("queue.after", "after the turn", "Send it as a separate turn afterwards"),
-    ActionSpec::key_only("queue.now", "stop and send", "Stop the turn and send it now"),
-    ActionSpec::key_only("queue.take", "to composer", "Move it back to the composer"),
-    ActionSpec::key_only("queue.remove", "remove", "Remove it; Up in the composer restores it"),
+    ActionSpec::key_only("queue.now", "stop and send", "Stop the turn and send it now").deciding(),
+    ActionSpec::key_only("queue.take", "to composer", "Move it back to the composer").deciding(),
+    ActionSpec::key_only("queue.remove", "remove", "Remove it; Up in the composer restores it").deciding(),
     ActionSpec::key_only("queue.send", "done", "Save the text"),
     ActionSpec::key_only("queue.newline", "new line", "Insert a new line"),
+];
+
+/// Default keys of the section `queue`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("e", "queue.edit"),
+    ("K", "queue.up"),
+    ("J", "queue.down"),
+    ("s", "queue.steer"),
+    ("a", "queue.after"),
+    ("!", "queue.now"),
+    ("c", "queue.take"),
+    ("x", "queue.remove"),
+    ("delete", "queue.remove"),
 ];
 
 const CHANGE: Token = Token(1);

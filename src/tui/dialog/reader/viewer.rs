@@ -11,7 +11,7 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::model::conversation::ToolCell;
 use crate::panel::conversation::{ConversationPanel, private_file, search};
@@ -31,9 +31,10 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "viewer",
         "Read and search the whole conversation, unfolded",
         |app| open(&app.model),
-    )],
+    )
+    .keys(&["leader o"])],
     groups: &[("Viewer", ACTIONS)],
-    scopes: &[Scope::new("viewer", Some("list"), "Viewer", false)],
+    scopes: &[Scope::new("viewer", Some("list"), "Viewer", false).keys(KEYS)],
     ..Dialog::NONE
 };
 
@@ -41,6 +42,17 @@ pub(crate) const DIALOG: Dialog = Dialog {
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("viewer.dump", "dump", "Write it to the terminal's scrollback"),
     ActionSpec::key_only("viewer.edit", "editor", "Open it in the editor"),
+];
+
+/// Default keys of the section `viewer`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("[", "conversation.turn_up"),
+    ("]", "conversation.turn_down"),
+    ("{", "conversation.tool_up"),
+    ("}", "conversation.tool_down"),
+    ("v", "conversation.copy_mode"),
+    ("s", "viewer.dump"),
+    ("e", "viewer.edit"),
 ];
 
 /// The viewer of the conversation.

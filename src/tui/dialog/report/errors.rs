@@ -15,9 +15,11 @@ use crate::registry::{Dialog, Opener};
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("errors.open", "errors", "Show errors and notices", |app| {
         Ok(Box::new(open(app)))
-    })],
+    })
+    .keys(&["leader e"])],
     groups: &[("Error log", ACTIONS)],
-    scopes: &[Scope::new("errors", Some("picker"), "Error log", true)],
+    scopes: &[Scope::new("errors", Some("picker"), "Error log", true)
+        .keys(&[("alt-c", "errors.copy"), ("leader y", "errors.copy")])],
     ..Dialog::NONE
 };
 

@@ -30,7 +30,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         }),
     ],
     groups: &[("Reports", ACTIONS)],
-    scopes: &[Scope::new("report", Some("picker"), "Reports", true)],
+    scopes: &[Scope::new("report", Some("picker"), "Reports", true).keys(&[("ctrl-t", "report.next")])],
     ..Dialog::NONE
 };
 

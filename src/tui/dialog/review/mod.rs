@@ -1,6 +1,7 @@
 //! Review of what a turn changed. The files already hold the changes: accepting is doing nothing.
 //! Rejecting applies the reverse of a hunk, never by force; comments go to the agent as one message.
 
+mod actions;
 mod draw;
 mod state;
 mod talk;
@@ -11,6 +12,8 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
@@ -42,43 +45,13 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "review",
         "Review what the last turn changed: accept, reject, comment",
         |_| Ok(Box::new(Review::dialog())),
-    )],
+    )
+    .keys(&["leader d"])],
     groups: &[("Diff review", ACTIONS)],
-    scopes: &[Scope::new("diff", Some("list"), "Diff review", false)],
+    scopes: &[Scope::new("diff", Some("list"), "Diff review", false).keys(KEYS)],
     samples: &[("review", || Box::new(sample()))],
     ..Dialog::NONE
 };
-
-/// What a review can do.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("review.accept", "accept", "Accept this hunk and go to the next one"),
-    ActionSpec::key_only("review.reject", "reject", "Revert this hunk or the selected lines"),
-    ActionSpec::key_only("review.accept_file", "accept file", "Accept this file and go to the next one"),
-    ActionSpec::key_only("review.reject_file", "reject file", "Revert the whole file"),
-    ActionSpec::key_only("review.hunk_down", "next hunk", "Next hunk"),
-    ActionSpec::key_only("review.hunk_up", "previous hunk", "Previous hunk"),
-    ActionSpec::key_only("review.file_down", "next file", "Next file"),
-    ActionSpec::key_only("review.file_up", "previous file", "Previous file"),
-    ActionSpec::key_only("review.lines", "lines", "Select lines from here on"),
-    ActionSpec::key_only("review.comment", "comment", "Comment on this line for the agent"),
-    ActionSpec::key_only("review.send", "send", "Send all comments as one message"),
-    ActionSpec::key_only(
-        "review.discard",
-        "discard comments",
-        "Discard all unsent comments; their text stays in the prompt history",
-    ),
-    ActionSpec::key_only("review.edit", "edit", "Open the file here in the editor"),
-    ActionSpec::key_only("review.undo", "undo", "Undo the last rejection"),
-    ActionSpec::key_only("review.blanks", "whitespace", "Show or hide whitespace-only changes"),
-    ActionSpec::key_only("review.less", "less context", "Fewer lines around changes"),
-    ActionSpec::key_only("review.more", "more context", "More lines around changes"),
-    ActionSpec::key_only(
-        "review.side",
-        "side by side",
-        "Show old and new side by side, or one below the other",
-    ),
-    ActionSpec::key_only("review.load", "load", "Reload what the last turn changed"),
-];
 
 const OPEN: Token = Token(1);
 const REJECT: Token = Token(2);

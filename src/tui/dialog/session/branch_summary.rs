@@ -14,7 +14,7 @@ use crate::app::effect::{ComposerInput, Effect};
 use crate::dialog::text_prompt;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Reply, View,
@@ -28,7 +28,7 @@ use crate::widget::{draw, input};
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Branch summary", ACTIONS)],
-    scopes: &[Scope::new("leave", None, "Branch summary", false)],
+    scopes: &[Scope::new("leave", None, "Branch summary", false).keys(KEYS)],
     samples: &[("leave", || Box::new(sample()))],
     ..Dialog::NONE
 };
@@ -38,6 +38,15 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("leave.press", "choose", "Choose the focused answer; the default is no"),
     ActionSpec::key_only("leave.next", "next answer", "Next answer"),
     ActionSpec::key_only("leave.previous", "previous answer", "Previous answer"),
+];
+
+/// Default keys of the section `leave`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("enter", "leave.press"),
+    ("tab", "leave.next"),
+    ("right", "leave.next"),
+    ("shift-tab", "leave.previous"),
+    ("left", "leave.previous"),
 ];
 
 const ANSWERS: [&str; 3] = ["no summary", "summary", "with instructions"];

@@ -10,7 +10,7 @@ use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, 
 use crate::dialog::session::restore::Restore;
 use crate::dialog::session::sessions::ago;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
@@ -24,7 +24,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
         |_| Ok(Box::new(open())),
     )],
     groups: &[("Branches", ACTIONS)],
-    scopes: &[Scope::new("branches", Some("picker"), "Branches", true)],
+    scopes: &[Scope::new("branches", Some("picker"), "Branches", true).keys(KEYS)],
     samples: &[("branches", || Box::new(sample()))],
     ..Dialog::NONE
 };
@@ -33,13 +33,23 @@ pub(crate) const DIALOG: Dialog = Dialog {
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("branches.new", "new", "Start another branch here; this one stays as it is"),
     ActionSpec::key_only("branches.name", "name", "Name the branch"),
-    ActionSpec::key_only("branches.archive", "archive", "Archive or unarchive the branch"),
+    ActionSpec::key_only("branches.archive", "archive", "Archive or unarchive the branch").deciding(),
     ActionSpec::key_only("branches.archived", "show all", "Show or hide archived branches"),
     ActionSpec::key_only(
         "branches.carry",
         "summary",
         "Add a summary of that branch to this one: what was tried and found",
-    ),
+    )
+    .deciding(),
+];
+
+/// Default keys of the section `branches`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("ctrl-t", "branches.archived"),
+    ("leader f", "branches.new"),
+    ("leader r", "branches.name"),
+    ("leader s", "branches.carry"),
+    ("leader x", "branches.archive"),
 ];
 
 /// Of the list; changes have others.

@@ -25,15 +25,18 @@ pub(crate) const DIALOG: Dialog = Dialog {
         } else {
             Ok(Box::new(Compact::default()))
         }
-    })],
+    })
+    .keys(&["leader c"])],
     groups: &[("Compaction", ACTIONS)],
-    scopes: &[Scope::new("compact", None, "Compaction", false)],
+    scopes: &[
+        Scope::new("compact", None, "Compaction", false).keys(&[("c", "compact.go"), ("w", "compact.focus")])
+    ],
     ..Dialog::NONE
 };
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("compact.go", "compact", "Compact the conversation"),
+    ActionSpec::key_only("compact.go", "compact", "Compact the conversation").deciding(),
     ActionSpec::key_only("compact.focus", "say what to keep", "Write what the summary must keep"),
 ];
 

@@ -15,9 +15,12 @@ use crate::registry::{Dialog, Opener};
 
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new("history.open", "history", "Find an earlier prompt", |_| Ok(Box::new(open())))],
+    openers: &[Opener::new("history.open", "history", "Find an earlier prompt", |_| Ok(Box::new(open())))
+        .keys(&["leader h"])],
     groups: &[("History search", ACTIONS)],
-    scopes: &[Scope::new("history", Some("picker"), "History search", true)],
+    scopes: &[
+        Scope::new("history", Some("picker"), "History search", true).keys(&[("ctrl-r", "history.wider")])
+    ],
     ..Dialog::NONE
 };
 
@@ -59,10 +62,6 @@ impl Source for History {
 
     fn spec(&self) -> ListSpec {
         ListSpec { scope: "history", filtered: false, ..ListSpec::default() }
-    }
-
-    fn queries(&mut self) -> Vec<EngineQuery> {
-        vec![(self.query(), Token(1))]
     }
 
     fn filter(&mut self, text: &str) -> Vec<EngineQuery> {

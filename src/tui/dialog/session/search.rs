@@ -20,9 +20,14 @@ use crate::registry::{Dialog, Opener};
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("search.open", "find", "Search the text of all sessions", |app| {
         Ok(Box::new(open(&app.model)))
-    })],
+    })
+    .keys(&["leader F"])],
     groups: &[("Search in sessions", ACTIONS)],
-    scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true)],
+    scopes: &[Scope::new("search", Some("picker"), "Search in sessions", true).keys(&[
+        ("ctrl-t", "search.wider"),
+        ("leader w", "search.role"),
+        ("leader f", "search.branch"),
+    ])],
     samples: &[("search", || Box::new(open(&Model::default())))],
     ..Dialog::NONE
 };

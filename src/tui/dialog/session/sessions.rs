@@ -9,16 +9,17 @@ use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind, Session
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::picker::{self, EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))],
+    openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))
+        .keys(&["leader s"])],
     groups: &[("Session picker", ACTIONS)],
-    scopes: &[Scope::new("resume", Some("picker"), "Session picker", true)],
+    scopes: &[Scope::new("resume", Some("picker"), "Session picker", true).keys(KEYS)],
     samples: &[("sessions", || Box::new(open()))],
     ..Dialog::NONE
 };
@@ -31,14 +32,25 @@ pub const ACTIONS: &[ActionSpec] = &[
         "Show the sessions of all projects, or of this one",
     ),
     ActionSpec::key_only("sessions.rename", "rename", "Rename the session"),
-    ActionSpec::key_only("sessions.archive", "archive", "Archive or unarchive the session"),
+    ActionSpec::key_only("sessions.archive", "archive", "Archive or unarchive the session").deciding(),
     ActionSpec::key_only(
         "sessions.archived",
         "archived",
         "Show archived sessions and those of `tiller exec` too, then the trash, then neither",
     ),
-    ActionSpec::key_only("sessions.trash", "delete", "Delete the session; it can be restored for 30 days"),
+    ActionSpec::key_only("sessions.trash", "delete", "Delete the session; it can be restored for 30 days")
+        .deciding(),
     ActionSpec::key_only("sessions.fork", "fork", "Continue it on a branch; the original stays as it is"),
+];
+
+/// Default keys of the section `resume`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("ctrl-t", "sessions.everywhere"),
+    ("leader r", "sessions.rename"),
+    ("leader x", "sessions.archive"),
+    ("leader f", "sessions.fork"),
+    ("leader v", "sessions.archived"),
+    ("leader d", "sessions.trash"),
 ];
 
 /// Which of them are listed.

@@ -32,7 +32,8 @@ use crate::widget::wrap::wrap;
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("keys.open", "keys", "Bind another key to an action", |app| {
         Ok(Box::new(open(app)))
-    })],
+    })
+    .keys(&["leader K"])],
     ..Dialog::NONE
 };
 

@@ -12,7 +12,9 @@ use crate::registry::{Dialog, Opener};
 
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
-    openers: &[Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open())))],
+    openers: &[
+        Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open()))).keys(&["leader m"])
+    ],
     samples: &[("models", || Box::new(open()))],
     ..Dialog::NONE
 };

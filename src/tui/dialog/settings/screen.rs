@@ -15,7 +15,8 @@ use crate::registry::{Dialog, Opener};
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("settings.open", "settings", "Change screen settings", |app| {
         Ok(Box::new(open(app)))
-    })],
+    })
+    .keys(&["leader ,"])],
     ..Dialog::NONE
 };
 

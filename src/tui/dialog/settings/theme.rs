@@ -10,7 +10,8 @@ use crate::registry::{Dialog, Opener};
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("theme.open", "theme", "Choose a theme with a live preview", |app| {
         Ok(Box::new(open(app)))
-    })],
+    })
+    .keys(&["leader t"])],
     ..Dialog::NONE
 };
 

@@ -29,7 +29,7 @@ use super::{
 use crate::app::effect::{Effect, Token};
 use crate::dialog::reader::text::Text;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 use crate::text::line::Line;
@@ -54,7 +54,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
         Slice::Engine,
     ],
     groups: &[("Agents", ACTIONS)],
-    scopes: &[Scope::new("agents", Some("list"), "Agents", false)],
+    scopes: &[Scope::new("agents", Some("list"), "Agents", false).keys(KEYS)],
 };
 
 /// What it can do besides a list.
@@ -99,6 +99,28 @@ pub const ACTIONS: &[ActionSpec] = &[
     ),
     ActionSpec::key_only("agents.todo", "go to item", "Go to the todo item of the selected agent"),
     ActionSpec::key_only("agents.next", "next waiting", "Go to the next agent that needs you"),
+];
+
+/// Default keys of the section `agents`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("k", "agents.stop"),
+    ("K", "agents.stop_all"),
+    ("a", "agents.answer"),
+    ("s", "agents.steer"),
+    ("m", "agents.steer"),
+    ("p", "agents.pause"),
+    ("r", "agents.retry"),
+    ("l", "agents.raise"),
+    ("b", "agents.branch"),
+    ("M", "agents.model"),
+    ("d", "agents.diff"),
+    ("B", "agents.background"),
+    ("u", "agents.resume"),
+    ("U", "agents.resume_all"),
+    ("n", "list.next agents.next"),
+    ("t", "agents.todo"),
+    ("S", "spawn.open"),
+    ("w", "workflows.open"),
 ];
 
 const PROCESSES: Token = Token(1);

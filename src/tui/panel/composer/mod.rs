@@ -29,7 +29,7 @@ use self::recall::{Sending, Taking};
 use self::vim::Vim;
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::keymap::action::ActionSpec;
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::panel::composer::sent::Sent;
 use crate::panel::{Reply, View};
@@ -43,7 +43,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     reads: &[Slice::Session, Slice::Outline, Slice::Queue, Slice::Turn, Slice::Crew],
     groups: &[("Composer", ACTIONS)],
     scopes: &[
-        Scope::new("composer", Some("input"), "Composer", true),
+        Scope::new("composer", Some("input"), "Composer", true).keys(KEYS),
         Scope::new("popup", Some("composer"), "Completion", true),
         Scope::new("vim", Some("composer"), "Composer, vim normal mode", true),
     ],
@@ -70,6 +70,30 @@ pub const ACTIONS: &[ActionSpec] = &[
         "unfold paste",
         "Insert the full text of the pasted block before the caret",
     ),
+];
+
+/// Default keys of the section `composer`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("ctrl-r", "history.open"),
+    ("enter", "composer.send"),
+    ("ctrl-j", "composer.newline"),
+    ("alt-enter", "composer.newline"),
+    ("shift-enter", "composer.newline"),
+    ("tab", "composer.take composer.queue"),
+    ("ctrl-enter", "composer.now"),
+    ("leader i", "composer.now"),
+    ("leader p", "composer.aside"),
+    ("ctrl-g", "composer.editor"),
+    ("leader ctrl-e", "composer.editor"),
+    ("ctrl-v", "composer.paste"),
+    ("leader v", "composer.paste"),
+    ("leader Y", "composer.unfold"),
+    ("leader y", "composer.look"),
+    ("?", "composer.help"),
+    ("leader enter", "composer.newline"),
+    ("up", "composer.up"),
+    ("down", "composer.down"),
+    ("ctrl-d", "composer.delete global.quit"),
 ];
 
 /// Prompts asked of the store for Up.

@@ -4,6 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::viewport::{Pos, Viewport};
 use crate::keymap::action::ActionSpec;
+use crate::keymap::scope::DefaultKey;
 use crate::model::conversation::Conversation;
 use crate::text::paint::{byte_at, column_of};
 
@@ -25,6 +26,45 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("copy.dump", "dump", "Write the conversation to the terminal's scrollback"),
     ActionSpec::key_only("copy.edit", "editor", "Open the conversation in the editor"),
     ActionSpec::key_only("copy.leave", "leave", "Leave copy mode"),
+];
+
+/// Default keys of the section `copy`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("h", "copy.left"),
+    ("j", "copy.down"),
+    ("k", "copy.up"),
+    ("l", "copy.right"),
+    ("left", "copy.left"),
+    ("right", "copy.right"),
+    ("ctrl-b", "copy.left"),
+    ("ctrl-f", "copy.right"),
+    ("ctrl-n", "copy.down"),
+    ("ctrl-p", "copy.up"),
+    ("w", "copy.word"),
+    ("b", "copy.word_back"),
+    ("alt-f", "copy.word"),
+    ("alt-b", "copy.word_back"),
+    ("0", "copy.line_start"),
+    ("^", "copy.line_start"),
+    ("$", "copy.line_end"),
+    ("home", "copy.line_start"),
+    ("end", "copy.line_end"),
+    ("ctrl-a", "copy.line_start"),
+    ("ctrl-e", "copy.line_end"),
+    ("ctrl-d", "copy.half_down"),
+    ("ctrl-u", "copy.half_up"),
+    ("ctrl-v", "list.page_down"),
+    ("alt-v", "list.page_up"),
+    ("v", "copy.mark"),
+    ("ctrl-space", "copy.mark"),
+    ("V", "copy.mark_line"),
+    ("y", "copy.take"),
+    ("enter", "copy.take"),
+    ("alt-w", "copy.take"),
+    ("s", "copy.dump"),
+    ("e", "copy.edit"),
+    ("q", "copy.leave"),
+    ("i", "copy.leave"),
 ];
 
 /// The caret and the mark.

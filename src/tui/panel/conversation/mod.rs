@@ -24,7 +24,7 @@ use crate::app::effect::{Effect, External, Task, Token};
 use crate::cell;
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -43,8 +43,8 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     reads: &[Slice::Session, Slice::Conversation, Slice::Outline, Slice::Turn, Slice::Crew, Slice::Engine],
     groups: &[("Conversation", ACTIONS), ("Copy mode", copy_mode::ACTIONS)],
     scopes: &[
-        Scope::new("conversation", Some("list"), "Conversation", false),
-        Scope::new("copy", Some("list"), "Copy mode", false),
+        Scope::new("conversation", Some("list"), "Conversation", false).keys(KEYS),
+        Scope::new("copy", Some("list"), "Copy mode", false).keys(copy_mode::KEYS),
     ],
 };
 
@@ -66,6 +66,16 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("conversation.copy_reply", "copy reply", "Copy the last reply as Markdown"),
     ActionSpec::new("conversation.dump", "dump", "Write the conversation to the terminal's scrollback"),
     ActionSpec::new("conversation.edit", "editor", "Open the conversation in the editor"),
+];
+
+/// Default keys of the section `conversation`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("[", "conversation.turn_up"),
+    ("]", "conversation.turn_down"),
+    ("{", "conversation.tool_up"),
+    ("}", "conversation.tool_down"),
+    ("o", "conversation.unfold"),
+    ("v", "conversation.copy_mode"),
 ];
 
 /// Where another panel wants the conversation to go ([`Effect::Tell`]).

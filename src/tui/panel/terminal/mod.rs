@@ -26,7 +26,7 @@ use super::{DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 
@@ -37,9 +37,11 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     reads: &[Slice::Crew],
     groups: &[("Program terminal", ACTIONS)],
     scopes: &[
-        Scope::new("pane", Some("list"), "Program terminal", false),
-        Scope::new("pane_copy", Some("copy"), "Program terminal, copy mode", false),
-        Scope::new("terminal", None, "Inside a program terminal", true),
+        Scope::new("pane", Some("list"), "Program terminal", false).keys(KEYS),
+        Scope::new("pane_copy", Some("copy"), "Program terminal, copy mode", false)
+            .keys(&[("s", "terminal.send")]),
+        Scope::new("terminal", None, "Inside a program terminal", true)
+            .keys(&[("ctrl-]", "terminal.release"), ("f12", "terminal.release")]),
     ],
 };
 
@@ -61,6 +63,18 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("terminal.stop", "stop", "End the program and everything it started"),
     ActionSpec::key_only("terminal.finish", "finish", "Let it finish with its answer once it is idle"),
     ActionSpec::key_only("terminal.next", "next", "Next agent's terminal"),
+];
+
+/// Default keys of the section `pane`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("r", "terminal.enter"),
+    ("enter", "terminal.enter"),
+    ("z", "terminal.zoom"),
+    ("[", "terminal.copy"),
+    ("s", "terminal.send"),
+    ("x", "terminal.stop"),
+    ("f", "terminal.finish"),
+    ("n", "list.next terminal.next"),
 ];
 
 const SCREEN: Token = Token(1);

@@ -1,6 +1,7 @@
 //! May this call run? In place of the composer, whose draft is kept. Nothing in here is said yes to by
 //! accident: see [`Approval::yes`].
 
+mod actions;
 mod content;
 mod draw;
 mod panel;
@@ -15,6 +16,8 @@ use tiller_protocol::ask::{PermissionAsk, Risk};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Event};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::question::answer_state::AnswerState;
 use crate::input::escape::EscapeStep;
@@ -32,32 +35,18 @@ use crate::widget::scroll::Scroll;
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Approval", ACTIONS)],
     scopes: &[
-        Scope::new("approval", None, "Approval", false),
-        Scope::new("approval_text", Some("input"), "Approval, texts", true),
+        Scope::new("approval", None, "Approval", false).keys(KEYS),
+        Scope::new("approval_text", Some("input"), "Approval, texts", true).keys(&[
+            ("enter", "approval.send"),
+            ("ctrl-j", "approval.newline"),
+            ("alt-enter", "approval.newline"),
+            ("shift-enter", "approval.newline"),
+        ]),
     ],
     samples: &[("approval", || Box::new(sample()))],
     answers: Some(|ask| Some(Box::new(Approval::of(ask)?))),
     ..Dialog::NONE
 };
-
-/// What it can do.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
-    ActionSpec::key_only("approval.comment", "deny with comment", "Deny and tell the agent why"),
-    ActionSpec::yes("approval.once", "yes, once", "Approve this call only"),
-    ActionSpec::yes(
-        "approval.session",
-        "session",
-        "Approve this and calls under the same rule until the session ends",
-    ),
-    ActionSpec::key_only("approval.edit", "edit", "Edit the command; the rules check it again"),
-    ActionSpec::yes("approval.always", "always", "Approve and save the rule; shows the rule first"),
-    ActionSpec::key_only("approval.next", "next", "Next button"),
-    ActionSpec::key_only("approval.previous", "previous", "Previous button"),
-    ActionSpec::key_only("approval.press", "press", "Press the focused button; never approves a risky call"),
-    ActionSpec::key_only("approval.send", "done", "Submit the text"),
-    ActionSpec::key_only("approval.newline", "new line", "Insert a new line"),
-];
 
 const ANSWER: Token = Token(1);
 

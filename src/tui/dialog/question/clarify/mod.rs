@@ -1,6 +1,7 @@
 //! The model's question: pick with arrows or digits, type to filter, Tab to write an answer of one's own.
 //! Declining takes two Escapes; it can also be put aside.
 
+mod actions;
 mod panel;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,8 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::question::answer_state::AnswerState;
 use crate::input::escape::EscapeStep;
@@ -32,7 +35,7 @@ use crate::widget::{draw, field, input};
 /// What is registered of it.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Questions", ACTIONS)],
-    scopes: &[Scope::new("clarify", Some("input"), "Questions", true)],
+    scopes: &[Scope::new("clarify", Some("input"), "Questions", true).keys(KEYS)],
     samples: &[
         ("clarify", || Box::new(sample())),
         ("program's question", || {
@@ -42,18 +45,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     answers: Some(|ask| Some(Box::new(Clarify::of(ask)?))),
     ..Dialog::NONE
 };
-
-/// What it can do.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("clarify.choose", "answer", "Submit the selected answer or the typed text"),
-    ActionSpec::key_only("clarify.down", "down", "Next answer"),
-    ActionSpec::key_only("clarify.up", "up", "Previous answer"),
-    ActionSpec::key_only("clarify.mark", "mark", "Mark or unmark the answer if several are allowed"),
-    ActionSpec::key_only("clarify.text", "type an answer", "Type your own answer, or return to the list"),
-    ActionSpec::key_only("clarify.newline", "new line", "Insert a new line"),
-    ActionSpec::key_only("clarify.page_down", "read on", "Scroll the question down"),
-    ActionSpec::key_only("clarify.page_up", "read back", "Scroll the question up"),
-];
 
 const ANSWER: Token = Token(1);
 /// How long the first Escape counts.

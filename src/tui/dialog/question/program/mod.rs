@@ -1,6 +1,7 @@
 //! Questions of the program itself: trust, a plan, budget, a dear model or one without a price, a session that is
 //! open elsewhere, a store that cannot be written. Text, buttons, and a field for a new limit or for what to change in a plan.
 
+mod actions;
 mod panel;
 mod plan;
 
@@ -11,6 +12,8 @@ use tiller_protocol::ask::{TrustItem, TrustKind, budget_words};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::{Ask, AskBody, AskReply, CommandBody, Event};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Token};
 use crate::dialog::question::answer_state::AnswerState;
 use crate::input::escape::EscapeStep;
@@ -32,10 +35,17 @@ use crate::widget::{draw, input};
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Other questions", ACTIONS)],
     scopes: &[
-        Scope::new("trust", Some("question"), "Trust", false),
-        Scope::new("plan", Some("question"), "Plan", false),
-        Scope::new("question", None, "Other questions", false),
-        Scope::new("question_text", Some("input"), "Other questions, text", true),
+        Scope::new("trust", Some("question"), "Trust", false)
+            .keys(&[("t", "question.trust"), ("n", "question.never")]),
+        Scope::new("plan", Some("question"), "Plan", false).keys(&[
+            ("a", "question.approve"),
+            ("c", "question.change"),
+            ("e", "question.editor"),
+            ("d", "question.drop"),
+        ]),
+        Scope::new("question", None, "Other questions", false).keys(KEYS),
+        Scope::new("question_text", Some("input"), "Other questions, text", true)
+            .keys(&[("enter", "question.send")]),
     ],
     samples: &[
         ("trust", || sample(0)),
@@ -49,26 +59,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     answers: Some(|ask| Some(Box::new(Question::of(ask)?))),
     ..Dialog::NONE
 };
-
-/// What they can do.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::yes("question.yes", "yes", "Continue"),
-    ActionSpec::key_only("question.no", "no", "Cancel"),
-    ActionSpec::yes("question.trust", "trust", "Trust the files of this folder in their current form"),
-    ActionSpec::key_only("question.never", "never", "Never trust this folder; do not ask again"),
-    ActionSpec::yes("question.raise", "raise the limit", "Enter a new limit"),
-    ActionSpec::key_only("question.stop", "stop", "Keep the limit and stop"),
-    ActionSpec::key_only("question.branch", "branch", "Open a branch of the session"),
-    ActionSpec::key_only("question.read_only", "read only", "Open the session read-only"),
-    ActionSpec::yes("question.approve", "approve", "Approve the plan: the agent carries it out"),
-    ActionSpec::key_only("question.change", "change", "Write what to change in the plan"),
-    ActionSpec::key_only("question.editor", "editor", "Edit the plan in your editor"),
-    ActionSpec::key_only("question.drop", "drop", "Discard the plan and leave planning"),
-    ActionSpec::key_only("question.next", "next", "Next button"),
-    ActionSpec::key_only("question.previous", "previous", "Previous button"),
-    ActionSpec::key_only("question.press", "press", "Press the focused button; never approves"),
-    ActionSpec::key_only("question.send", "done", "Submit the text"),
-];
 
 const ANSWER: Token = Token(1);
 const NOT_YET: &str = "Not yet: read to the end first";

@@ -16,7 +16,7 @@ use tiller_protocol::{
 use self::choice::Choice;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::Scope;
+use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{
@@ -30,8 +30,9 @@ use crate::widget::scroll::Scroll;
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Restore", ACTIONS)],
     scopes: &[
-        Scope::new("restore", Some("list"), "Restore", false),
-        Scope::new("branch_go", Some("restore"), "Go to a branch", false),
+        Scope::new("restore", Some("list"), "Restore", false).keys(KEYS),
+        Scope::new("branch_go", Some("restore"), "Go to a branch", false)
+            .keys(&[("enter", "restore.talk"), ("f", "restore.both")]),
     ],
     samples: &[("restore", || Box::new(sample())), ("open a branch", || Box::new(branch_sample()))],
     ..Dialog::NONE
@@ -39,9 +40,10 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// What it can do besides a list.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("restore.both", "restore", "Restore the marked files and the conversation"),
-    ActionSpec::key_only("restore.files", "files only", "Restore the marked files only"),
-    ActionSpec::key_only("restore.talk", "messages only", "Restore the conversation only"),
+    ActionSpec::key_only("restore.both", "restore", "Restore the marked files and the conversation")
+        .deciding(),
+    ActionSpec::key_only("restore.files", "files only", "Restore the marked files only").deciding(),
+    ActionSpec::key_only("restore.talk", "messages only", "Restore the conversation only").deciding(),
     ActionSpec::key_only(
         "restore.hunk",
         "mark hunk",
@@ -51,6 +53,18 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("restore.hunk_up", "previous hunk", "Previous hunk"),
     ActionSpec::key_only("restore.diff_down", "scroll down", "Scroll the difference down"),
     ActionSpec::key_only("restore.diff_up", "scroll up", "Scroll the difference up"),
+];
+
+/// Default keys of the section `restore`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("enter", "restore.both"),
+    ("f", "restore.files"),
+    ("t", "restore.talk"),
+    ("x", "restore.hunk"),
+    ("]", "restore.hunk_down"),
+    ("[", "restore.hunk_up"),
+    ("J", "restore.diff_down"),
+    ("K", "restore.diff_up"),
 ];
 
 const PREVIEW: Token = Token(1);

@@ -1,6 +1,7 @@
 //! What the browser can do, for the list of actions.
 
 use crate::keymap::action::ActionSpec;
+use crate::keymap::scope::DefaultKey;
 
 /// What it can do besides a list, and besides forking and going back, which the small tree can as well.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
@@ -20,12 +21,13 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.side_up", "preview up", "Scroll the preview up"),
     ActionSpec::key_only("tree.name", "name", "Give the branch of this row a name, or the session a title"),
     ActionSpec::key_only("tree.tag", "tag", "Name this entry; an empty name removes the tag"),
-    ActionSpec::key_only("tree.archive", "archive", "Archive or unarchive the branch or session"),
+    ActionSpec::key_only("tree.archive", "archive", "Archive or unarchive the branch or session").deciding(),
     ActionSpec::key_only(
         "tree.trash",
         "delete",
         "Delete the session (restorable for 30 days), or restore it; a branch is archived",
-    ),
+    )
+    .deciding(),
     ActionSpec::key_only(
         "tree.compare",
         "compare",
@@ -36,5 +38,30 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
         "export",
         "Write this session to a file: Markdown, HTML or JSON lines",
     ),
-    ActionSpec::key_only("tree.undo", "undo", "Undo the last operation of the open session"),
+    ActionSpec::key_only("tree.undo", "undo", "Undo the last operation of the open session").deciding(),
+];
+
+/// Default keys of the section `tree`.
+pub(crate) const KEYS: &[DefaultKey] = &[
+    ("f", "tree.fork"),
+    ("R", "tree.restore"),
+    ("right", "tree.unfold"),
+    ("left", "tree.fold"),
+    ("o", "tree.unfold"),
+    ("h", "tree.fold"),
+    ("t", "tree.all"),
+    ("F", "tree.only"),
+    ("@", "tree.agent"),
+    ("A", "tree.archived"),
+    ("w", "tree.everywhere"),
+    ("p", "tree.preview"),
+    ("J", "tree.side_down"),
+    ("K", "tree.side_up"),
+    ("l", "tree.name"),
+    ("T", "tree.tag"),
+    ("a", "tree.archive"),
+    ("x", "tree.trash"),
+    ("u", "tree.undo"),
+    ("E", "tree.export"),
+    ("c", "tree.compare"),
 ];

@@ -27,6 +27,7 @@ use tiller_protocol::tree::{TreeFound, TreeLine};
 use tiller_protocol::{EntryId, Event, EventBody, SessionId};
 
 pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use self::badges::Badge;
 use self::draw::Parts;
 use self::field::Field;
@@ -53,9 +54,10 @@ pub(crate) const DIALOG: Dialog = Dialog {
         "tree",
         "All sessions as trees: browse, branch, restore, name, filter",
         |app| Ok(Box::new(open(app))),
-    )],
+    )
+    .keys(&["leader T"])],
     groups: &[("Tree of all sessions", ACTIONS)],
-    scopes: &[Scope::new("tree", Some("list"), "Tree of all sessions", false)],
+    scopes: &[Scope::new("tree", Some("list"), "Tree of all sessions", false).keys(KEYS)],
     samples: &[("tree", || Box::new(sample()))],
     ..Dialog::NONE
 };
