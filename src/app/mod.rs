@@ -35,4 +35,4 @@ mod watch;
 
 pub use setup::Setup;
 pub(crate) use start::child_env;
-pub use start::{FolderTrust, RuleFlags, RunLimits, Running, Start};
+pub use start::{FolderTrust, RuleFlags, Running, Start};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::Value;
 use tiller_config::{Config, Problem, Sources};
-use tiller_engine::{Fresh, Growing, Redact};
+use tiller_engine::{Fresh, Incomplete, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
@@ -181,8 +181,8 @@ impl SharedSettings {
         })
     }
 
-    /// Of what is known by then.
-    pub(crate) fn growing(self: &Arc<Self>) -> Growing {
+    /// Tests for the secrets that are known at the time of the call.
+    pub(crate) fn incomplete(self: &Arc<Self>) -> Incomplete {
         let shared = Arc::clone(self);
         Arc::new(move |text: &str| {
             shared.redactor.read().unwrap_or_else(PoisonError::into_inner).may_grow(text)

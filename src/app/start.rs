@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_engine::{
-    CrewConfig, Engine, EngineConfig, EngineHandle, EventStream, Human, Keys, Open, Settings,
+    CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, FileServices, Human, Keys,
+    Open, Redaction, Roles, RunLimits, SessionOptions, Settings, Startup, UserServices,
 };
 use tiller_permit::trust::Status;
-use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
+use tiller_protocol::{ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
@@ -27,15 +28,6 @@ pub struct RuleFlags {
     pub ask: Vec<String>,
     /// `--deny`.
     pub deny: Vec<String>,
-}
-
-/// Hard limits of this run; none unless they are given.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RunLimits {
-    /// Requests to the model (`--max-turns`).
-    pub turns: Option<u32>,
-    /// US dollars (`--max-cost`).
-    pub cost: Option<f64>,
 }
 
 /// What a run may load from the folder.
@@ -252,48 +244,50 @@ impl Running {
             }
         }));
         let parts = EngineConfig {
-            model: config
-                .model
-                .clone()
-                .filter(|_| setup.sources.flags.model.is_some() || setup.sources.model.is_some())
-                .map(ModelRef),
-            profile: setup.sources.flags.profile,
-            effort: setup.sources.flags.effort,
+            session: SessionOptions {
+                open: start.open,
+                made_by: start.made_by,
+                model: config
+                    .model
+                    .clone()
+                    .filter(|_| setup.sources.flags.model.is_some() || setup.sources.model.is_some())
+                    .map(ModelRef),
+                profile: setup.sources.flags.profile,
+                effort: setup.sources.flags.effort,
+                role,
+                read_only: start.read_only,
+                titles: start.titles,
+            },
+            limits: start.limits,
+            environment: Environment {
+                places: setup.places.clone(),
+                clock: Arc::clone(&setup.clock),
+                ids: Arc::clone(&setup.ids),
+                child_env,
+                retry_scale: 1.0,
+            },
             store,
+            config,
             providers,
             workspace,
-            places: setup.places.clone(),
-            clock: Arc::clone(&setup.clock),
-            ids: Arc::clone(&setup.ids),
-            child_env,
-            human: start.human,
-            open: start.open,
-            made_by: start.made_by,
-            read_only: start.read_only,
-            max_requests: start.limits.turns,
-            max_cost: start.limits.cost.map(Cost::from_usd),
             tools: tiller_tool::registry::ALL.to_vec(),
-            roles,
-            role,
             crew: CrewConfig {
                 delegation: Arc::new(tiller_agents::Delegation),
                 programs: Some(programs),
                 folders: Some(Arc::new(tiller_watch::git::worktree::make)),
                 workflows: Some(flows),
+                roles: Roles::new(roles),
             },
             permit,
-            titles: start.titles,
-            redact,
-            growing: shared.growing(),
-            keys: Some(keys),
-            settings: Some(again),
-            trust,
-            notices: if start.announce { notices.clone() } else { Vec::new() },
-            watcher,
-            files: crate::app::files::keeper(&setup),
-            exporter: start.exporter,
-            retry: 1.0,
-            config,
+            redaction: Redaction { redact, incomplete: shared.incomplete() },
+            user: UserServices {
+                human: start.human,
+                keys: Some(keys),
+                settings: Some(again),
+                exporter: start.exporter,
+            },
+            files: FileServices { snapshots: crate::app::files::keeper(&setup), watcher },
+            startup: Startup { trust, notices: if start.announce { notices.clone() } else { Vec::new() } },
         };
         let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
         Ok(Self { runtime, engine, events: Some(events), _logs: logs, notices })

@@ -55,6 +55,8 @@ pub use core::given::{
     Agreed, Changed, Exporter, Fresh, Keys, Outside, Seen, Settings, Sink, TrustOffer, Watcher,
 };
 pub use core::services::{
-    CrewConfig, EngineConfig, Find, Folders, Growing, Human, Lacks, Listed, Open, Redact, Workflows,
+    CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
+    ListWorkflows, Open, Redact, Redaction, Roles, RunLimits, SessionOptions, Startup, Unavailable,
+    UserServices, Workflows,
 };
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};

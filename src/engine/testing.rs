@@ -12,7 +12,10 @@ use tiller_store::{Options, Store, StoreError};
 use tiller_tool::Workspace;
 use tiller_tool::crew::Delegation;
 
-use crate::{CrewConfig, EngineConfig, Human, Open, Permit};
+use crate::{
+    CrewConfig, EngineConfig, Environment, FileServices, Human, Open, Permit, Redaction, Roles, RunLimits,
+    SessionOptions, Startup, UserServices,
+};
 
 /// Why the parts of an engine in a scratch folder could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -38,38 +41,40 @@ pub fn parts(work: &Path, home: &Path, delegation: Arc<dyn Delegation>) -> Resul
     let around = Arc::new(tiller_watch::Around::new(Arc::clone(&child_env)));
     Ok(EngineConfig {
         store: Store::open(&home.join("data/tiller.db"), Options::default())?,
-        providers: Providers::default(),
         config: Config::default(),
+        providers: Providers::default(),
         workspace: Workspace::new(work)?,
-        places,
-        clock: Arc::new(SystemClock::default()),
-        ids: Arc::new(RandomIds),
-        child_env,
-        human: Human::Present,
-        made_by: tiller_store::MadeBy::Person,
-        open: Open::New,
-        model: Some(ModelRef("fake/m".into())),
-        profile: Some(Profile::Full),
-        effort: None,
-        read_only: false,
-        max_requests: None,
-        max_cost: None,
+        environment: Environment {
+            places,
+            clock: Arc::new(SystemClock::default()),
+            ids: Arc::new(RandomIds),
+            child_env,
+            retry_scale: 0.01,
+        },
+        session: SessionOptions {
+            open: Open::New,
+            made_by: tiller_store::MadeBy::Person,
+            model: Some(ModelRef("fake/m".into())),
+            profile: Some(Profile::Full),
+            effort: None,
+            role: None,
+            read_only: false,
+            titles: false,
+        },
+        limits: RunLimits { requests: None, cost: None },
         tools: tiller_tool::registry::ALL.to_vec(),
-        roles: Definitions::default(),
-        role: None,
-        crew: CrewConfig { delegation, programs: None, folders: None, workflows: None },
+        crew: CrewConfig {
+            delegation,
+            programs: None,
+            folders: None,
+            workflows: None,
+            roles: Roles::new(Definitions::default()),
+        },
         permit: Permit::new(Policy::new(roots).within(around), Arc::new(|_| Ok(()))),
-        titles: false,
-        redact: Arc::new(str::to_owned),
-        growing: Arc::new(|_| true),
-        trust: None,
-        notices: Vec::new(),
-        keys: None,
-        settings: None,
-        watcher: None,
-        files: None,
-        exporter: None,
-        retry: 0.01,
+        redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
+        user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None },
+        files: FileServices { snapshots: None, watcher: None },
+        startup: Startup { trust: None, notices: Vec::new() },
     })
 }
 

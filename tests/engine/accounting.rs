@@ -327,7 +327,7 @@ async fn p15_side_calls_under_way_at_the_end_are_booked() {
             [] => vec![text("half of"), Step::Reached(Arc::clone(&reached)), Step::Hang],
             _ => says(&"word ".repeat(200)),
         });
-        let mut rig = place.start_with(&fake, |p| p.titles = titles).await;
+        let mut rig = place.start_with(&fake, |p| p.session.titles = titles).await;
         if titles {
             rig.turn("one").await;
         } else {
@@ -408,14 +408,14 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     // Neither does the file of each long output hide it.
     let long = serde_json::json!({"command": "head -c 200000 /dev/zero | tr '\\0' x"});
     let fake = Fake::with(move |n, _| calls(&[(&format!("d{n}"), "terminal", long.clone())]));
-    let mut rig = place.start_with(&fake, |p| p.profile = Some(tiller_protocol::Profile::Full)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.profile = Some(tiller_protocol::Profile::Full)).await;
     rig.submit("go");
     let ask = rig.asked().await;
     assert!(matches!(&ask.body, AskBody::Repeats { rounds: 6, .. }), "{ask:?}");
     rig.quit().await;
     // Without a person it ends with a word.
     let fake = same();
-    let mut rig = place.start_with(&fake, |p| p.human = tiller_engine::Human::Absent).await;
+    let mut rig = place.start_with(&fake, |p| p.user.human = tiller_engine::Human::Absent).await;
     rig.submit("go");
     let (status, _, notice) = rig.finished().await;
     assert_eq!((status, fake.count()), (TurnStatus::Limit, 6));

@@ -65,7 +65,7 @@ async fn a_hard_budget_stops_and_asks() {
 async fn a_model_without_a_price_does_not_run_past_a_budget_unseen() {
     type Limit = fn(&mut EngineConfig);
     let limits: [(&str, Limit); 4] = [
-        ("this session ($1.00)", |p| p.max_cost = Some(Cost::from_usd(1.0))),
+        ("this session ($1.00)", |p| p.limits.cost = Some(Cost::from_usd(1.0))),
         ("this session ($2.00)", |p| p.config.budget.session_hard = Some(2.0)),
         ("today ($3.00)", |p| p.config.budget.day_hard = Some(3.0)),
         ("the tier main ($4.00)", |p| p.config.budget.tiers.extend([("main".to_owned(), 4.0)])),
@@ -76,7 +76,7 @@ async fn a_model_without_a_price_does_not_run_past_a_budget_unseen() {
         let mut rig = place
             .start_with(&fake, |p| {
                 limit(p);
-                p.human = tiller_engine::Human::Absent;
+                p.user.human = tiller_engine::Human::Absent;
             })
             .await;
         rig.submit("go");
@@ -102,7 +102,7 @@ async fn a_person_may_allow_a_model_without_a_price_for_the_session() {
             p.config.budget.session_hard = Some(1.0);
             // What nobody allowed is not asked for a title either.
             p.config.tiers.fast = Some("fake/fast".into());
-            p.titles = true;
+            p.session.titles = true;
         })
         .await;
     rig.submit("one");
@@ -139,7 +139,7 @@ async fn a_server_that_says_nothing_of_usage_does_not_run_past_a_budget() {
         .start_with(&fake, |p| {
             priced(p);
             p.config.budget.session_hard = Some(0.005);
-            p.human = tiller_engine::Human::Absent;
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     assert_eq!(rig.turn("one").await.0, TurnStatus::Done);
@@ -159,8 +159,8 @@ async fn a_request_whose_input_does_not_fit_is_not_sent() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced_at(p, 1000.0, 0.0);
-            p.max_cost = Some(Cost::from_usd(0.01));
-            p.human = tiller_engine::Human::Absent;
+            p.limits.cost = Some(Cost::from_usd(0.01));
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     rig.submit("one");
@@ -174,7 +174,7 @@ async fn a_request_whose_input_does_not_fit_is_not_sent() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced_at(p, 1000.0, 0.0);
-            p.max_cost = Some(Cost::from_usd(0.01));
+            p.limits.cost = Some(Cost::from_usd(0.01));
         })
         .await;
     rig.submit("two");
@@ -203,7 +203,7 @@ async fn the_fast_tiers_budget_stops_titles() {
             let models = &mut p.config.providers.get_mut("fake").unwrap().models;
             models.insert("fast".into(), models["m"].clone());
             p.config.budget.tiers.insert("fast".into(), 0.0);
-            p.titles = true;
+            p.session.titles = true;
         })
         .await;
     rig.turn("make the retry logic honour the header").await;
@@ -224,7 +224,7 @@ async fn titles_come_after_the_turn() {
         Fake::with(
             |_, r| if r.system.starts_with("Give this") { says("\"Retry logic\"") } else { says("ok") },
         );
-    let mut rig = place.start_with(&fake, |p| p.titles = true).await;
+    let mut rig = place.start_with(&fake, |p| p.session.titles = true).await;
     rig.turn("make the retry logic honour the header").await;
     let title = rig
         .until("a title", |e| match e {
@@ -254,7 +254,7 @@ async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced(p);
-            p.titles = true;
+            p.session.titles = true;
         })
         .await;
     let session = rig.session();
@@ -288,7 +288,7 @@ async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
         let place = Place::new();
         let title = |r: &tiller_provider::Request| r.system.starts_with("Give this");
         let fake = Fake::with(move |_, r| if title(r) { vec![Step::Hang] } else { says("ok") });
-        let mut rig = place.start_with(&fake, |p| p.titles = true).await;
+        let mut rig = place.start_with(&fake, |p| p.session.titles = true).await;
         let session = rig.session();
         rig.turn("make the retry logic honour the header").await;
         fake.requested(2).await;
@@ -323,7 +323,7 @@ async fn a_side_call_whose_input_does_not_fit_is_not_sent() {
             for provider in p.config.providers.values_mut() {
                 provider.models.values_mut().for_each(|m| m.window = Some(1_000_000));
             }
-            p.max_cost = Some(Cost::from_usd(0.301));
+            p.limits.cost = Some(Cost::from_usd(0.301));
         })
         .await;
     for said in ["one", "two", "three"] {
@@ -356,7 +356,7 @@ async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced(p);
-            p.clock = Arc::clone(&clock) as Arc<dyn tiller_protocol::Clock>;
+            p.environment.clock = Arc::clone(&clock) as Arc<dyn tiller_protocol::Clock>;
             p.store = Store::open(&place.db(), options()).unwrap();
             p.config.budget.day_soft = Some(0.20);
             p.config.budget.day_hard = Some(0.50);
@@ -450,7 +450,7 @@ async fn the_deep_tier_asks_once_for_a_session() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.config.tiers.deep = Some("fake/m".into());
-            p.human = tiller_engine::Human::Absent;
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     assert_eq!(rig.turn("think").await.0, TurnStatus::Refused);

@@ -315,8 +315,8 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
     let session = {
         let mut rig = place
             .start_with(&fake, |p| {
-                p.human = tiller_engine::Human::Absent;
-                p.profile = Some(tiller_protocol::Profile::Ask);
+                p.user.human = tiller_engine::Human::Absent;
+                p.session.profile = Some(tiller_protocol::Profile::Ask);
             })
             .await;
         assert_eq!(rig.turn("write it").await.0, TurnStatus::Refused);
@@ -326,7 +326,7 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
         rig.quit().await;
         session
     };
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     rig.notice("1 calls that needed an approval").await;
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     let rows = store.audit().list(Some(session), "", 10).unwrap();

@@ -24,7 +24,7 @@ const KNOWN: &str = "correct-horse-battery-staple-77";
 
 fn redacting(p: &mut EngineConfig) {
     let r = Redactor::new([KNOWN.to_owned()]);
-    p.redact = Arc::new(move |t: &str| r.redact(t).into_owned());
+    p.redaction.redact = Arc::new(move |t: &str| r.redact(t).into_owned());
 }
 
 fn hits(bytes: &[u8]) -> usize {
@@ -113,7 +113,7 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
     let mut rig = place
         .start_with(&fake, |p| {
             redacting(p);
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     assert_eq!(rig.turn("and now?").await.0, TurnStatus::Done);
@@ -185,8 +185,8 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
         let (at, l) = (file.clone(), Arc::clone(&learned));
         let mut rig = place
             .start_with(&Fake::new([]), |p| {
-                p.model = Some(ModelRef("demo/demo".into()));
-                p.keys = Some(Keys {
+                p.session.model = Some(ModelRef("demo/demo".into()));
+                p.user.keys = Some(Keys {
                     file: at.clone(),
                     rebuild: Arc::new(move || {
                         let mut all = Providers::default();

@@ -26,9 +26,9 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
     let config = tiller_config::Config::default();
     let mut rig = place
         .start_with(&fake, |p| {
-            p.model = Some(ModelRef(String::new()));
+            p.session.model = Some(ModelRef(String::new()));
             p.providers = Providers::default();
-            p.settings = Some(Settings {
+            p.user.settings = Some(Settings {
                 read: Arc::new(move || {
                     if let Some(notice) = lock(&mistake).clone() {
                         return Err(notice);
@@ -81,9 +81,9 @@ async fn the_model_that_is_in_use_is_no_news_when_it_is_read_again() {
     let (said, server) = (Arc::clone(&model), Arc::clone(&fake));
     let mut rig = place
         .start_with(&fake, |p| {
-            p.model = Some(ModelRef("fake/m".into()));
+            p.session.model = Some(ModelRef("fake/m".into()));
             let config = p.config.clone();
-            p.settings = Some(Settings {
+            p.user.settings = Some(Settings {
                 read: Arc::new(move || {
                     let model = *lock(&said);
                     let mut config = tiller_config::Config { model: Some(model.into()), ..config.clone() };
@@ -118,7 +118,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
         let into = Arc::clone(&kept);
         let mut rig = place
             .start_with(&Fake::new([]), |p| {
-                p.settings = Some(Settings {
+                p.user.settings = Some(Settings {
                     read: Arc::new(|| Err(Notice::new(NoticeKind::Config, "not asked for"))),
                     keep: Arc::new(move |local| {
                         lock(&into).push(format!("{} {}", local.name, local.base()));
@@ -158,7 +158,7 @@ async fn more_places_for_agents_are_taken_at_once() {
             let (mut more, server) = (p.config.clone(), p.providers.clone());
             more.agents.running = 2;
             let read = move || Ok(Fresh { config: more.clone(), providers: server.clone() });
-            p.settings = Some(Settings { read: Arc::new(read), keep: Arc::new(|_| Ok(())) });
+            p.user.settings = Some(Settings { read: Arc::new(read), keep: Arc::new(|_| Ok(())) });
         })
         .await;
     for goal in ["one", "two"] {

@@ -17,8 +17,8 @@ type Said = Arc<Mutex<Vec<bool>>>;
 /// A project that allows one command.
 fn offer(p: &mut EngineConfig, said: &Said, fails: bool) {
     let said = Arc::clone(said);
-    p.profile = Some(Profile::Ask);
-    p.trust = Some(TrustOffer {
+    p.session.profile = Some(Profile::Ask);
+    p.startup.trust = Some(TrustOffer {
         folder: "/work".into(),
         items: vec![TrustItem {
             kind: TrustKind::Permissions,
@@ -112,7 +112,7 @@ async fn where_nobody_is_there_nothing_is_asked_and_nothing_is_trusted() {
     let mut rig = place
         .start_with(&fake, |p| {
             offer(p, &said, false);
-            p.human = Human::Absent;
+            p.user.human = Human::Absent;
         })
         .await;
     assert_eq!(rig.turn("write").await.0, TurnStatus::Refused);

@@ -139,7 +139,7 @@ pub(crate) fn source(
     Workflows {
         list: Arc::new(move || all.list()),
         find: Arc::new(move |name| files.find(name)),
-        cli: Arc::new(move |name| cli(&Adapters::new(std::slice::from_ref(&adapters)), name, &env)),
+        unavailable: Arc::new(move |name| cli(&Adapters::new(std::slice::from_ref(&adapters)), name, &env)),
     }
 }
 

@@ -46,8 +46,11 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
         source(home.path(), home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
     let said = (flows.find)("bad").unwrap_err();
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
-    assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; available: "));
-    assert!((flows.cli)("claude").unwrap().starts_with("claude is not installed: "));
-    assert!((flows.cli)("claude:headless").unwrap().starts_with("claude is not installed: "));
-    assert_eq!((flows.cli)("aider:acp").unwrap(), "aider does not support `acp`; it supports headless, pty");
+    assert!((flows.unavailable)("nonsense").unwrap().contains("there is no program `nonsense`; available: "));
+    assert!((flows.unavailable)("claude").unwrap().starts_with("claude is not installed: "));
+    assert!((flows.unavailable)("claude:headless").unwrap().starts_with("claude is not installed: "));
+    assert_eq!(
+        (flows.unavailable)("aider:acp").unwrap(),
+        "aider does not support `acp`; it supports headless, pty"
+    );
 }

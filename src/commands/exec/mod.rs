@@ -13,16 +13,16 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use tiller_config::agents::Definition;
-use tiller_engine::{EngineHandle, EventStream, Human, Open};
+use tiller_engine::{EngineHandle, EventStream, Human, Open, RunLimits};
 use tiller_protocol::command::{AskCommand, Query, TurnCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message,
+    AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Cost, Event, EventBody, Message,
     Notice, NoticeKind, SendMode, Snapshot,
 };
 use tiller_store::{MadeBy, OnFailure};
 
-use crate::app::{FolderTrust, RuleFlags, RunLimits, Running, Setup, Start};
+use crate::app::{FolderTrust, RuleFlags, Running, Setup, Start};
 use crate::commands::args::Exec;
 use crate::commands::exec::ends::{Crew, Limits};
 use crate::commands::exec::prepare::{check_model, holder, message};
@@ -61,7 +61,7 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
             ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
             deny: exec.deny.clone(),
         },
-        limits: RunLimits { turns: exec.max_turns, cost: exec.max_cost },
+        limits: RunLimits { requests: exec.max_turns, cost: exec.max_cost.map(Cost::from_usd) },
         trust: FolderTrust { given: exec.trust, ask: false },
         role: role.map(|r| r.name.clone()),
         announce: exec.json,

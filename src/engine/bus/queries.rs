@@ -108,7 +108,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         Query::RestorePreview { entry } => restore::restore_preview(core, client, cause, entry),
         Query::Tree { query } => tree::tree_query(core, client, cause, query),
         Query::ToolOutput { call_id } => {
-            let (spill, redact) = (calls::spill(core), Arc::clone(&core.services.redact));
+            let (spill, redact) = (calls::spill(core), Arc::clone(&core.services.redaction.redact));
             read::read(core, client, cause, move || output(&store, session, call_id, &spill, &redact));
         }
     }

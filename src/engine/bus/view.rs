@@ -36,7 +36,7 @@ pub(crate) fn summary(core: &Core) -> SessionSummary {
 /// What has arrived of the reply in flight.
 fn partial(core: &Core) -> Vec<tiller_protocol::Block> {
     let mut blocks = core.turn.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
-    crate::context::clean::blocks(&core.services.redact, &mut blocks);
+    crate::context::clean::blocks(&core.services.redaction.redact, &mut blocks);
     blocks
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
         report.tools = tools;
         return core.bus.reply(client, &core.place_of(Some(cause)), ReplyEvent::ContextReply { report });
     }
-    let specs = core.services.specs.of(&core.services.tools);
+    let specs = core.services.tools.specs.of(&core.services.tools.visible);
     report.tools = tokens::of_tools(&specs);
     let (prefix, bus, place) =
         (core.turn.prefix.clone(), std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));

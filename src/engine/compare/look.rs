@@ -257,7 +257,7 @@ fn file(shadow: &Shadow, diff: &FileDiff) -> RestoreFile {
 pub(crate) fn compare(core: &mut Core, client: ClientId, cause: CommandId, pair: Pair) {
     let (bus, place) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)));
     let (store, session, keeper) =
-        (core.services.store.clone(), core.session.id, core.services.files.clone());
+        (core.services.store.clone(), core.session.id, core.services.snapshots.workspace.clone());
     let written = written::written(core);
     core.spawn(async move {
         written.await;

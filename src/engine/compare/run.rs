@@ -49,7 +49,9 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
     if let Some(why) = why {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }
-    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else {
+        return core.refuse(client, cause, off());
+    };
     let (cx, live) = calls::tool_cx(core, LINE, None);
     let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
     core.prompts.lines.insert(LINE.into(), running);
@@ -89,7 +91,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             session,
             agent: "you".into(),
             tool: LINE.into(),
-            what: cut(&(w.redact)(&line), WHAT),
+            what: cut(&(w.redaction.redact)(&line), WHAT),
             decision: PermissionOutcome::Allowed,
             by: "the user's own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
@@ -100,10 +102,10 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
         let reply = match result {
             Ok((mut left, mut right)) => {
                 for side in [&mut left, &mut right] {
-                    side.tail = (w.redact)(&side.tail);
+                    side.tail = (w.redaction.redact)(&side.tail);
                 }
                 let notes = vec!["ignored files (build folders, dependencies) were not present".to_owned()];
-                ReplyEvent::CompareRunReply { line: (w.redact)(&line), left, right, notes }
+                ReplyEvent::CompareRunReply { line: (w.redaction.redact)(&line), left, right, notes }
             }
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };

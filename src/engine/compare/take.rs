@@ -176,7 +176,9 @@ pub(crate) fn start_take(
     if let Some(why) = why {
         return core.refuse(client, cause, why);
     }
-    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else {
+        return core.refuse(client, cause, off());
+    };
     let (store, session, watched) = (core.services.store.clone(), core.session.id, record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let here = core.session.head;

@@ -10,7 +10,7 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
-use crate::core::services::{Growing, Redact};
+use crate::core::services::{Redact, Redaction};
 
 /// How long a word may be held back.
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
@@ -130,8 +130,7 @@ pub(crate) fn ask(redact: &Redact, ask: Ask) -> Ask {
 /// one is held back; what stands before it on its line and the one above is looked at again, since it may say that
 /// the word is a secret.
 pub(crate) struct Stream {
-    redact: Redact,
-    growing: Growing,
+    redaction: Redaction,
     raw: String,
     /// Of `raw`, masked: what was given out.
     shown: String,
@@ -142,15 +141,8 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(redact: &Redact, growing: &Growing) -> Self {
-        Self {
-            redact: redact.clone(),
-            growing: growing.clone(),
-            raw: String::new(),
-            shown: String::new(),
-            cut: 0,
-            paused: false,
-        }
+    pub(crate) fn new(redaction: &Redaction) -> Self {
+        Self { redaction: redaction.clone(), raw: String::new(), shown: String::new(), cut: 0, paused: false }
     }
 
     /// Takes more; gives what can be shown.
@@ -212,7 +204,7 @@ impl Stream {
     fn boundary(&self) -> usize {
         let raw = self.raw.as_str();
         let mut end = raw.trim_end_matches(grows).len();
-        if end < raw.len() && !(self.growing)(raw) {
+        if end < raw.len() && !(self.redaction.incomplete)(raw) {
             end = raw.len();
         }
         // Whether a key block is one is known by its body, and where it ends by what follows.
@@ -227,7 +219,7 @@ impl Stream {
             return String::new();
         }
         self.cut = cut;
-        let now = (self.redact)(&self.raw[..cut]);
+        let now = (self.redaction.redact)(&self.raw[..cut]);
         let new = match now.strip_prefix(self.shown.as_str()) {
             Some(new) => new.to_owned(),
             // What was shown already belongs to a secret: at least the rest of it is masked.
@@ -240,7 +232,7 @@ impl Stream {
         if from > 0 {
             self.raw.drain(..from);
             self.cut -= from;
-            self.shown = (self.redact)(&self.raw[..cut - from]);
+            self.shown = (self.redaction.redact)(&self.raw[..cut - from]);
         }
         new
     }

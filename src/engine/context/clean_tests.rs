@@ -13,13 +13,13 @@ fn redact() -> Redact {
     Arc::new(move |t: &str| r.redact(t).into_owned())
 }
 
-fn growing() -> Growing {
+fn redaction() -> Redaction {
     let r = Redactor::new([KNOWN.to_owned()]);
-    Arc::new(move |t: &str| r.may_grow(t))
+    Redaction { redact: redact(), incomplete: Arc::new(move |t: &str| r.may_grow(t)) }
 }
 
 fn streamed(text: &str, cuts: &[usize]) -> String {
-    let mut s = Stream::new(&redact(), &growing());
+    let mut s = Stream::new(&redaction());
     let mut out = String::new();
     let mut at = 0;
     for cut in cuts {
@@ -51,7 +51,7 @@ proptest! {
 
 #[test]
 fn a_growing_word_that_may_be_a_secret_is_held_back() {
-    let mut s = Stream::new(&redact(), &growing());
+    let mut s = Stream::new(&redaction());
     assert_eq!(s.push("I look at sr"), "I look at sr", "no secret begins so");
     assert_eq!(s.push("c/main.rs and 日本 hun"), "c/main.rs and 日本 ");
     assert_eq!(s.push("gry"), "hungry", "it is none after all");

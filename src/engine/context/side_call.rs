@@ -66,7 +66,7 @@ pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelR
         tx: core.tx.clone(),
         skip: Arc::clone(&core.context.side_skip),
         longest_wait: model::longest_wait(core),
-        scale: core.services.retry,
+        scale: core.services.models.retry_scale,
         counts: tokens::Calibration::of(&request::live(&core.session.path)),
         left: money::left_beside(core, model::tier_of(core, model)),
     }

@@ -110,7 +110,7 @@ impl Core {
         busy.no = STOPPED;
         let Doing::Message { client: Some(_), message } = &busy.doing else { return };
         let message = message.clone();
-        if self.services.human == Human::Absent {
+        if self.services.user.human == Human::Absent {
             return;
         }
         self.keep_message(message);

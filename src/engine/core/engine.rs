@@ -7,9 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tiller_config::agents::Definition;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{AgentId, Command, CommandBody, CommandId, Notice, Profile, SessionId};
+use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionId};
 use tiller_store::{MadeBy, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -20,7 +19,7 @@ use crate::core::Core;
 use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::{Msg, REPORTS};
 use crate::core::saves::Saves;
-use crate::core::services::{EngineConfig, Open, Services};
+use crate::core::services::{EngineConfig, Open, RunLimits, Services, SessionOptions};
 use crate::files::part::FilesPart;
 use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
@@ -68,56 +67,52 @@ impl Engine {
     ///
     /// # Errors
     /// When the session does not exist or the store cannot be read.
-    pub async fn start(parts: EngineConfig) -> Result<(Self, crate::EventStream), StartError> {
-        let (bus, handle, commands) = Bus::new(Arc::clone(&parts.clock));
+    pub async fn start(config: EngineConfig) -> Result<(Self, crate::EventStream), StartError> {
+        let (bus, handle, commands) = Bus::new(Arc::clone(&config.environment.clock));
         let events = handle.subscribe();
         let (tx, inbox) = mpsc::channel(REPORTS);
-        let open = parts.open;
-        let read_only = parts.read_only;
-        let model = parts.model.clone();
-        let profile = parts.profile;
-        let flag = parts.effort;
-        let max_requests = parts.max_requests;
-        let max_cost = parts.max_cost;
-        let watcher = parts.watcher.clone();
-        let trust = parts.trust.clone();
-        let notices = parts.notices.clone();
-        let role = parts.role.clone();
-        let w = Arc::new(world(parts));
+        let SessionOptions { open, ref model, profile, effort, ref role, read_only, .. } = config.session;
+        let (model, role) = (model.clone(), role.clone());
+        let RunLimits { requests: max_requests, cost: max_cost } = config.limits;
+        let watcher = config.files.watcher.clone();
+        let trust = config.startup.trust.clone();
+        let notices = config.startup.notices.clone();
+        let services = Arc::new(Services::new(config));
         let id = match open {
             Open::New => None,
             Open::Session(id) => Some(id),
             Open::Last => {
-                let w = Arc::clone(&w);
+                let services = Arc::clone(&services);
                 let last = move || {
-                    let project = tiller_protocol::names::written(&w.workspace.root);
-                    match w.made_by {
-                        MadeBy::Person => w.store.sessions().last_own(&project),
-                        MadeBy::Exec | MadeBy::Ephemeral => w.store.sessions().last(&project),
+                    let project = tiller_protocol::names::written(&services.workspace.root);
+                    match services.made_by {
+                        MadeBy::Person => services.store.sessions().last_own(&project),
+                        MadeBy::Exec | MadeBy::Ephemeral => services.store.sessions().last(&project),
                     }
                 };
                 load::blocking(last).await?.map(|s| s.id)
             }
         };
         let loaded: Option<Loaded> = match id {
-            Some(id) => Some(load::load(&w, id, read_only).await?),
+            Some(id) => Some(load::load(&services, id, read_only).await?),
             None => None,
         };
-        let books = Arc::clone(&w);
+        let for_today = Arc::clone(&services);
         let today = load::blocking(move || {
-            books.windows.load(&books.store);
-            money::today::today(&books)
+            for_today.models.windows.load(&for_today.store);
+            money::today::today(&for_today)
         })
         .await?;
-        let first = model.clone().unwrap_or_else(|| w.default_model());
-        let mut session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
-        if let Some(effort) = flag.or(role.as_ref().and_then(|r| r.effort)) {
+        let first = model.clone().unwrap_or_else(|| services.models.default_model());
+        let usual = profile.unwrap_or(services.config().profile);
+        let mut session = load::fresh(&services, first, usual, read_only);
+        if let Some(effort) = effort.or(role.as_ref().and_then(|r| r.effort)) {
             session.effort = effort;
         }
         let resumed = loaded.is_some();
-        let me = crate::crew::AgentIdentity::main(role);
+        let identity = crate::crew::AgentIdentity::main(role);
         let watching = Watching::start(watcher, tx.clone());
-        let mut core = Core::new(w, me, bus, tx, session, watching);
+        let mut core = Core::new(services, identity, bus, tx, session, watching);
         core.money.spent.day = today.all;
         core.money.day.clone_from(&today.tiers.day);
         core.crew.reservations.learn(today.tiers);
@@ -129,7 +124,7 @@ impl Engine {
                 if let Some(model) = model {
                     loaded.session.model = model;
                 }
-                if let Some(effort) = flag {
+                if let Some(effort) = effort {
                     loaded.session.effort = effort;
                 }
                 if let Some(profile) = profile {
@@ -197,8 +192,8 @@ impl Engine {
 impl Core {
     /// One with nothing in it yet.
     pub(crate) fn new(
-        w: Arc<Services>,
-        me: crate::crew::AgentIdentity,
+        services: Arc<Services>,
+        identity: crate::crew::AgentIdentity,
         bus: Arc<Bus>,
         tx: mpsc::Sender<Msg>,
         session: Session,
@@ -207,7 +202,7 @@ impl Core {
         let keeping = tokio_util::task::TaskTracker::new();
         keeping.close();
         Self {
-            identity: me,
+            identity,
             crew: crate::crew::Crew::default(),
             bus,
             tx,
@@ -226,14 +221,14 @@ impl Core {
                 asked: crate::prompts::msg::Asked::default(),
                 typed: crate::prompts::msg::TypedLines::default(),
                 lines: HashMap::new(),
-                finder: Arc::new(crate::prompts::finder::Finder::new(&w.workspace.root)),
+                finder: Arc::new(crate::prompts::finder::Finder::new(&services.workspace.root)),
                 busy: None,
                 jobs: 0,
             },
             asks: Asks::default(),
             context: ContextPart::default(),
             money: MoneyPart {
-                limits: budget::Limits::new(&w.config().budget),
+                limits: budget::Limits::new(&services.config().budget),
                 spent: budget::Spent::default(),
                 day: String::new(),
                 announced_left: None,
@@ -250,7 +245,7 @@ impl Core {
             watching,
             saves: Saves::new(),
             lifecycle: Lifecycle::default(),
-            services: w,
+            services,
         }
     }
 }
@@ -261,53 +256,5 @@ struct Closing(Arc<Bus>);
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
-    }
-}
-
-/// What the main agent sees of the tools that there are.
-fn main_tools(
-    all: Vec<&'static dyn tiller_tool::Tool>,
-    role: Option<&Definition>,
-    config: &tiller_config::Config,
-) -> Vec<&'static dyn tiller_tool::Tool> {
-    use tiller_tool::crew::SPECIAL;
-    let crew = &config.agents;
-    let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
-    let alone = |tool: &dyn tiller_tool::Tool| crew.depth == 0 && tool.toolset() == "crew";
-    let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
-    all.into_iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
-}
-
-pub(crate) fn world(parts: EngineConfig) -> Services {
-    let all_tools = parts.tools.clone();
-    let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
-    Services {
-        store: parts.store,
-        providers: Arc::new(std::sync::RwLock::new(parts.providers)),
-        config: Arc::new(std::sync::RwLock::new(Arc::new(parts.config))),
-        workspace: Arc::new(parts.workspace.forbid(parts.permit.unreadable(&AgentId::main()))),
-        places: parts.places,
-        clock: parts.clock,
-        ids: parts.ids,
-        child_env: parts.child_env,
-        human: parts.human,
-        made_by: parts.made_by,
-        tools,
-        all_tools,
-        specs: Arc::default(),
-        roles: Arc::new(std::sync::RwLock::new(parts.roles)),
-        crew: parts.crew,
-        titles: parts.titles,
-        windows: crate::context::windows::learned_windows::Windows::default(),
-        retry: parts.retry,
-        permit: parts.permit,
-        redact: parts.redact,
-        growing: parts.growing,
-        keys: parts.keys,
-        settings: parts.settings,
-        exporter: parts.exporter,
-        tool_state: Mutex::default(),
-        files: parts.files,
-        elsewhere: None,
     }
 }

@@ -205,6 +205,6 @@ impl Core {
 
     /// Without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
-        (self.services.redact)(text)
+        (self.services.redaction.redact)(text)
     }
 }

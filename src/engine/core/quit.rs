@@ -135,7 +135,7 @@ impl Core {
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
         }
-        let state = std::mem::take(&mut *lock(&self.services.tool_state));
+        let state = std::mem::take(&mut *lock(&self.services.tools.state));
         // What a child of the crew runs is in everybody's hands: the main agent ends it.
         let mine = self.identity.child.is_none();
         let children = tokio::time::timeout(CHILDREN, async {

@@ -1,4 +1,4 @@
-//! What the engine is given from outside. Everything that differs from run to run comes in here.
+//! What the composition root hands to the engine ([`EngineConfig`]), and what the engine's tasks share ([`Services`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -6,18 +6,24 @@ use std::time::Duration;
 
 use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places};
-use tiller_protocol::{Clock, Cost, IdSource, ModelRef, Profile, SessionId};
+use tiller_protocol::{AgentId, Clock, Cost, Effort, IdSource, ModelRef, Notice, Profile, SessionId};
 use tiller_provider::Providers;
-use tiller_store::Store;
+use tiller_store::{MadeBy, Store};
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
 use tiller_tool::{ChildEnv, Limits, Tool, Workspace};
 
-/// Whether a person can answer questions. Passed down as a value; never guessed from the environment.
+use crate::context::prefix::specs::Specs;
+use crate::context::windows::learned_windows::Windows;
+use crate::core::given::{Exporter, Keys, Settings, TrustOffer, Watcher};
+use crate::files::Keeper;
+use crate::questions::permission::Permit;
+
+/// Whether a user can answer questions. Passed down as a value; never guessed from the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Human {
     Present,
-    /// What would be asked is refused, recorded, and told at the next start.
+    /// Questions are refused, recorded, and reported at the next start.
     Absent,
 }
 
@@ -25,7 +31,7 @@ pub enum Human {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
     New,
-    /// The last one of this folder; a new one when there is none.
+    /// The last session of this folder; a new one when there is none.
     Last,
     Session(SessionId),
 }
@@ -33,31 +39,91 @@ pub enum Open {
 /// Masks known secrets in a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Whether the last word of a text may still become a part of a secret when it grows.
-pub type Growing = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+/// Whether the last word of a text may still become a part of a secret when more text follows.
+pub type Incomplete = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Makes a git worktree of the first folder at the second, which is not there yet; gives the folder in it that stands
-/// for the first. Blocks. Errors are in words.
+/// Makes a git worktree of the first folder at the second path, which must not exist yet. Returns the folder inside the
+/// worktree that corresponds to the first. Blocks. An error is a sentence.
 pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
 
-/// A workflow by its name.
-pub type Find = Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> + Send + Sync>;
+/// Finds a workflow by its name.
+pub type FindWorkflow = Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> + Send + Sync>;
 
-/// What a program lacks, in words.
-pub type Lacks = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+/// Why a program of another vendor cannot be run, as a sentence; `None`: it can.
+pub type Unavailable = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// All workflows that have a name.
-pub type Listed = Arc<dyn Fn() -> Vec<tiller_protocol::WorkflowFile> + Send + Sync>;
+/// Lists all workflows that have a name.
+pub type ListWorkflows = Arc<dyn Fn() -> Vec<tiller_protocol::WorkflowFile> + Send + Sync>;
 
-/// Where workflows come from, and what is known of the programs that they name.
+/// Where workflows come from, and whether the programs that they name can be run.
 #[derive(Clone)]
 pub struct Workflows {
-    /// All that there are, those with a mistake as well. Blocks.
-    pub list: Listed,
-    /// One by its name. Blocks. Errors are in words.
-    pub find: Find,
-    /// What is wrong with a program of another vendor. Blocks.
-    pub cli: Lacks,
+    /// All workflows, faulty ones included. Blocks.
+    pub list: ListWorkflows,
+    /// One workflow by its name. Blocks. An error is a sentence.
+    pub find: FindWorkflow,
+    /// Why a program of another vendor cannot be run. Blocks.
+    pub unavailable: Unavailable,
+}
+
+/// What [`crate::Engine::start`] needs.
+pub struct EngineConfig {
+    pub store: Store,
+    pub config: Config,
+    pub providers: Providers,
+    /// The workspace. Its root is resolved already.
+    pub workspace: Workspace,
+    pub environment: Environment,
+    pub session: SessionOptions,
+    pub limits: RunLimits,
+    /// The tools that the model may be told about.
+    pub tools: Vec<&'static dyn Tool>,
+    pub crew: CrewConfig,
+    pub permit: Permit,
+    pub redaction: Redaction,
+    pub user: UserServices,
+    pub files: FileServices,
+    pub startup: Startup,
+}
+
+/// What differs from machine to machine, and what tests replace.
+pub struct Environment {
+    /// Folders for settings, data and state.
+    pub places: Places,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    /// The whole environment of child processes: allow-listed, without keys.
+    pub child_env: Arc<ChildEnv>,
+    /// Factor on the delay before a failed request is tried again; 1 except in tests.
+    pub retry_scale: f64,
+}
+
+/// Which session to open, and how.
+pub struct SessionOptions {
+    pub open: Open,
+    /// What new sessions are made by.
+    pub made_by: MadeBy,
+    /// From the command line; wins over the session's own model and the configuration.
+    pub model: Option<ModelRef>,
+    /// From the command line, like `model`.
+    pub profile: Option<Profile>,
+    /// From the command line, like `model`.
+    pub effort: Option<Effort>,
+    /// The definition of the main agent; `None`: the built-in one.
+    pub role: Option<Arc<Definition>>,
+    /// The session is only shown: nothing is sent, nothing is written.
+    pub read_only: bool,
+    /// Ask a model for a title after the first turn; otherwise it is made from the prompt.
+    pub titles: bool,
+}
+
+/// Hard limits from the command line. `None`: no limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RunLimits {
+    /// Requests to the model (`--max-turns`).
+    pub requests: Option<u32>,
+    /// Cost of this run (`--max-cost`).
+    pub cost: Option<Cost>,
 }
 
 /// What agents beside the main one are made with.
@@ -71,105 +137,157 @@ pub struct CrewConfig {
     pub folders: Option<Folders>,
     /// Where workflows are found. `None`: there are none with a name.
     pub workflows: Option<Workflows>,
-}
-
-/// What [`crate::Engine::start`] needs.
-pub struct EngineConfig {
-    pub store: Store,
-    pub providers: Providers,
-    pub config: Config,
-    /// The workspace. Its root is resolved already.
-    pub workspace: Workspace,
-    pub places: Places,
-    pub clock: Arc<dyn Clock>,
-    pub ids: Arc<dyn IdSource>,
-    /// The whole environment of children: allow-listed, without keys.
-    pub child_env: Arc<ChildEnv>,
-    pub human: Human,
-    pub open: Open,
-    /// What its sessions are made by.
-    pub made_by: tiller_store::MadeBy,
-    /// From the command line; wins over the session's own and the configuration.
-    pub model: Option<ModelRef>,
-    pub profile: Option<Profile>,
-    pub effort: Option<tiller_protocol::Effort>,
-    /// Only look: nothing is sent, nothing is written.
-    pub read_only: bool,
-    /// Hard limits from the command line.
-    pub max_requests: Option<u32>,
-    pub max_cost: Option<Cost>,
-    /// The tools that the model may be told about.
-    pub tools: Vec<&'static dyn Tool>,
     /// Kinds of agents by name.
-    pub roles: Definitions,
-    /// The kind that the main agent is; `None`: as it is built in.
-    pub role: Option<Arc<Definition>>,
-    pub crew: CrewConfig,
-    pub permit: crate::questions::permission::Permit,
-    /// Ask a model for a title after the first turn; without, it is made from the prompt.
-    pub titles: bool,
-    /// Masks secrets in everything that is stored or sent.
-    pub redact: Redact,
-    /// Which words wait for their end before they are shown.
-    pub growing: Growing,
-    /// What the folder brings, if the person is to be asked about it.
-    pub trust: Option<crate::core::given::TrustOffer>,
-    /// What was found wrong before the start, to be told as events. (The screen tells it itself.)
-    pub notices: Vec<tiller_protocol::Notice>,
-    /// How keys that the person enters are kept. `None`: they cannot be.
-    pub keys: Option<crate::core::given::Keys>,
-    /// How settings are read again while it runs. `None`: they stay as they are.
-    pub settings: Option<crate::core::given::Settings>,
-    pub watcher: Option<Arc<dyn crate::core::given::Watcher>>,
-    /// Keeps what the files were. `None`: nothing is kept, and nothing can be restored.
-    pub files: Option<crate::files::Keeper>,
-    /// Writes sessions to files. `None`: they cannot be exported from here.
-    pub exporter: Option<crate::core::given::Exporter>,
-    /// Scale of the waits before a failed request is tried again: 1 but for tests.
-    pub retry: f64,
+    pub roles: Roles,
 }
 
-/// The part of it that tasks share.
+/// Kinds of agents by name. Clones share one list, which is replaced as a whole when the user trusts the folder.
+#[derive(Clone)]
+pub struct Roles(Arc<RwLock<Definitions>>);
+
+impl Roles {
+    /// A list of its own.
+    pub fn new(definitions: Definitions) -> Self {
+        Self(Arc::new(RwLock::new(definitions)))
+    }
+
+    /// The definitions as they are now.
+    pub fn now(&self) -> Definitions {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the definitions, for all clones.
+    pub(crate) fn replace(&self, definitions: Definitions) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = definitions;
+    }
+}
+
+/// Keeps secrets out of everything that is stored, shown or sent.
+#[derive(Clone)]
+pub struct Redaction {
+    pub redact: Redact,
+    pub incomplete: Incomplete,
+}
+
+/// How the user is reached, and what is done on the user's behalf. Only the main agent's engine has all of it.
+#[derive(Clone)]
+pub struct UserServices {
+    pub human: Human,
+    /// How keys that the user enters are kept. `None`: they cannot be.
+    pub keys: Option<Keys>,
+    /// How settings are read again while the engine runs. `None`: they stay as they are.
+    pub settings: Option<Settings>,
+    /// Writes sessions to files. `None`: they cannot be exported from here.
+    pub exporter: Option<Exporter>,
+}
+
+/// What keeps and watches the files of the workspace.
+pub struct FileServices {
+    /// Keeps earlier states of the files. `None`: none are kept, and none can be restored.
+    pub snapshots: Option<Keeper>,
+    /// Reports changes by other programs. `None`: they are not noticed.
+    pub watcher: Option<Arc<dyn Watcher>>,
+}
+
+/// What is asked and shown when the engine starts.
+pub struct Startup {
+    /// What the folder brings, if the user is to be asked about it.
+    pub trust: Option<TrustOffer>,
+    /// Faults found before the start, published as events. (The screen shows them itself.)
+    pub notices: Vec<Notice>,
+}
+
+/// The services that all tasks of an engine share.
 pub(crate) struct Services {
     pub(crate) store: Store,
-    /// One for all agents, like the settings.
-    pub(crate) providers: Arc<RwLock<Providers>>,
     /// Replaced as a whole when the settings are read again.
     pub(crate) config: Arc<RwLock<Arc<Config>>>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) places: Places,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) child_env: Arc<ChildEnv>,
-    pub(crate) human: Human,
-    pub(crate) made_by: tiller_store::MadeBy,
-    pub(crate) tools: Vec<&'static dyn Tool>,
-    /// All that there are; agents of the crew may have some that the main one does not see.
-    pub(crate) all_tools: Vec<&'static dyn Tool>,
-    pub(crate) specs: Arc<crate::context::prefix::specs::Specs>,
-    /// One for all agents; more when the person trusts the folder.
-    pub(crate) roles: Arc<RwLock<Definitions>>,
+    pub(crate) made_by: MadeBy,
+    pub(crate) models: ModelServices,
+    pub(crate) tools: ToolServices,
     pub(crate) crew: CrewConfig,
+    pub(crate) permit: Permit,
+    pub(crate) redaction: Redaction,
+    pub(crate) user: UserServices,
+    pub(crate) snapshots: Snapshots,
+}
+
+/// The models, and how they are asked.
+#[derive(Clone)]
+pub(crate) struct ModelServices {
+    /// One list for all agents, like the settings.
+    pub(crate) providers: Arc<RwLock<Providers>>,
+    /// Sizes of context windows that the servers' errors stated.
+    pub(crate) windows: Windows,
+    /// Factor on the delay before a failed request is tried again; 1 except in tests.
+    pub(crate) retry_scale: f64,
+    /// Ask a model for a title after the first turn.
     pub(crate) titles: bool,
-    pub(crate) windows: crate::context::windows::learned_windows::Windows,
-    pub(crate) retry: f64,
-    pub(crate) permit: crate::questions::permission::Permit,
-    pub(crate) redact: Redact,
-    pub(crate) growing: Growing,
-    pub(crate) keys: Option<crate::core::given::Keys>,
-    pub(crate) settings: Option<crate::core::given::Settings>,
-    pub(crate) exporter: Option<crate::core::given::Exporter>,
+}
+
+/// The tools of one agent, and what they share.
+pub(crate) struct ToolServices {
+    /// The tools that this agent's model sees.
+    pub(crate) visible: Vec<&'static dyn Tool>,
+    /// Every tool; other agents may have some that this one does not see.
+    pub(crate) all: Vec<&'static dyn Tool>,
+    pub(crate) specs: Arc<Specs>,
+    /// The whole environment of child processes.
+    pub(crate) env: Arc<ChildEnv>,
     /// Shells and background processes; one set per session.
-    pub(crate) tool_state: Mutex<Arc<ToolState>>,
-    pub(crate) files: Option<crate::files::Keeper>,
-    /// For an agent with a folder of its own: keeps copies of files elsewhere before it writes them.
-    pub(crate) elsewhere: Option<crate::files::Keeper>,
+    pub(crate) state: Mutex<Arc<ToolState>>,
+}
+
+/// Where states of files are kept before they are written.
+#[derive(Clone)]
+pub(crate) struct Snapshots {
+    /// For an agent that works in the workspace. `None`: nothing is kept, and nothing can be restored.
+    pub(crate) workspace: Option<Keeper>,
+    /// For an agent with a folder of its own: keeps copies of files outside of it.
+    pub(crate) elsewhere: Option<Keeper>,
 }
 
 impl Services {
+    /// The services of the main agent.
+    pub(crate) fn new(config: EngineConfig) -> Self {
+        let EngineConfig { environment: env, session, files, permit, .. } = config;
+        let visible = main_tools(&config.tools, session.role.as_deref(), &config.config);
+        Self {
+            store: config.store,
+            config: Arc::new(RwLock::new(Arc::new(config.config))),
+            workspace: Arc::new(config.workspace.forbid(permit.unreadable(&AgentId::main()))),
+            places: env.places,
+            clock: env.clock,
+            ids: env.ids,
+            made_by: session.made_by,
+            models: ModelServices {
+                providers: Arc::new(RwLock::new(config.providers)),
+                windows: Windows::default(),
+                retry_scale: env.retry_scale,
+                titles: session.titles,
+            },
+            tools: ToolServices {
+                visible,
+                all: config.tools,
+                specs: Arc::default(),
+                env: env.child_env,
+                state: Mutex::default(),
+            },
+            crew: config.crew,
+            permit,
+            redaction: config.redaction,
+            user: config.user,
+            snapshots: Snapshots { workspace: files.snapshots, elsewhere: None },
+        }
+    }
+
     /// Kinds of agents, as they are now.
     pub(crate) fn roles(&self) -> Definitions {
-        self.roles.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.crew.roles.now()
     }
 
     /// The settings as they are now.
@@ -177,14 +295,37 @@ impl Services {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The tool of this name, if this agent's model sees it.
     pub(crate) fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
-        self.tools.iter().copied().find(|t| t.name() == name)
+        self.tools.visible.iter().copied().find(|t| t.name() == name)
     }
 
     /// Seconds since `began`.
     pub(crate) fn since(&self, began: Duration) -> f64 {
         self.clock.mono().saturating_sub(began).as_secs_f64()
     }
+}
+
+impl ModelServices {
+    /// The model that a session without one begins with.
+    pub(crate) fn default_model(&self) -> ModelRef {
+        let providers = self.providers.read().unwrap_or_else(PoisonError::into_inner);
+        providers.default_model().unwrap_or_default()
+    }
+}
+
+/// The tools that the main agent sees.
+fn main_tools(
+    all: &[&'static dyn Tool],
+    role: Option<&Definition>,
+    config: &Config,
+) -> Vec<&'static dyn Tool> {
+    use tiller_tool::crew::SPECIAL;
+    let crew = &config.agents;
+    let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
+    let alone = |tool: &dyn Tool| crew.depth == 0 && tool.toolset() == "crew";
+    let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
+    all.iter().copied().filter(|t| granted(t.name()) && !alone(*t)).collect()
 }
 
 /// The tools' limits, from the configuration.

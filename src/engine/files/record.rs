@@ -146,7 +146,7 @@ pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
 
 /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
 pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
-    let Some(keeper) = core.services.files.clone() else { return };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else { return };
     for entry in entries {
         if let Some(at) = core.files.named.iter().position(|n| n.entry == entry) {
             // The agent named it: it was kept then.
@@ -184,8 +184,8 @@ pub(crate) fn watched(core: &Core) -> Watched {
         last: core.files.last_state.clone(),
         store: core.services.store.clone(),
         session: core.session.id,
-        background: lock(&core.services.tool_state).shells.living(),
-        words: core.services.files.as_ref().map(Keeper::said).unwrap_or_default(),
+        background: lock(&core.services.tools.state).shells.living(),
+        words: core.services.snapshots.workspace.as_ref().map(Keeper::said).unwrap_or_default(),
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn record(
     kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
 ) {
     let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
-    let keeper = core.services.files.clone();
+    let keeper = core.services.snapshots.workspace.clone();
     let (written, next) = oneshot::channel::<()>();
     let before = core.files.recorded.replace(next);
     core.files.keeping.spawn(async move {
@@ -268,7 +268,7 @@ pub(crate) async fn end_keeping(core: &mut Core) {
 
 /// Tells what the snapshots have to say, once.
 pub(crate) fn files_words(core: &mut Core) {
-    let words = core.services.files.as_ref().map(Keeper::words).unwrap_or_default();
+    let words = core.services.snapshots.workspace.as_ref().map(Keeper::words).unwrap_or_default();
     for word in words {
         let (kind, text) = match word {
             Word::Recovered { text, step } => {
@@ -309,7 +309,7 @@ fn finished_restore(core: &mut Core, done: Finished) {
 
 /// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
 pub(crate) fn finish_restore(core: &mut Core) {
-    let Some(keeper) = core.services.files.clone().filter(Keeper::interrupted) else { return };
+    let Some(keeper) = core.services.snapshots.workspace.clone().filter(Keeper::interrupted) else { return };
     let (tx, watched) = (core.tx.clone(), watched(core));
     core.spawn(async move {
         let credit = keeper.run(move |s| {
@@ -327,7 +327,7 @@ pub(crate) fn finish_restore(core: &mut Core) {
 
 /// Writes everything to the disk, once nothing waits.
 pub(crate) fn settle_files(core: &Core) {
-    let Some(keeper) = &core.services.files else { return };
+    let Some(keeper) = &core.services.snapshots.workspace else { return };
     let (store, quota, mine) = (core.services.store.clone(), keeper.quota(), keeper.clone());
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     drop(keeper.submit(move |s| {

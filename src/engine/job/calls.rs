@@ -58,9 +58,9 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         limits: Arc::new(crate::core::services::limits(&core.services.config())),
         spill: spill(core),
         plans: planning::plans(core),
-        child_env: core.services.child_env.now(),
+        child_env: core.services.tools.env.now(),
         variables: Arc::default(),
-        state: Arc::clone(&lock(&core.services.tool_state)),
+        state: Arc::clone(&lock(&core.services.tools.state)),
     };
     (cx, live)
 }
@@ -80,7 +80,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     let (cancel, hard) = (cx.cancel.clone(), cx.hard.clone());
     // Shown after the reply that asked for it, also when it runs before that is on disk.
     let mut arguments = call.arguments.clone();
-    clean::value(&core.services.redact, &mut arguments);
+    clean::value(&core.services.redaction.redact, &mut arguments);
     let target = core.redact(&target);
     let started = ToolEvent::ToolStarted {
         call_id: call.id.clone(),
@@ -92,7 +92,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     core.show(place.clone(), EventBody::Tool(started));
     let barrier = core.saves.barrier();
     let (bus, at, id) = (Arc::clone(&core.bus), place.clone(), call.id.clone());
-    let mut words = clean::Stream::new(&core.services.redact, &core.services.growing);
+    let mut words = clean::Stream::new(&core.services.redaction);
     let forward = AbortOnDropHandle::new(tokio::spawn(async move {
         while let Some(text) = words.next_of(&mut live_output).await {
             bus.publish(&at, EventBody::Tool(ToolEvent::ToolProgress { call_id: id.clone(), text }));
@@ -157,7 +157,7 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
         live.calls.remove(call_id);
         live.audits.insert(call_id.to_owned(), done.audit);
         if let Some(mut args) = done.args {
-            clean::value(&core.services.redact, &mut args);
+            clean::value(&core.services.redaction.redact, &mut args);
             live.args.insert(call_id.to_owned(), args);
         }
     }
@@ -182,7 +182,7 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         session: core.session.id,
         agent: core.identity.id.0.clone(),
         tool: name.clone(),
-        what: what(&core.services.redact, &arguments),
+        what: what(&core.services.redaction.redact, &arguments),
         decision: PermissionOutcome::Undecided,
         by: "engine".into(),
         seconds: 0.0,

@@ -32,7 +32,7 @@ impl Job {
             (_, false) => What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
-        if let Some(keeper) = &self.services.files {
+        if let Some(keeper) = &self.services.snapshots.workspace {
             let before = record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await;
             return Some(before.map(|mut before| {
                 let copies = std::mem::take(&mut before.outside);
@@ -40,7 +40,9 @@ impl Job {
             }));
         }
         // Git keeps the agent's own folder; files elsewhere are somebody else's.
-        let (Some(keeper), What::Paths(mut paths)) = (&self.services.elsewhere, what) else { return None };
+        let (Some(keeper), What::Paths(mut paths)) = (&self.services.snapshots.elsewhere, what) else {
+            return None;
+        };
         paths.retain(|p| !p.starts_with(&self.cx.workspace.root));
         if paths.is_empty() {
             return None;
@@ -60,7 +62,8 @@ impl Job {
     /// # Errors
     /// The person's denial, or that no one can answer.
     pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
-        let keeper = self.services.files.as_ref().or(self.services.elsewhere.as_ref());
+        let keeper =
+            self.services.snapshots.workspace.as_ref().or(self.services.snapshots.elsewhere.as_ref());
         let asks = keeper.is_some_and(Keeper::asks);
         let why = error.to_string();
         // Said once in a session, whatever is answered.

@@ -222,7 +222,7 @@ impl Job {
         // The engine may have ended, or be behind: the audit has it all the same.
         let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),
-            what: (self.services.redact)(&self.tool.target(&self.args)),
+            what: (self.services.redaction.redact)(&self.tool.target(&self.args)),
             decision,
             by: by.to_owned(),
         }));

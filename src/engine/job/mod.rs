@@ -91,7 +91,7 @@ impl Job {
             session: self.session,
             agent: self.cx.agent.0.clone(),
             tool: self.tool.name().to_owned(),
-            what: what(&self.services.redact, &self.args),
+            what: what(&self.services.redaction.redact, &self.args),
             decision: decided.decision,
             by: decided.by,
             seconds: result.seconds,
@@ -138,7 +138,8 @@ impl Job {
         for old in &copies {
             result.content.push(Part::Text { text: old.sentence() });
         }
-        let step = before.and_then(|before| Some(record::after(self.services.files.as_ref()?, before)));
+        let step = before
+            .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {
             self.writes.command(&self.cx.agent, &what, false);
         }

@@ -49,7 +49,7 @@ fn look(root: &Path, path: String) -> Option<Found> {
 pub(crate) fn look_for_comments(core: &mut Core, changes: &[FileChange]) {
     if !core.services.config().watch.comments
         || core.session.read_only
-        || core.services.human == Human::Absent
+        || core.services.user.human == Human::Absent
     {
         return;
     }

@@ -39,7 +39,7 @@ pub(crate) fn no_prefix() -> PrefixTask {
 /// Starts to make the prefix.
 pub(crate) fn prefix(w: &Services, facts: Facts) -> PrefixTask {
     let settings = w.config().context.clone();
-    let (specs, tools) = (Arc::clone(&w.specs), w.tools.clone());
+    let (specs, tools) = (Arc::clone(&w.tools.specs), w.tools.visible.clone());
     let made = tokio::task::spawn_blocking(move || {
         // Asked for with the first message, which should not have to wait for them.
         specs.of(&tools);

@@ -23,7 +23,7 @@ pub(crate) fn submit(
     mut message: Message,
     mode: SendMode,
 ) {
-    clean::message(&core.services.redact, &mut message);
+    clean::message(&core.services.redaction.redact, &mut message);
     if let Some(why) = cannot_send(core, &message) {
         core.refuse(client, cause, why.clone());
         if !core.occupied() {
@@ -131,7 +131,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
     let mut mode = None;
     match command {
         QueueCommand::Edit { mut message, .. } => {
-            clean::message(&core.services.redact, &mut message);
+            clean::message(&core.services.redaction.redact, &mut message);
             if let Some(why) = cannot_send(core, &message) {
                 return core.refuse(client, cause, why);
             }

@@ -87,7 +87,7 @@ fn run_typed(core: &mut Core, typed: Typed) {
     let (w, time, began) =
         (Arc::clone(&core.services), core.services.clock.now(), core.services.clock.mono());
     let (tx, bus) = (core.tx.clone(), std::sync::Arc::clone(&core.bus));
-    let mut words = crate::context::clean::Stream::new(&core.services.redact, &core.services.growing);
+    let mut words = crate::context::clean::Stream::new(&core.services.redaction);
     core.spawn(async move {
         let typed = line.clone();
         let run = AssertUnwindSafe(run_line(&cx, &typed)).catch_unwind();
@@ -204,9 +204,9 @@ fn keep_line(core: &mut Core, done: ShellDone) {
 
 /// Replies with the background processes.
 pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
-    let state = Arc::clone(&lock(&core.services.tool_state));
+    let state = Arc::clone(&lock(&core.services.tools.state));
     let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
-    let redact = Arc::clone(&core.services.redact);
+    let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         // Their last words may stand on a screen, which is read under a lock.
         let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();

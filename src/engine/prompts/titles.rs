@@ -29,7 +29,7 @@ pub(crate) fn title_after(core: &mut Core, prompt: &str) {
         fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
     let provider = match model::provider(core, &model) {
         Ok(p)
-            if core.services.titles
+            if core.services.models.titles
                 && !model::is_demo(core, &model)
                 && money::may_ask(core, &model).is_ok() =>
         {

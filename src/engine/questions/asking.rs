@@ -25,7 +25,7 @@ pub(crate) fn ask(
     if core.identity.child.is_some() {
         return core.child_driver().ask_user(call, body, reply);
     }
-    if core.services.human == Human::Absent {
+    if core.services.user.human == Human::Absent {
         let _ = reply.send(Err("no one is available to answer".into()));
         return;
     }
@@ -63,7 +63,7 @@ pub(crate) fn asks_changed(core: &mut Core) {
 pub(crate) fn asks_to_keep(core: &Core) -> Vec<Ask> {
     // A child's call asks again by itself when the child goes on.
     let mine = core.asks.list().into_iter().filter(|a| a.agent == core.identity.id);
-    mine.map(|a| clean::ask(&core.services.redact, a)).collect()
+    mine.map(|a| clean::ask(&core.services.redaction.redact, a)).collect()
 }
 
 /// Closes the questions whose calls have ended.

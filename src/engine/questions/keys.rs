@@ -28,7 +28,7 @@ pub(crate) fn store_key(
     key: &KeyText,
 ) {
     let key = Secret::new(&key.0);
-    let why = if core.services.keys.is_none() {
+    let why = if core.services.user.keys.is_none() {
         "keys cannot be stored here"
     } else if !name_ok(&provider) {
         "a provider's name has letters, digits, - and _ only"
@@ -37,7 +37,7 @@ pub(crate) fn store_key(
     } else {
         ""
     };
-    let keys = match &core.services.keys {
+    let keys = match &core.services.user.keys {
         Some(keys) if why.is_empty() => keys.clone(),
         _ => return core.refuse(client, cause, Notice::new(NoticeKind::User, why)),
     };
@@ -106,7 +106,7 @@ pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
 
 /// The provider itself, and whatever else became ready by it (two names may share a key).
 fn take_over(core: &Core, provider: &str, fresh: &Providers) {
-    let mut all = core.services.providers.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner);
     for name in fresh.names() {
         if let Ok(p) = fresh.get(name)
             && (name == provider || all.get(name).is_err())

@@ -42,7 +42,7 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>
         Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
             core.services.permit.add_project(&rules);
             if let Some(roles) = roles {
-                *core.services.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
+                core.services.crew.roles.replace(roles);
             }
             let notice = if yes {
                 let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];

@@ -119,7 +119,7 @@ impl Session {
 
     /// The same, with an id that was given before.
     pub(crate) fn grow_as(&mut self, w: &Services, id: EntryId, body: EntryBody) -> Entry {
-        let body = crate::context::clean::entry(&w.redact, body);
+        let body = crate::context::clean::entry(&w.redaction.redact, body);
         let now = w.clock.now();
         let entry = Entry {
             id,

@@ -9,7 +9,12 @@ use tiller_protocol::{ModelRef, Notice, NoticeKind};
 use tiller_provider::{Provider, ProviderError, models};
 
 pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
-    core.services.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+    core.services
+        .models
+        .providers
+        .read()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .get(model.provider())
 }
 
 /// What the configuration and the built-in list state of a model.
@@ -20,7 +25,7 @@ pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
 /// The same, with what its server has said.
 pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
     let mut info = stated_info(core, model);
-    info.window = core.services.windows.narrowed(model, info.window, core.services.clock.now());
+    info.window = core.services.models.windows.narrowed(model, info.window, core.services.clock.now());
     info
 }
 
@@ -52,7 +57,8 @@ pub(crate) fn tier(core: &Core) -> &'static str {
 /// The longest wait that a server may ask for, where no person can skip it.
 pub(crate) fn longest_wait(core: &Core) -> Option<std::time::Duration> {
     let seconds = core.services.config().limits.longest_wait;
-    (core.services.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
+    (core.services.user.human == Human::Absent && seconds > 0)
+        .then(|| std::time::Duration::from_secs(seconds))
 }
 
 pub(crate) fn window(core: &Core) -> Option<u64> {
@@ -68,8 +74,8 @@ pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
 pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
     let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
     let Some(local) = local.filter(|_| provider(core, model).is_err()) else { return };
-    core.services.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
-    let Some(settings) = core.services.settings.clone() else { return };
+    core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
+    let Some(settings) = core.services.user.settings.clone() else { return };
     let (bus, place) = (Arc::clone(&core.bus), core.place());
     core.spawn(async move {
         let title = local.title;

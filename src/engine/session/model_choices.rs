@@ -28,7 +28,7 @@ pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice
     let mut listed = Vec::new();
     let mut ready = Vec::new();
     {
-        let providers = w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let providers = w.models.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         for l in providers.list() {
             let name = || ModelRef(format!("{}/", l.name));
             match (providers.get(&l.name), &l.unavailable) {

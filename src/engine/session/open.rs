@@ -21,7 +21,7 @@ use crate::context::todo::Todo;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::core::services::{Human, Services};
+use crate::core::services::Human;
 use crate::lock::lock;
 use crate::prompts::doing::Doing;
 use crate::questions::about::About;
@@ -43,14 +43,14 @@ pub(crate) fn open(core: &mut Core, client: ClientId, cause: CommandId, id: Opti
             .hint("stop it first, or wait until it is done");
         return core.refuse(client, cause, notice);
     }
-    let mut running = lock(&core.services.tool_state).shells.living();
+    let mut running = lock(&core.services.tools.state).shells.living();
     let lines = core.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
     running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
     let waiting = core.prompts.typed.views().into_iter().filter(|l| l.waits);
     running.extend(waiting.map(|l| format!("! {} (waiting)", l.line)));
     let agents = core.crew.members.values().filter(|m| m.state().at_work());
     running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
-    if running.is_empty() || core.services.human == Human::Absent {
+    if running.is_empty() || core.services.user.human == Human::Absent {
         return open_now(core, client, cause, id);
     }
     let question = format!(
@@ -207,7 +207,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     core.files.named.clear();
     core.session.lease = held.take();
     if core.session.model.0.is_empty() {
-        core.session.model = core.services.default_model();
+        core.session.model = core.services.models.default_model();
     }
     *lock(&core.context.todo) = Todo::new(todos);
     core.prompts.queue = queue;
@@ -236,7 +236,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     let lines = core.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
     lines.for_each(|(_, l)| l.cancel.cancel());
     if core.identity.child.is_none() {
-        let old = std::mem::take(&mut *lock(&core.services.tool_state));
+        let old = std::mem::take(&mut *lock(&core.services.tools.state));
         core.spawn(crate::watching::end_children(old));
     }
     lock(&core.services.workspace.seen).clear();
@@ -368,12 +368,4 @@ pub(crate) fn branch_name(core: &Core) -> String {
     let id = core.services.ids.next(core.services.clock.now()).simple().to_string();
     // The last digits are the random ones.
     format!("branch-{}", &id[id.len() - 8..])
-}
-
-impl Services {
-    /// The model that a session without one begins with.
-    pub(crate) fn default_model(&self) -> ModelRef {
-        let providers = self.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        providers.default_model().unwrap_or_default()
-    }
 }

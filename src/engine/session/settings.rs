@@ -18,7 +18,7 @@ const NOBODY: ClientId = ClientId(u64::MAX);
 
 /// Reads them again.
 pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
-    let Some(settings) = core.services.settings.clone() else {
+    let Some(settings) = core.services.user.settings.clone() else {
         if let Some((client, cause)) = asked {
             let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
             core.refuse(client, cause, notice);
@@ -60,7 +60,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
     }
     let profile = fresh.config.profile;
     *core.services.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
-    *core.services.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
+    *core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
     if !changed.is_empty() {
         let text = format!("Settings reloaded: {}", changed.join(", "));
         core.notice(Notice::new(NoticeKind::Info, text));
@@ -74,7 +74,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
     core.crew_driver().start_waiting();
     let Some((client, cause)) = read.asked else { return };
     if core.session.model.0.is_empty() {
-        let model = core.services.default_model();
+        let model = core.services.models.default_model();
         if !model.0.is_empty() {
             manage::set_model(core, client, cause, model);
         }

@@ -42,7 +42,8 @@ pub(crate) fn begin(
         calls_per_reply: l.calls_per_reply,
         ..TurnLimits::default()
     };
-    let tools = ToolTable(core.services.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
+    let tools =
+        ToolTable(core.services.tools.visible.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
     let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
     let turn =
         Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
@@ -61,10 +62,7 @@ pub(crate) fn begin(
         usage: tiller_protocol::Usage::default(),
         cost: None,
         unpriced: false,
-        words: [
-            clean::Stream::new(&core.services.redact, &core.services.growing),
-            clean::Stream::new(&core.services.redact, &core.services.growing),
-        ],
+        words: [clean::Stream::new(&core.services.redaction), clean::Stream::new(&core.services.redaction)],
         since: core.services.clock.now(),
         held: None,
         ending: None,
@@ -109,7 +107,7 @@ pub(crate) fn facts(core: &Core) -> Facts {
         folder: core.services.workspace.root.clone(),
         config: core.services.places.config.clone(),
         now: core.services.clock.now(),
-        alone: core.services.human == Human::Absent,
+        alone: core.services.user.human == Human::Absent,
         profile: core.session.profile,
         git: core.watching.git.clone(),
         budget_left: core.money.limits.left(crate::crew::spent_so_far(core)),

@@ -243,7 +243,7 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
         .unwrap_or(retry::FIRST)
-        .mul_f64(core.services.retry);
+        .mul_f64(core.services.models.retry_scale);
     flush_deltas(core);
     turn_event(
         core,
@@ -263,7 +263,7 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
 
 /// Asks whether repeated calls continue. Where no one can answer, they stop.
 fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
-    if core.services.human == Human::Absent {
+    if core.services.user.human == Human::Absent {
         return core.turn.inputs.push_back(Input::Repeats { go_on: false });
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };

@@ -49,7 +49,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         core.notice(notice);
     }
     if let Some(over) = over_budget(core).filter(|_| mains) {
-        if core.services.human == Human::Absent {
+        if core.services.user.human == Human::Absent {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
             return core.turn.inputs.push_back(Input::Prepared(stop));
         }
@@ -77,7 +77,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     if let Some(unpriced) = money::unpriced(core, &core.session.model, tier)
         .filter(|u| !core.session.unpriced_allowed.contains(&u.model))
     {
-        if core.services.human == Human::Absent {
+        if core.services.user.human == Human::Absent {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
             return core.turn.inputs.push_back(Input::Prepared(stop));
         }
@@ -85,7 +85,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         return asking::ask_self(core, About::Unpriced { turn }, body);
     }
     if tier == "deep" && !tiers.deep_allowed && !core.session.deep_allowed {
-        if core.services.human == Human::Absent {
+        if core.services.user.human == Human::Absent {
             let notice = Notice::new(
                 NoticeKind::Denied,
                 "the expensive model needs an approval, and no one is available to give it",

@@ -24,11 +24,11 @@ fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice>
 }
 
 pub(crate) fn export(core: &mut Core, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
-    let Some(exporter) = core.services.exporter.clone() else {
+    let Some(exporter) = core.services.user.exporter.clone() else {
         let notice = Notice::new(NoticeKind::User, "sessions cannot be exported here");
         return core.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
     };
-    let home = core.services.child_env.now();
+    let home = core.services.tools.env.now();
     let home = home.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
     let path = match place(&core.services.workspace.root, home, file) {
         Ok(path) => path,

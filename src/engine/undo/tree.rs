@@ -62,7 +62,7 @@ fn tree_read(
 fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, project: String) {
     let (bus, place, store) =
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
-    let (keeper, written) = (core.services.files.clone(), written::written(core));
+    let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     core.spawn(async move {
         written.await;
         let read = tokio::task::spawn_blocking(move || words(&store, entry, &project)).await;

@@ -34,7 +34,7 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
     let (tx, saves, head) = (core.tx.clone(), core.saves.barrier(), core.session.head_name.clone());
     // Where no states are kept any more, what stands before a restore is still reached.
-    let files = core.services.files.is_some();
+    let files = core.services.snapshots.workspace.is_some();
     let task = tokio::spawn(async move {
         saves.await;
         let look = move || {

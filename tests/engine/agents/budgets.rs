@@ -39,7 +39,7 @@ async fn a_session_is_passed_by_one_reply_at_most_though_its_agents_start_one_by
         .start_with(&fake, |p| {
             priced(p);
             p.config.budget.session_hard = Some(0.60);
-            p.human = tiller_engine::Human::Absent;
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     assert_eq!(rig.turn("go").await.0, TurnStatus::Limit, "nothing is left for the end");
@@ -114,7 +114,7 @@ async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
         limit(1.00)(p);
-        p.open = tiller_engine::Open::Session(session);
+        p.session.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&fake, open).await;
     rig.submit("three");
@@ -133,7 +133,7 @@ async fn a_goal_pays_for_its_agents() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced(p);
-            p.profile = Some(Profile::Full);
+            p.session.profile = Some(Profile::Full);
         })
         .await;
     let check = GoalCheck::Command { line: "false".into() };
@@ -166,7 +166,7 @@ async fn a_tier_is_passed_by_one_reply_at_most_though_many_ask_at_once() {
             p.config.agents.running = 8;
             p.config.tiers.main = Some("fake/m".into());
             p.config.budget.tiers.insert("main".into(), 0.40);
-            p.human = tiller_engine::Human::Absent;
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     let (status, _) = rig.turn("go").await;

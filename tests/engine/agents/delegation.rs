@@ -253,7 +253,7 @@ async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     rig.kill().await;
     place.free(session);
     // Killed before the next turn: it is told after the restart, and never again.
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.turn("and?").await;
     let told = |n: usize| {
@@ -265,7 +265,7 @@ async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     rig.turn("again").await;
     assert_eq!(told(fake.count() - 1), 1, "once");
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.turn("third").await;
     assert_eq!(told(fake.count() - 1), 1, "also after a restart");
@@ -344,7 +344,7 @@ async fn what_ran_at_a_kill_is_interrupted_and_goes_on_where_it_stood() {
     rig.kill().await;
     place.free(session);
     children.into_iter().for_each(|c| place.free(c));
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Interrupted).await;
     state(&mut rig, "main/a2", AgentState::Interrupted).await;
     rig.notice("2 agents were interrupted").await;
@@ -390,7 +390,7 @@ async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
     };
     let mut rig = place
         .start_with(&fake, |p| {
-            p.roles = roles;
+            p.crew.roles = tiller_engine::Roles::new(roles);
             p.crew.programs = Some(programs);
         })
         .await;

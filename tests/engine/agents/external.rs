@@ -45,7 +45,7 @@ pub(crate) async fn with_toy(place: &Place, script: &str, profile: Profile) -> R
     let toy = toy(place, script);
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(profile);
+        p.session.profile = Some(profile);
     };
     place.start_with(&Fake::new([]), change).await
 }
@@ -54,7 +54,7 @@ pub(crate) async fn with_toy(place: &Place, script: &str, profile: Profile) -> R
 pub(crate) async fn full_with_denied(place: &Place, toy: Programs, pattern: &'static str) -> Rig {
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(Profile::Full);
+        p.session.profile = Some(Profile::Full);
         let rule = Rule::parse(Effect::Deny, Source::User, pattern).unwrap();
         p.permit = p.permit.clone().live(Arc::new(move || Some((Some(vec![rule.clone()]), Vec::new()))));
         let _ = p.permit.refresh();
@@ -123,7 +123,7 @@ async fn the_files_of_a_program_that_tells_no_calls_are_its_own_without_a_watche
         .start_with(&fake, |p| {
             crate::files::checkpoints::keeps(&place, p);
             p.crew.programs = Some(toy);
-            p.watcher = None;
+            p.files.watcher = None;
         })
         .await;
     let (status, text) = rig.turn("go").await;
@@ -285,7 +285,7 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     let toy = toy(&place, &script);
     let open = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.open = tiller_engine::Open::Session(session);
+        p.session.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&Fake::new([]), open).await;
     state(&mut rig, "main/a1", AgentState::Done).await;
@@ -416,7 +416,7 @@ async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
     let mut rig = place
         .start_with(&Fake::new([]), |p| {
             p.crew.programs = Some(toy);
-            p.redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
+            p.redaction.redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
         })
         .await;
     rig.send(spawn("toy:acp", "run it"));
@@ -460,7 +460,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
         .start_with(&fake, |p| {
             crate::files::checkpoints::keeps(&place, p);
             p.crew.programs = Some(toy);
-            p.watcher = Some(given);
+            p.files.watcher = Some(given);
         })
         .await;
     rig.submit("go");

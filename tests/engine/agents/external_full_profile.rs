@@ -85,7 +85,7 @@ async fn the_costs_of_a_session_that_is_loaded_are_not_counted_again() {
     let toy = toy(&place, &script);
     let open = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.open = tiller_engine::Open::Session(session);
+        p.session.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&Fake::new([]), open).await;
     state(&mut rig, "main/a1", AgentState::Done).await;

@@ -51,7 +51,7 @@ async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() 
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls));
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(Profile::Full);
+        p.session.profile = Some(Profile::Full);
         crate::files::unprotected_calls::cannot_keep(&place, p, true);
     };
     let mut rig = place.start_with(&Fake::new([]), change).await;
@@ -196,8 +196,8 @@ async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() 
     let (toy, _) = distrusted(&place);
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(Profile::Full);
-        p.human = tiller_engine::Human::Absent;
+        p.session.profile = Some(Profile::Full);
+        p.user.human = tiller_engine::Human::Absent;
     };
     let mut rig = place.start_with(&Fake::new([]), change).await;
     rig.send(spawn("toy:headless", "do it"));
@@ -216,7 +216,7 @@ async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
     let (toy, trusted) = distrusted(&place);
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(Profile::Full);
+        p.session.profile = Some(Profile::Full);
     };
     let mut rig = place.start_with(&Fake::new([]), change).await;
     rig.send(spawn("toy:headless", "do it"));
@@ -288,7 +288,7 @@ async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
     let toy = toy(&place, &ACP.replace(TOUCH_ASKS, &calls.join("\n      ")));
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
-        p.profile = Some(Profile::Ask);
+        p.session.profile = Some(Profile::Ask);
         crate::files::checkpoints::keeps(&place, p);
     };
     let mut rig = place.start_with(&Fake::new([]), change).await;

@@ -207,7 +207,7 @@ async fn what_an_agent_with_a_folder_of_its_own_writes_elsewhere_is_kept() {
     let mut rig = place
         .start_with(&fake, |p| {
             keeps(&place, p);
-            p.profile = Some(tiller_protocol::Profile::Full);
+            p.session.profile = Some(tiller_protocol::Profile::Full);
             p.crew.folders = Some(Arc::new(|_, folder| {
                 std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
                 Ok(folder.to_owned())

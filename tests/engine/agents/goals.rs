@@ -125,7 +125,7 @@ async fn one_that_is_checked_can_be_cancelled_and_a_restart_waits_for_the_person
     rig.send_to("main/a1", CommandBody::Goal(GoalCommand::Go));
     on_row(&mut rig, GoalState::Checking).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     let left = state(&mut rig, "main/a1", AgentState::Interrupted).await.child.unwrap();
     let left = left.goal.unwrap();
     assert_eq!((left.state, left.last.as_str()), (GoalState::Stopped, "Tiller ended in the meantime"));

@@ -115,7 +115,7 @@ async fn who_waits_for_the_person_takes_no_place() {
     });
     let mut rig = place
         .start_with(&fake, |p| {
-            p.profile = Some(Profile::Ask);
+            p.session.profile = Some(Profile::Ask);
             p.config.agents.running = 1;
         })
         .await;
@@ -162,10 +162,10 @@ async fn what_waited_in_line_at_a_quit_begins_when_it_is_let_go_on() {
     state(&mut rig, "main/a2", AgentState::Queued).await;
     rig.quit().await;
     // Twice: what is written down at the first start counts at the second.
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a2", AgentState::Interrupted).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a2", AgentState::Interrupted).await;
     rig.send(resume("main/a2"));
     let done = state(&mut rig, "main/a2", AgentState::Done).await;
@@ -186,7 +186,7 @@ async fn one_that_is_stopped_while_it_is_read_again_stays_stopped() {
     rig.send(spawn("work"));
     fake.requested(2).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Interrupted).await;
     rig.send(resume("main/a1"));
     rig.send(cancel("main/a1"));
@@ -292,14 +292,14 @@ async fn an_agent_whose_kind_is_gone_does_not_go_on_with_more_than_it_had() {
         "read" => vec![Step::Hang],
         _ => says("hi"),
     });
-    let mut rig = place.start_with(&fake, |p| p.roles = roles).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = tiller_engine::Roles::new(roles)).await;
     rig.turn("hello").await;
     let session = rig.session();
     let role = Some("reader".into());
     rig.send(to(AgentCommand::Spawn { goal: "read".into(), role, model: None, cli: None, isolated: false }));
     fake.requested(2).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Interrupted).await;
     rig.send(resume("main/a1"));
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
@@ -319,7 +319,7 @@ async fn one_that_is_started_while_the_others_are_read_gets_a_name_of_its_own() 
     rig.send(spawn("one"));
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     // At once, before anything was told.
     rig.send(spawn("two"));
     let two = state(&mut rig, "main/a2", AgentState::Done).await;

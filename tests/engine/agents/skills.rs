@@ -48,7 +48,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
         _ => says("done"),
     });
     let change = |p: &mut tiller_engine::EngineConfig| {
-        p.roles = roles;
+        p.crew.roles = tiller_engine::Roles::new(roles);
         p.crew.programs = Some(program);
     };
     let mut rig = place.start_with(&fake, change).await;
@@ -82,7 +82,7 @@ async fn a_kind_with_a_skill_can_be_started_by_hand_and_models_see_what_there_is
         ("go", Some(said)) => says(&said),
         _ => says("forged"),
     });
-    let mut rig = place.start_with(&fake, |p| p.roles = roles).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = tiller_engine::Roles::new(roles)).await;
     let listed = rig.turn("go").await.1;
     assert!(listed.contains("Skills:\nnotes: About notes\nrust-style: About rust-style"), "{listed}");
     rig.send(CommandBody::Agent(AgentCommand::Spawn {

@@ -71,7 +71,7 @@ async fn killed(
     children.into_iter().for_each(|c| place.free_if_there(c));
     let open = |p: &mut tiller_engine::EngineConfig| {
         change(p);
-        p.open = tiller_engine::Open::Session(session);
+        p.session.open = tiller_engine::Open::Session(session);
     };
     place.start_with(fake, open).await
 }
@@ -146,7 +146,7 @@ async fn its_time_is_counted_on_after_a_quit() {
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
         limits(p);
-        p.open = tiller_engine::Open::Session(session);
+        p.session.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&fake, open).await;
     let before = state(&mut rig, "main/a1", AgentState::Interrupted).await.child.unwrap().used;

@@ -216,7 +216,8 @@ async fn blow(seed: &mut Seed, blow: Blow) {
         rows.iter().for_each(|row| place.free_if_there(row.session));
         again.store(true, Ordering::SeqCst);
         nobody_left(&place, false, &what).await;
-        let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+        let mut rig =
+            place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
         // They are read after the session.
         let end = Instant::now() + DEADLINE;
         while rig.snapshot().await.agents.len() <= known {

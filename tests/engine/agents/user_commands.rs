@@ -214,7 +214,7 @@ async fn questions_of_agents_wait_in_one_queue_and_hold_nobody_else_up() {
         _ if result(r).is_none() => run(),
         _ => says(&result(r).unwrap()),
     });
-    let mut rig = place.start_with(&fake, |p| p.profile = Some(Profile::Ask)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.profile = Some(Profile::Ask)).await;
     rig.submit("go");
     let ask = rig.asked().await;
     assert!(ask.agent == agent("main/a1") || ask.agent == agent("main/a2"), "{:?}", ask.agent);
@@ -256,8 +256,8 @@ async fn a_headless_run_never_hangs_on_a_question_of_an_agent() {
     });
     let mut rig = place
         .start_with(&fake, |p| {
-            p.profile = Some(Profile::Ask);
-            p.human = tiller_engine::Human::Absent;
+            p.session.profile = Some(Profile::Ask);
+            p.user.human = tiller_engine::Human::Absent;
         })
         .await;
     let (_, text) = rig.turn("go").await;

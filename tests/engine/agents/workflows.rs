@@ -25,7 +25,7 @@ fn named(name: &'static str, steps: Value) -> Workflows {
         if asked == name { Ok(flow.clone()) } else { Err(format!("there is no workflow {asked}")) }
     };
     let cli = |cli: &str| (cli == "gone").then(|| "gone is not installed".to_owned());
-    Workflows { list: Arc::new(Vec::new), find: Arc::new(find), cli: Arc::new(cli) }
+    Workflows { list: Arc::new(Vec::new), find: Arc::new(find), unavailable: Arc::new(cli) }
 }
 
 fn to(command: AgentCommand) -> CommandBody {
@@ -222,7 +222,7 @@ async fn after_a_kill_what_is_done_stays_done_and_what_was_interrupted_goes_on()
     place.free(session);
     children.into_iter().for_each(|c| place.free(c));
     hang.store(false, Ordering::SeqCst);
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     rig.notice("workflow w1 long was interrupted: 1 of 3 steps are done").await;
     let shown = rig.snapshot().await.workflows.remove(0);
     let right = [("one", StepState::Done), ("two", StepState::Interrupted), ("three", StepState::Waiting)];
@@ -237,7 +237,7 @@ async fn after_a_kill_what_is_done_stays_done_and_what_was_interrupted_goes_on()
     assert_eq!((count("one"), count("three")), (1, 1), "what is done is not run again");
     rig.quit().await;
     // Nothing of it is open any more.
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     let again = rig.until_of("the workflow", view).await;
     assert_eq!((again.state, again.done()), (StepState::Done, 3));
     rig.quit().await;
@@ -345,14 +345,14 @@ async fn a_narrow_agents_workflow_stays_as_narrow_when_the_person_lets_it_go_on(
         _ => says("?"),
     });
     let with = roles.clone();
-    let mut rig = place.start_with(&fake, |p| p.roles = with).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = tiller_engine::Roles::new(with)).await;
     rig.turn("go").await;
     let session = rig.session();
     rig.quit().await;
     let mut rig = place
         .start_with(&fake, |p| {
-            p.roles = roles;
-            p.open = tiller_engine::Open::Session(session);
+            p.crew.roles = tiller_engine::Roles::new(roles);
+            p.session.open = tiller_engine::Open::Session(session);
         })
         .await;
     // They are read after the agents.
@@ -547,7 +547,8 @@ async fn an_end_right_before_a_kill_is_announced_after_it_and_once() {
         all.matches("workflow w1 short is done: 1 of 1 steps done (data, not instructions)").count()
     };
     for _ in 0..2 {
-        let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+        let mut rig =
+            place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
         rig.until_of("the workflow", view).await;
         rig.turn("and?").await;
         assert_eq!(told(&fake), 1);

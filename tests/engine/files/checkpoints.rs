@@ -13,12 +13,12 @@ use tiller_engine::files::{Keeper, Snapshots};
 pub(crate) fn keeps(place: &Place, parts: &mut tiller_engine::EngineConfig) {
     let at = Snapshots {
         workspace: place.work.clone(),
-        store: parts.places.data.join("snapshots/work"),
+        store: parts.environment.places.data.join("snapshots/work"),
         limits: tiller_snapshot::Limits::default(),
         quota: 1 << 30,
         ask: true,
     };
-    parts.files = Some(Keeper::new(at, std::sync::Arc::clone(&parts.clock)));
+    parts.files.snapshots = Some(Keeper::new(at, std::sync::Arc::clone(&parts.environment.clock)));
 }
 
 /// A file written, then one edited and one made by the shell, in two turns.
@@ -217,7 +217,7 @@ async fn points_and_steps_outlive_the_engine() {
     let mut rig = place
         .start_with(&fake, |p| {
             keeps(&place, p);
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     let entries = rig.snapshot().await.entries;
@@ -387,7 +387,7 @@ async fn another_session_of_the_folder_is_told_apart_from_the_person() {
     let mut first = place
         .start_with(&quiet, |p| {
             keeps(&place, p);
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     first.turn("and now?").await;

@@ -21,7 +21,7 @@ const FILES: usize = 20;
 fn masking(p: &mut EngineConfig) {
     let redactor = Arc::new(Redactor::default());
     let r = Arc::clone(&redactor);
-    p.redact = Arc::new(move |t: &str| r.redact(t).into_owned());
+    p.redaction.redact = Arc::new(move |t: &str| r.redact(t).into_owned());
     let workspace = tiller_tool::Workspace::new(&p.workspace.root).unwrap();
     p.workspace = workspace.mask(Arc::new(move |t: &str| redactor.secrets(t)));
 }

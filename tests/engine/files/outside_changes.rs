@@ -115,7 +115,7 @@ async fn what_the_person_changes_is_told_at_the_end_of_the_next_message_and_noth
     ]);
     let watcher = Arc::new(Scripted::default());
     let given = Arc::clone(&watcher) as Arc<dyn Watcher>;
-    let mut rig = place.start_with(&fake, |p| p.watcher = Some(given)).await;
+    let mut rig = place.start_with(&fake, |p| p.files.watcher = Some(given)).await;
     watcher.sees(git("main"));
     rig.turn("read").await;
     let told = lock(&watcher.told).clone();
@@ -178,7 +178,7 @@ async fn where_nobody_makes_room_a_store_that_fails_ends_the_turn_as_such() {
     let fake = Fake::new([says("Never shown.")]);
     let mut rig = place
         .start_with(&fake, |p| {
-            p.human = Human::Absent;
+            p.user.human = Human::Absent;
             place.answer_failures(p);
         })
         .await;
@@ -241,7 +241,7 @@ async fn quitting_does_not_wait_for_a_watcher_that_reports_without_an_end() {
     let place = Place::new();
     let fake = Fake::new([says("ok")]);
     let watcher: Arc<dyn Watcher> = Arc::new(Flood::default());
-    let mut rig = place.start_with(&fake, move |p| p.watcher = Some(watcher)).await;
+    let mut rig = place.start_with(&fake, move |p| p.files.watcher = Some(watcher)).await;
     assert_eq!(rig.turn("hello").await.0, TurnStatus::Done);
     rig.send(CommandBody::Session(SessionCommand::Quit));
     let begun = std::time::Instant::now();
@@ -261,7 +261,7 @@ async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
         let mut rig = place
             .start_with(&fake, |p| {
                 p.config.watch.comments = on;
-                p.watcher = Some(given);
+                p.files.watcher = Some(given);
             })
             .await;
         place.file("a.rs", "// sort these, tiller!\nfn b() {}\nfn a() {}\n");

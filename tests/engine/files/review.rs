@@ -51,7 +51,7 @@ async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
         _ => says("Edited."),
     });
     let masks = |p: &mut tiller_engine::EngineConfig| {
-        p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
+        p.redaction.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
     };
     let mut rig = place.start_with(&fake, masks).await;
     let session = rig.session();
@@ -61,7 +61,7 @@ async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
     let mut rig = place
         .start_with(&fake, |p| {
             masks(p);
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
@@ -87,7 +87,7 @@ async fn rejecting_what_the_record_masks_writes_no_mask() {
         _ => says("Edited."),
     });
     let masks = |p: &mut tiller_engine::EngineConfig| {
-        p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
+        p.redaction.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
     };
     let mut rig = place.start_with(&fake, masks).await;
     let session = rig.session();
@@ -97,7 +97,7 @@ async fn rejecting_what_the_record_masks_writes_no_mask() {
     let mut rig = place
         .start_with(&fake, |p| {
             masks(p);
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));

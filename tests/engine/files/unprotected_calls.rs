@@ -20,8 +20,8 @@ fn model() -> std::sync::Arc<Fake> {
 
 /// Where the store should be stands something else, so that it cannot be made.
 pub(crate) fn cannot_keep(place: &Place, parts: &mut EngineConfig, ask: bool) {
-    let file = parts.places.data.join("snapshots");
-    std::fs::create_dir_all(&parts.places.data).unwrap();
+    let file = parts.environment.places.data.join("snapshots");
+    std::fs::create_dir_all(&parts.environment.places.data).unwrap();
     std::fs::write(&file, "in the way").unwrap();
     let at = Snapshots {
         workspace: place.work.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn cannot_keep(place: &Place, parts: &mut EngineConfig, ask: bool) {
         quota: 1 << 30,
         ask,
     };
-    parts.files = Some(Keeper::new(at, std::sync::Arc::clone(&parts.clock)));
+    parts.files.snapshots = Some(Keeper::new(at, std::sync::Arc::clone(&parts.environment.clock)));
 }
 
 fn question(ask: &tiller_protocol::Ask) -> &tiller_protocol::ask::PermissionAsk {
@@ -80,7 +80,7 @@ async fn where_nobody_can_answer_it_does_not_run() {
     let place = Place::new();
     let start = |p: &mut EngineConfig| {
         cannot_keep(&place, p, true);
-        p.human = Human::Absent;
+        p.user.human = Human::Absent;
     };
     let mut rig = place.start_with(&model(), start).await;
     rig.submit("write them");
@@ -97,7 +97,7 @@ async fn a_queue_that_is_full_counts_as_not_kept() {
     let mut rig = place
         .start_with(&model(), |p| {
             keeps(&place, p);
-            keeper = p.files.clone();
+            keeper = p.files.snapshots.clone();
         })
         .await;
     let keeper = keeper.unwrap();
@@ -141,7 +141,7 @@ async fn the_old_content_of_a_file_outside_of_the_workspace_is_kept() {
     });
     let full = |p: &mut EngineConfig| {
         keeps(&place, p);
-        p.profile = Some(tiller_protocol::Profile::Full);
+        p.session.profile = Some(tiller_protocol::Profile::Full);
     };
     let mut rig = place.start_with(&fake, full).await;
     rig.submit("write it");
@@ -180,7 +180,7 @@ async fn the_old_content_of_a_file_that_no_state_covers_is_kept() {
     });
     let full = |p: &mut EngineConfig| {
         keeps(&place, p);
-        p.profile = Some(tiller_protocol::Profile::Full);
+        p.session.profile = Some(tiller_protocol::Profile::Full);
     };
     let mut rig = place.start_with(&fake, full).await;
     assert_eq!(rig.turn("write it").await.0, TurnStatus::Done);

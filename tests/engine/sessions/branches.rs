@@ -86,7 +86,7 @@ async fn a_branch_is_left_and_gone_back_to_and_each_goes_on_by_itself() {
     assert_eq!((ours.words.as_str(), ours.open, &ours.open_in), ("and then", true, &None));
     // The next start goes on where the person spoke last.
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = Open::Last).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = Open::Last).await;
     assert_eq!(rig.snapshot().await.branch.head, b);
     session(&mut rig, SessionCommand::OpenBranch { head: "nowhere".into() });
     assert!(rig.refused().await.message.contains("no branch nowhere"));
@@ -195,7 +195,7 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     first.turn("instead").await;
     let id = first.session();
     // The second window has the other branch of it.
-    let mut second = place.start_with(&fake, |p| p.open = Open::Session(id)).await;
+    let mut second = place.start_with(&fake, |p| p.session.open = Open::Session(id)).await;
     let ask = second.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }));
     open(&mut second, "main").await;

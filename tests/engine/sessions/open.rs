@@ -125,9 +125,9 @@ async fn settings_are_kept_and_told() {
     rig.quit().await;
     let mut rig = place
         .start_with(&fake, |p| {
-            p.open = Open::Last;
-            p.model = None;
-            p.profile = None;
+            p.session.open = Open::Last;
+            p.session.model = None;
+            p.session.profile = None;
         })
         .await;
     let snap = rig.snapshot().await;
@@ -142,7 +142,7 @@ async fn s10_a_session_that_is_open_elsewhere_is_looked_at_or_branched() {
     let mut first = place.start(&fake).await;
     first.turn("hello").await;
     let session = first.session();
-    let mut second = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
+    let mut second = place.start_with(&fake, |p| p.session.open = Open::Session(session)).await;
     let ask = second.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }));
     second.submit("me too");
@@ -173,7 +173,7 @@ async fn s10_a_branch_beside_another_window_is_held_and_leaves_what_waits_there(
         assert!(std::time::Instant::now() < end);
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
-    let mut second = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
+    let mut second = place.start_with(&fake, |p| p.session.open = Open::Session(session)).await;
     let ask = second.asked().await;
     second.answer(&ask, AskReply::Branch);
     second.notice("is open").await;
@@ -183,7 +183,7 @@ async fn s10_a_branch_beside_another_window_is_held_and_leaves_what_waits_there(
     assert_ne!(branch, "main");
     assert!(store.leases().holder(session, &branch).unwrap().is_some(), "held");
     // A third window finds the branch taken, too.
-    let mut third = place.start_with(&fake, |p| p.open = Open::Last).await;
+    let mut third = place.start_with(&fake, |p| p.session.open = Open::Last).await;
     let ask = third.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }), "{ask:?}");
     third.quit().await;
@@ -287,8 +287,8 @@ async fn a_session_of_another_folder_says_so_and_asks_again() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.workspace = Workspace::new(&other).unwrap();
-            p.open = Open::Session(session);
-            p.profile = None;
+            p.session.open = Open::Session(session);
+            p.session.profile = None;
         })
         .await;
     let notice = rig.notice("was created in").await;
@@ -313,8 +313,8 @@ async fn a_window_that_only_looks_changes_nothing() {
     let before = store.sessions().get(session).unwrap();
     let mut rig = place
         .start_with(&fake, |p| {
-            p.open = Open::Session(session);
-            p.read_only = true;
+            p.session.open = Open::Session(session);
+            p.session.read_only = true;
         })
         .await;
     for command in [

@@ -113,7 +113,7 @@ async fn a_session_is_written_to_the_file_that_was_named() {
     let fake = Fake::new([says("one")]);
     let mut rig = place
         .start_with(&fake, |p| {
-            p.exporter = Some(std::sync::Arc::new(|store, id, path| {
+            p.user.exporter = Some(std::sync::Arc::new(|store, id, path| {
                 let tree = store.tree().load(id).map_err(|e| e.notice())?;
                 Ok(format!("{} to {}", tree.nodes.len(), path.display()))
             }));

@@ -54,7 +54,7 @@ async fn each_request_extends_the_one_before_it_in_every_wire_format() {
                 p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
                 p.providers =
                     tiller_provider::build(&p.config, &|_| None, None, &tiller_provider::Redact::default());
-                p.model = Some(ModelRef("wire/m".into()));
+                p.session.model = Some(ModelRef("wire/m".into()));
             })
             .await;
         for text in ["what is in a.txt?", "and now?"] {

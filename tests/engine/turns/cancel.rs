@@ -35,7 +35,7 @@ async fn a_turn_without_an_answer_says_so_in_the_stored_conversation() {
     assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
     rig.quit().await;
     let fake = Fake::new([says("Four.")]);
-    let mut rig = place.start_with(&fake, |p| p.open = tiller_engine::Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     let stored = shape(&rig.snapshot().await.entries);
     let notes: Vec<&String> = stored.iter().filter(|e| e.starts_with("note")).collect();
     assert_eq!(notes[0], "note Stopped by you before the model answered.");
@@ -93,7 +93,7 @@ async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
         let began = Instant::now();
         let mut rig = place
             .start_with(&fake, |p| {
-                p.open = tiller_engine::Open::Session(session);
+                p.session.open = tiller_engine::Open::Session(session);
                 p.tools.push(Naughty::leak());
             })
             .await;

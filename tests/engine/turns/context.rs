@@ -94,7 +94,7 @@ async fn compaction_by_hand_keeps_the_old_path_and_tells_the_todo_list_once() {
     // After a restart the request is the same, and the old path is still there.
     rig.quit().await;
     let fake = Fake::new([says("Again.")]);
-    let mut rig = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = Open::Session(session)).await;
     rig.turn("and now").await;
     let again = fake.request(0);
     assert_eq!(again.messages[..last.messages.len()], last.messages[..]);

@@ -40,7 +40,7 @@ async fn an_effort_holds_for_the_session_or_for_one_message_and_survives_a_resta
     let mut rig = place
         .start_with(&fake, |p| {
             p.config.effort = Effort::Low;
-            p.open = Open::Session(session);
+            p.session.open = Open::Session(session);
         })
         .await;
     assert_eq!(rig.turn("five").await.0, TurnStatus::Done);
@@ -48,8 +48,8 @@ async fn an_effort_holds_for_the_session_or_for_one_message_and_survives_a_resta
     // A flag wins over what is kept.
     let mut rig = place
         .start_with(&fake, |p| {
-            p.open = Open::Session(session);
-            p.effort = Some(Effort::Max);
+            p.session.open = Open::Session(session);
+            p.session.effort = Some(Effort::Max);
         })
         .await;
     assert_eq!(rig.turn("six").await.0, TurnStatus::Done);
@@ -94,7 +94,7 @@ async fn an_agent_that_is_read_again_keeps_the_effort_of_its_kind() {
     let place = Place::new();
     let roles = || crate::agents::delegation::kinds(&place, "thinker", "description: thinks\neffort: max");
     let fake = Fake::with(|_, _| says("thought about"));
-    let mut rig = place.start_with(&fake, |p| p.roles = roles()).await;
+    let mut rig = place.start_with(&fake, |p| p.crew.roles = tiller_engine::Roles::new(roles())).await;
     rig.turn("hello").await;
     let session = rig.session();
     let role = Some("thinker".into());
@@ -104,8 +104,8 @@ async fn an_agent_that_is_read_again_keeps_the_effort_of_its_kind() {
     assert_eq!(fake.request(1).effort, Effort::Max);
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
-        p.roles = roles();
-        p.open = tiller_engine::Open::Session(session);
+        p.crew.roles = tiller_engine::Roles::new(roles());
+        p.session.open = tiller_engine::Open::Session(session);
     };
     let mut rig = place.start_with(&fake, open).await;
     crate::agents::delegation::state(&mut rig, "main/a1", AgentState::Done).await;

@@ -9,7 +9,7 @@ use crate::rig::*;
 use tiller_engine::{EngineConfig, Open};
 
 fn full(p: &mut EngineConfig) {
-    p.profile = Some(Profile::Full);
+    p.session.profile = Some(Profile::Full);
 }
 
 fn set(rig: &mut Rig, check: GoalCheck, turns: u32, usd: Option<f64>) {
@@ -135,7 +135,7 @@ async fn it_waits_for_the_person_after_a_restart() {
     set(&mut rig, by("true"), 5, None);
     fake.requested(1).await;
     rig.quit().await;
-    let mut rig = place.start_with(&fake, |p| p.open = Open::Last).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = Open::Last).await;
     let snap = rig.snapshot().await;
     let goal = snap.goal.unwrap();
     assert_eq!((goal.state, snap.running, snap.queue.len()), (GoalState::Stopped, false, 0));

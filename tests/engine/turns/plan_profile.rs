@@ -9,7 +9,7 @@ use crate::rig::*;
 use tiller_engine::{EngineConfig, Open};
 
 fn edit_profile(p: &mut EngineConfig) {
-    p.profile = Some(Profile::AutoEdit);
+    p.session.profile = Some(Profile::AutoEdit);
 }
 
 fn planning(rig: &mut Rig) {
@@ -82,8 +82,8 @@ async fn a_plan_waits_over_a_restart_with_what_was_changed_in_it() {
     rig.quit().await;
     let mut rig = place
         .start_with(&fake, |p| {
-            p.open = Open::Last;
-            p.profile = None;
+            p.session.open = Open::Last;
+            p.session.profile = None;
         })
         .await;
     let ask = rig.asked().await;

@@ -12,7 +12,7 @@ use crate::scripted_model::lock;
 use tiller_engine::{EngineConfig, Open};
 
 pub(crate) fn ask_profile(p: &mut EngineConfig) {
-    p.profile = Some(Profile::Ask);
+    p.session.profile = Some(Profile::Ask);
 }
 
 fn write(id: &str, path: &str, content: &str) -> Vec<Step> {
@@ -159,7 +159,7 @@ async fn an_open_question_survives_a_restart_and_the_turn_goes_on() {
         let mut rig = place
             .start_with(&fake, |p| {
                 ask_profile(p);
-                p.open = Open::Session(session);
+                p.session.open = Open::Session(session);
             })
             .await;
         let ask = rig.asked().await;
@@ -481,7 +481,7 @@ async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
             let mut policy = Policy::new(roots);
             policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
             p.permit = tiller_engine::Permit::new(policy, Arc::new(|_| Ok(())));
-            p.profile = Some(Profile::Full);
+            p.session.profile = Some(Profile::Full);
         })
         .await;
     assert_eq!(rig.turn("go").await.0, TurnStatus::Done);

@@ -97,7 +97,7 @@ async fn waiting_messages_can_be_changed_moved_taken_back_and_survive_a_restart(
     rig.kill().await;
     place.free(session);
     let fake = Fake::new([says("a"), says("b"), says("c")]);
-    let mut rig = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = Open::Session(session)).await;
     assert_eq!(texts(&rig.snapshot().await.queue), ["three", "one, changed"]);
     rig.turn("first this").await;
     rig.finished().await;
@@ -182,7 +182,7 @@ async fn a_message_that_is_stopped_on_its_way_comes_back_and_ends_whoever_waits(
     let place = Place::new();
     let fake = Fake::new([says("Now.")]);
     let (watcher, on_its_way, gate) = slow();
-    let mut rig = place.start_with(&fake, |p| p.watcher = Some(watcher)).await;
+    let mut rig = place.start_with(&fake, |p| p.files.watcher = Some(watcher)).await;
     let cause = rig.submit("never sent");
     on_its_way.recv_timeout(DEADLINE).unwrap();
     rig.interrupt(false);
@@ -201,7 +201,7 @@ async fn a_message_on_its_way_waits_in_the_queue_when_tiller_ends() {
     let place = Place::new();
     let fake = Fake::new([]);
     let (watcher, on_its_way, gate) = slow();
-    let mut rig = place.start_with(&fake, |p| p.watcher = Some(watcher)).await;
+    let mut rig = place.start_with(&fake, |p| p.files.watcher = Some(watcher)).await;
     let session = rig.session();
     rig.submit("not lost");
     on_its_way.recv_timeout(DEADLINE).unwrap();
@@ -235,7 +235,7 @@ async fn the_output_of_a_line_during_a_turn_outlives_a_crash() {
     rig.kill().await;
     place.free(session);
     let fake = Fake::new([says("I see.")]);
-    let mut rig = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
+    let mut rig = place.start_with(&fake, |p| p.session.open = Open::Session(session)).await;
     assert_eq!(rig.turn("did you see?").await.0, TurnStatus::Done);
     let request = fake.request(0);
     assert_valid(&request);

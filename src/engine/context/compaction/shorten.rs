@@ -64,7 +64,7 @@ pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
 impl Fast {
     /// A file in short: as it was made before, or made now. `None`: the cut stands.
     async fn shorten(&self, cut: &Cut) -> Option<String> {
-        let whole = (self.services.redact)(&cut.whole);
+        let whole = (self.services.redaction.redact)(&cut.whole);
         let mut hash = blake3::Hasher::new();
         for part in [self.side.model().0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part);

@@ -9,6 +9,6 @@ use tiller_protocol::EntryBody;
 use tiller_protocol::view::LayerCost;
 
 pub(crate) fn prefix_body(core: &Core, system: String, layers: Vec<LayerCost>) -> EntryBody {
-    let tools = core.services.specs.of(&core.services.tools);
+    let tools = core.services.tools.specs.of(&core.services.tools.visible);
     EntryBody::Prefix { system, tools, layers }
 }

@@ -20,20 +20,20 @@ pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, reques
         return;
     };
     let stated = model::stated_info(core, model).window;
-    core.services.windows.learn(model, Learned { tokens, stated, time: core.services.clock.now() });
+    core.services.models.windows.learn(model, Learned { tokens, stated, time: core.services.clock.now() });
     keep_windows(core);
 }
 
 /// The server took a request to `model` that it counted as so many tokens.
 pub(crate) fn window_took(core: &mut Core, model: &ModelRef, tokens: u64) {
-    if core.services.windows.took(model, tokens) {
+    if core.services.models.windows.took(model, tokens) {
         keep_windows(core);
     }
 }
 
 fn keep_windows(core: &Core) {
     // Where it cannot be kept, it is learned again.
-    drop(core.services.store.set_meta(KEY, core.services.windows.as_json()));
+    drop(core.services.store.set_meta(KEY, core.services.models.windows.as_json()));
 }
 
 /// The window that a refusal names, in tokens.

@@ -29,9 +29,10 @@ enum Part {
 /// Replies with the changes of an agent, file by file, as far as they are known.
 pub(crate) fn agent_diff(core: &mut Core, client: ClientId, cause: CommandId, id: &AgentId) {
     let Some(member) = core.crew.members.get(id) else { return };
-    let (store, session, keeper) = (core.services.store.clone(), member.session, core.services.files.clone());
+    let (store, session, keeper) =
+        (core.services.store.clone(), member.session, core.services.snapshots.workspace.clone());
     let (bus, place, path) = (std::sync::Arc::clone(&core.bus), core.place_of(Some(cause)), id.0.clone());
-    let redact = std::sync::Arc::clone(&core.services.redact);
+    let redact = std::sync::Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
         let reply = match load::blocking(move || parts(&store, session)).await {
             Ok(parts) => ReplyEvent::DiffReply { path, diff: redact(&words(parts, keeper).await) },

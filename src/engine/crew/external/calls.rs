@@ -57,7 +57,7 @@ impl ExternalDriver<'_> {
         o.output.bytes = 0;
         self.call_started(id);
         let mut arguments = tool.args.clone();
-        clean::value(&self.core.services.redact, &mut arguments);
+        clean::value(&self.core.services.redaction.redact, &mut arguments);
         let call = ToolCall {
             id: tool.id.clone(),
             name: tool.name.clone(),
@@ -88,7 +88,7 @@ impl ExternalDriver<'_> {
             let text = self.core.redact(text);
             return self.publish_output(id, text);
         };
-        let words = open.stream.get_or_insert_with(|| clean::Stream::new(&w.redact, &w.growing));
+        let words = open.stream.get_or_insert_with(|| clean::Stream::new(&w.redaction));
         let (text, rest) = (words.push(text), words.has_rest());
         open.pieces += 1;
         let piece = open.pieces;
@@ -179,7 +179,7 @@ impl ExternalDriver<'_> {
         let entry = self.core.session.grow(&self.core.services, body);
         let (output, display) = crate::job::told(&entry);
         let mut arguments = tool.args;
-        clean::value(&self.core.services.redact, &mut arguments);
+        clean::value(&self.core.services.redaction.redact, &mut arguments);
         let event = ToolEvent::ToolFinished {
             call_id: tool.id,
             name: tool.name,

@@ -68,7 +68,8 @@ fn starts_mute(adapter: &Adapter, how: Option<Transport>) -> bool {
 impl ExternalDriver<'_> {
     /// A call begins.
     pub(crate) fn call_started(&mut self, id: &str) {
-        let (keeper, watched) = (self.core.services.files.clone(), crate::files::record::watched(self.core));
+        let (keeper, watched) =
+            (self.core.services.snapshots.workspace.clone(), crate::files::record::watched(self.core));
         let (agent, writes) = (self.core.identity.id.clone(), self.core.watching.writes.clone());
         let Some(o) = self.core.identity.external_mut() else { return };
         let room = Arc::clone(&o.calls.permits).try_acquire_owned().ok();
@@ -117,7 +118,7 @@ impl ExternalDriver<'_> {
 
     /// Stores the state after work of a program; with the one before, it is an undo step.
     pub(crate) fn store_state_after(&mut self, work: ProgramWork) {
-        let Some(keeper) = self.core.services.files.clone() else { return };
+        let Some(keeper) = self.core.services.snapshots.workspace.clone() else { return };
         let ProgramWork { call, before, room } = work;
         crate::files::record::record(self.core, StepOf::Call(call), async move {
             let before = match record::kept_before(&keeper, before).await {
@@ -164,7 +165,8 @@ impl ExternalDriver<'_> {
     }
 
     pub(crate) fn state_before_work(&mut self) -> Option<Keeps> {
-        let (keeper, watched) = (self.core.services.files.clone()?, crate::files::record::watched(self.core));
+        let (keeper, watched) =
+            (self.core.services.snapshots.workspace.clone()?, crate::files::record::watched(self.core));
         let call = format!("work-{}", self.core.turn.live.as_ref().map_or(0, |l| l.no));
         let room = Arc::clone(&self.core.identity.external_mut()?.calls.permits).try_acquire_owned().ok()?;
         Some(Keeps { keeper, watched, call, room })

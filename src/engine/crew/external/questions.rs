@@ -84,7 +84,7 @@ impl ExternalDriver<'_> {
                     session: self.core.session.id,
                     agent: self.core.identity.id.0.clone(),
                     tool: name.clone(),
-                    what: crate::job::what(&self.core.services.redact, &args),
+                    what: crate::job::what(&self.core.services.redaction.redact, &args),
                     decision: PermissionOutcome::Undecided,
                     by: String::new(),
                     seconds: 0.0,
@@ -194,7 +194,7 @@ impl ExternalDriver<'_> {
 
     /// Whether the state of the files could not be stored and the settings demand a question then.
     pub(crate) fn changes_cannot_be_undone(&mut self) -> bool {
-        let asks = self.core.services.files.as_ref().is_some_and(crate::files::Keeper::asks);
+        let asks = self.core.services.snapshots.workspace.as_ref().is_some_and(crate::files::Keeper::asks);
         asks && self
             .core
             .identity
@@ -218,7 +218,7 @@ impl ExternalDriver<'_> {
             session: self.core.session.id,
             agent: self.core.identity.id.0.clone(),
             tool: self.core.redact(&tool.name),
-            what: crate::job::what(&self.core.services.redact, &args),
+            what: crate::job::what(&self.core.services.redaction.redact, &args),
             decision: PermissionOutcome::External,
             by: format!("{name} did not ask"),
             seconds,

@@ -96,7 +96,7 @@ impl ExternalDriver<'_> {
         let Some(programs) = self.core.services.crew.programs.clone() else { return };
         let (words, anew) = self.prompts();
         let (cwd, env) =
-            (self.core.services.workspace.root.clone(), (*self.core.services.child_env.now()).clone());
+            (self.core.services.workspace.root.clone(), (*self.core.services.tools.env.now()).clone());
         let (auto, edits) =
             (self.core.session.profile == Profile::Full, self.core.session.profile >= Profile::AutoEdit);
         let limits = self.core.identity.child.as_ref().map(|c| c.limits).unwrap_or_default();
@@ -180,7 +180,7 @@ impl ExternalDriver<'_> {
     /// Asks the user to trust files of the folder that can make the program run commands: the turn waits for
     /// the answer, or ends where no person can answer.
     pub(crate) fn ask_trust(&mut self, turn: u64, title: &str, offer: TrustOffer) {
-        if self.core.services.human == Human::Absent {
+        if self.core.services.user.human == Human::Absent {
             return self.refuse(not_trusted(title, &offer));
         }
         let refused = not_trusted(title, &offer);
@@ -247,7 +247,7 @@ impl ExternalDriver<'_> {
     }
 
     pub(crate) fn refuse(&mut self, notice: Notice) {
-        if self.core.services.human == Human::Absent && notice.kind == NoticeKind::Denied {
+        if self.core.services.user.human == Human::Absent && notice.kind == NoticeKind::Denied {
             self.core.child_driver().record_refusal();
         }
         driver::finish(self.core, TurnStatus::Failed, String::new(), Some(notice));

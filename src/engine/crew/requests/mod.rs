@@ -229,7 +229,7 @@ impl CrewDriver<'_> {
         let id = match self.core.crew.find(by, name) {
             Ok(id) => id,
             Err(why) => {
-                let rows = crate::lock::lock(&self.core.services.tool_state).shells.rows();
+                let rows = crate::lock::lock(&self.core.services.tools.state).shells.rows();
                 let row = rows.into_iter().find(|r| r.id == name.trim().trim_end_matches(':'));
                 return row.map(|r| CrewReply::Text(r.to_string())).ok_or(why);
             }

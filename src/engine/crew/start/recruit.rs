@@ -156,7 +156,7 @@ impl CrewDriver<'_> {
 
     /// Rejects unknown tool names; otherwise the agent would start with no tools.
     pub(crate) fn check_tools(&self, named: &[String]) -> Result<(), String> {
-        let more: Vec<&str> = self.core.services.all_tools.iter().map(|t| t.name()).collect();
+        let more: Vec<&str> = self.core.services.tools.all.iter().map(|t| t.name()).collect();
         let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &more));
         wrong.map_or(Ok(()), Err)
     }

@@ -7,7 +7,7 @@ use tiller_tool::crew::{Brief, SPECIAL, STARTERS};
 use tiller_tool::{Tool, Workspace};
 
 use crate::core::Core;
-use crate::core::services::Services;
+use crate::core::services::{ModelServices, Services, Snapshots, ToolServices, UserServices};
 use crate::crew::roster::member::Member;
 use crate::lock::lock;
 use crate::turn::begin;
@@ -40,34 +40,30 @@ impl Services {
         let workspace = workspace.forbid(permit.unreadable(&agent));
         Ok(Self {
             store: self.store.clone(),
-            providers: Arc::clone(&self.providers),
             config: Arc::clone(&self.config),
             workspace: Arc::new(workspace),
             places: self.places.clone(),
             clock: Arc::clone(&self.clock),
             ids: Arc::clone(&self.ids),
-            child_env: Arc::clone(&self.child_env),
-            human: self.human,
             made_by: self.made_by,
-            tools: self.tools_of(chain),
-            all_tools: self.all_tools.clone(),
-            specs: Arc::clone(&self.specs),
-            roles: Arc::clone(&self.roles),
+            models: ModelServices { titles: false, ..self.models.clone() },
+            tools: ToolServices {
+                visible: self.tools_of(chain),
+                all: self.tools.all.clone(),
+                specs: Arc::clone(&self.tools.specs),
+                env: Arc::clone(&self.tools.env),
+                // Shells are kept by agent; background processes are shared.
+                state: Mutex::new(Arc::clone(&lock(&self.tools.state))),
+            },
             crew: self.crew.clone(),
-            titles: false,
-            windows: self.windows.clone(),
-            retry: self.retry,
             permit,
-            redact: Arc::clone(&self.redact),
-            growing: Arc::clone(&self.growing),
-            keys: None,
-            settings: None,
-            exporter: None,
-            // Shells are kept by agent; background processes are shared.
-            tool_state: Mutex::new(Arc::clone(&lock(&self.tool_state))),
+            redaction: self.redaction.clone(),
+            user: UserServices { human: self.user.human, keys: None, settings: None, exporter: None },
             // Snapshots cover the workspace only.
-            files: self.files.clone().filter(|_| !own),
-            elsewhere: self.files.clone().filter(|_| own),
+            snapshots: Snapshots {
+                workspace: self.snapshots.workspace.clone().filter(|_| !own),
+                elsewhere: self.snapshots.workspace.clone().filter(|_| own),
+            },
         })
     }
 }
@@ -75,11 +71,11 @@ impl Services {
 impl Services {
     /// The tools of the last of `chain`: those of the main agent that each of the chain allows.
     pub(crate) fn tools_of(&self, chain: &[&Member]) -> Vec<&'static dyn Tool> {
-        let has = |name: &str| self.tools.iter().any(|t| t.name() == name);
+        let has = |name: &str| self.tools.visible.iter().any(|t| t.name() == name);
         // Special tools need no permission of their own: an agent that may delegate may have them.
         let mine =
             |t: &&&'static dyn Tool| has(t.name()) || SPECIAL.contains(&t.name()) && has("delegate_task");
-        let mut tools: Vec<&'static dyn Tool> = self.all_tools.iter().filter(mine).copied().collect();
+        let mut tools: Vec<&'static dyn Tool> = self.tools.all.iter().filter(mine).copied().collect();
         let deepest = self.config().agents.depth;
         for (at, member) in chain.iter().enumerate() {
             let last = at + 1 == chain.len();

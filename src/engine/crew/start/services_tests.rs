@@ -219,7 +219,7 @@ fn nobody_has_more(cases: u32) {
         policy.rules.add(rules, true);
         let mut world = WORLD.with(|w| w.world.copy());
         world.permit = Permit::new(policy, Arc::new(|_| Ok(())));
-        world.tools.retain(|t| mine.iter().any(|m| m == t.name()));
+        world.tools.visible.retain(|t| mine.iter().any(|m| m == t.name()));
         let mut config = (*world.config()).clone();
         config.agents.depth = depth;
         world.config = Arc::new(std::sync::RwLock::new(Arc::new(config)));
@@ -231,11 +231,11 @@ fn nobody_has_more(cases: u32) {
             let below = world.child(&all[..depth_now], None).unwrap();
             let profile = narrowed(member.order.profile, session);
             prop_assert!(profile <= above.2);
-            for tool in &below.tools {
+            for tool in &below.tools.visible {
                 // The board of siblings and the few like it come with being allowed to start agents.
                 let had = above.3.iter().any(|t| t.name() == tool.name())
                     || SPECIAL.contains(&tool.name())
-                        && world.tools.iter().any(|t| t.name() == "delegate_task");
+                        && world.tools.visible.iter().any(|t| t.name() == "delegate_task");
                 prop_assert!(had, "{} has {}", member.id, tool.name());
                 prop_assert!(
                     depth_now < depth as usize || !STARTERS.contains(&tool.name()),
@@ -248,7 +248,7 @@ fn nobody_has_more(cases: u32) {
                 let own = strictness(&below.permit, &member.id, profile, &call);
                 prop_assert!(own >= over, "{} {call:?}: {own} under {over}", member.id);
             }
-            above = (below.permit.clone(), member.id.clone(), profile, below.tools.clone());
+            above = (below.permit.clone(), member.id.clone(), profile, below.tools.visible.clone());
         }
         Ok(())
     });
@@ -294,13 +294,15 @@ thread_local! {
         let folder = tempfile::tempdir().unwrap();
         let home = folder.path().join("home");
         let parts = crate::testing::parts(folder.path(), &home, Arc::new(NoDelegation)).unwrap();
-        Made { _folder: folder, world: crate::core::engine::world(parts) }
+        Made { _folder: folder, world: Services::new(parts) }
     };
 }
 
 impl Services {
     fn copy(&self) -> Self {
-        Self { tools: self.tools.clone(), ..self.child(&[], None).unwrap() }
+        let mut copy = self.child(&[], None).unwrap();
+        copy.tools.visible.clone_from(&self.tools.visible);
+        copy
     }
 }
 

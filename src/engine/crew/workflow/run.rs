@@ -70,8 +70,8 @@ impl WorkflowDriver<'_> {
     pub(crate) fn check(&mut self, starter: Starter, flow: Result<Workflow, String>) {
         let (roles, source, tx) =
             (self.core.services.roles(), self.core.services.crew.workflows.clone(), self.core.tx.clone());
-        let providers = Arc::clone(&self.core.services.providers);
-        let tools: Vec<&'static str> = self.core.services.all_tools.iter().map(|t| t.name()).collect();
+        let providers = Arc::clone(&self.core.services.models.providers);
+        let tools: Vec<&'static str> = self.core.services.tools.all.iter().map(|t| t.name()).collect();
         let root = self.core.session.id;
         self.core.spawn(async move {
             let work = move || {
@@ -81,7 +81,7 @@ impl WorkflowDriver<'_> {
                     (Err(_), None) => return Err("there are no workflows in this folder".into()),
                 };
                 let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
-                let cli = |name: &str| source.as_ref().and_then(|s| (s.cli)(name));
+                let cli = |name: &str| source.as_ref().and_then(|s| (s.unavailable)(name));
                 let skills = roles.skills();
                 let skill = |name: &str| skills.wrong([name]);
                 let tool = |name: &str| tiller_config::agents::no_such_tool(name, &tools);

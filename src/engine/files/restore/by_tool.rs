@@ -35,7 +35,7 @@ pub(crate) fn files_asked(core: &mut Core, asked: Asked) {
 }
 
 fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, String> {
-    let keeper = core.services.files.clone().ok_or(OFF)?;
+    let keeper = core.services.snapshots.workspace.clone().ok_or(OFF)?;
     let name = core.redact(name);
     let watched = record::watched(core);
     // Now, not when the entry finds its place: what the same reply changes next is not part of it.
@@ -61,7 +61,7 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
 fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, RestorePreview)>) {
     let name = core.redact(&name);
     let (keeper, store, session) =
-        (core.services.files.clone(), core.services.store.clone(), core.session.id);
+        (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
     let written = written::written(core);
     core.spawn(async move {
         written.await;
@@ -84,7 +84,7 @@ fn preview_for_tool(core: &mut Core, name: String, reply: Answer<(EntryId, Resto
 
 fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: Answer<String>) {
     let (keeper, store, session) =
-        (core.services.files.clone(), core.services.store.clone(), core.session.id);
+        (core.services.snapshots.workspace.clone(), core.services.store.clone(), core.session.id);
     let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     core.spawn(async move {

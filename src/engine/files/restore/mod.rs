@@ -119,7 +119,7 @@ pub(crate) fn cannot_restore(core: &Core) -> Option<Notice> {
 pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId) {
     let (bus, place, store, session) =
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone(), core.session.id);
-    let (keeper, written) = (core.services.files.clone(), written::written(core));
+    let (keeper, written) = (core.services.snapshots.workspace.clone(), written::written(core));
     core.spawn(async move {
         written.await;
         let made = async {
@@ -167,7 +167,9 @@ pub(crate) fn restore(
     if !what.files() {
         return fork::fork(core, client, cause, entry, None);
     }
-    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else {
+        return core.refuse(client, cause, off());
+    };
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
     let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
@@ -212,7 +214,9 @@ pub(crate) fn restore_only(
     if let Some(why) = cannot_restore(core) {
         return core.refuse(client, cause, why);
     }
-    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else {
+        return core.refuse(client, cause, off());
+    };
     let (store, session, watched) = (core.services.store.clone(), core.session.id, record::watched(core));
     let work = async move {
         let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;

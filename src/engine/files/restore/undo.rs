@@ -85,7 +85,9 @@ fn undoing_files(
     found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
     rest: Option<Rest>,
 ) {
-    let Some(keeper) = core.services.files.clone() else { return core.refuse(client, cause, off()) };
+    let Some(keeper) = core.services.snapshots.workspace.clone() else {
+        return core.refuse(client, cause, off());
+    };
     let (no, session) = (core.next_job(), core.session.id);
     let (tx, written, watched) = (core.tx.clone(), written::written(core), record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
