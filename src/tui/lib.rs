@@ -15,6 +15,7 @@
 //! | [`registry`], [`shipped`] | what the screen is made of: one line for each dialog, panel and command |
 //! | [`keymap`] | keys to actions |
 //! | [`pane`] | whose terminal program is shown |
+//! | [`gallery`] | every screen as a picture, for those who change how it looks |
 //! | [`plain`] | linear text: no drawing at all |
 //!
 //! Drawing changes nothing: `measure` may fill caches, `draw` takes `&self`. Each slice of the model and each panel has a
@@ -23,6 +24,7 @@
 pub mod app;
 pub mod cell;
 pub mod dialog;
+pub mod gallery;
 #[cfg(test)]
 mod golden_tests;
 pub mod input;

@@ -18,11 +18,11 @@ use tiller_config::schema;
 use tiller_protocol::{
     AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, SeqIds, SessionId, Time,
 };
-use unicode_width::UnicodeWidthStr;
 
 use crate::app::App;
 use crate::app::effect::Task;
 use crate::app::msg::Msg;
+pub use crate::gallery::text as text_of;
 use crate::input::Input;
 use crate::keymap::{self, Chord, chord};
 use crate::panel::Panel;
@@ -299,21 +299,4 @@ impl Robot {
         // Colours that came in between are drawn now, and nothing draws them a second time.
         self.buf = whole;
     }
-}
-
-/// A buffer as lines of text. The second cell of a wide character is left out, as a terminal does.
-pub fn text_of(buf: &Buffer) -> String {
-    let mut out = String::new();
-    for y in buf.area.top()..buf.area.bottom() {
-        let mut line = String::new();
-        let mut x = buf.area.left();
-        while x < buf.area.right() {
-            let symbol = buf.cell((x, y)).map_or(" ", |c| c.symbol());
-            line.push_str(symbol);
-            x += (symbol.width() as u16).max(1);
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
 }

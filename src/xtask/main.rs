@@ -1,4 +1,4 @@
-//! Chores of the house: `cargo xtask tidy|house|deny|bench`.
+//! Chores of the house: `cargo xtask tidy|house|deny|gallery|bench`.
 
 mod bench;
 mod deny;
@@ -8,7 +8,7 @@ mod tidy;
 mod words;
 
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// Name, what it does, the function: from the repository's folder to the problems found.
 type Task = (&'static str, &'static str, fn(&Path) -> anyhow::Result<Vec<String>>);
@@ -18,8 +18,18 @@ const TASKS: &[Task] = &[
     ("tidy", "rules of the house that the compiler cannot check", tidy::run),
     ("house", "print the measures of the structure and their limits", house::print),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
+    ("gallery", "every screen as a picture: gallery DIR; --help says more", gallery),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
 ];
+
+/// Runs `src/xtask/gallery`, which is a program of its own: the other tasks need not wait until the screen is built.
+fn gallery(_root: &Path) -> anyhow::Result<Vec<String>> {
+    let done = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "tiller-gallery", "--"])
+        .args(std::env::args().skip(2))
+        .status()?;
+    Ok(if done.success() { Vec::new() } else { vec!["no pictures were written".into()] })
+}
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool without a screen")]
 fn main() -> ExitCode {

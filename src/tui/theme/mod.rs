@@ -6,7 +6,7 @@ pub mod color;
 mod file;
 pub(crate) mod grid;
 mod pixel;
-mod readable;
+pub(crate) mod readable;
 mod set;
 
 use ratatui::style::{Modifier, Style};
@@ -70,5 +70,13 @@ impl Theme {
     /// When there is none of that name.
     pub fn built_in(name: &str, depth: Depth) -> Result<Self, ThemeError> {
         file::built_in(name, depth, false)
+    }
+
+    /// A theme that comes with the program, for a terminal with a light background or a dark one.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub(crate) fn built_in_on(name: &str, depth: Depth, light: bool) -> Result<Self, ThemeError> {
+        file::built_in(name, depth, light)
     }
 }

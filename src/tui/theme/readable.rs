@@ -7,21 +7,21 @@ use super::color::{Depth, SIXTEEN, contrast, hue, luminance, rgb};
 use super::{Role, Theme};
 
 /// Least contrast of text against what lies below it.
-pub(super) const TEXT: f64 = 4.5;
+pub(crate) const TEXT: f64 = 4.5;
 /// Least contrast of lines, and of words that are dim on purpose.
-pub(super) const HINT: f64 = 3.0;
+pub(crate) const HINT: f64 = 3.0;
 /// Degrees on the colour wheel within which a colour still means the same.
 const SAME: f64 = 40.0;
 
 type Rgb = (u8, u8, u8);
 
 /// What the terminal's own ground looks like where a theme does not paint one, and its own text on it.
-pub(super) fn own(light: bool) -> (Rgb, Rgb) {
+pub(crate) fn own(light: bool) -> (Rgb, Rgb) {
     if light { ((255, 255, 255), (0, 0, 0)) } else { ((0, 0, 0), (229, 229, 229)) }
 }
 
 /// Colours of a look as they are seen: text, then what lies below. `ground`: below what paints nothing.
-pub(super) fn seen(style: Style, ground: Rgb, light: bool) -> (Rgb, Rgb) {
+pub(crate) fn seen(style: Style, ground: Rgb, light: bool) -> (Rgb, Rgb) {
     let fg = style.fg.and_then(rgb).unwrap_or(own(light).1);
     let bg = style.bg.and_then(rgb).unwrap_or(ground);
     let (fg, bg) = if style.add_modifier.contains(Modifier::REVERSED) { (bg, fg) } else { (fg, bg) };

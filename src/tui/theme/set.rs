@@ -49,7 +49,7 @@ impl Themes {
         (out, error)
     }
 
-    /// One fixed theme, for tests.
+    /// One fixed theme, for tests and pictures.
     pub fn fixed(theme: Theme) -> Self {
         Self {
             shipped: BUILT_IN,

@@ -1,0 +1,426 @@
+//! The engine of the scenes: what it answers when the screen asks for lists, trees and comparisons.
+
+use tiller_protocol::command::{ContextCommand, Query, ReviewCommand};
+use tiller_protocol::compare::{Compared, ComparedSide, SaidLine};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::restore::StepFile;
+use tiller_protocol::tool::FileDiff;
+use tiller_protocol::tree::{
+    NodeKind, SessionTree, TreeHead, TreeLine, TreeMarks, TreeNode, TreeQuery, TreeReply, TreeTag,
+};
+use tiller_protocol::view::{ContextReport, GitState, LayerCost, Mention, ModelChoice};
+use tiller_protocol::{
+    BranchName, BranchView, ChangeKind, Command, CommandBody, Cost, Effort, EffortView, EntryId, ModelRef,
+    Profile, RestoreFile, RestorePreview, SessionId, SessionSummary, Snapshot, Time, Usage,
+};
+
+use super::stage::{START, Stage};
+
+/// The model of the scenes.
+pub(super) const MODEL: &str = "acme/coder-large";
+
+pub(super) const CLIENT: &str = include_str!("data/client.diff");
+pub(super) const TESTS: &str = include_str!("data/test_client.diff");
+pub(super) const README: &str = include_str!("data/readme.diff");
+
+const PROJECT: &str = "/home/ann/api";
+const MINUTE: i64 = 60_000;
+
+fn ago(minutes: i64) -> Time {
+    Time(START.millis() - minutes * MINUTE)
+}
+
+fn session(n: u128) -> SessionId {
+    format!("{:032x}", 0x0190_0000_0000_7000_8000_0000_0000_0000_u128 | n)
+        .parse()
+        .unwrap_or(SessionId(Default::default()))
+}
+
+pub(super) fn entry(n: u128) -> EntryId {
+    format!("{:032x}", 0x0190_0000_0000_7000_8000_0000_0001_0000_u128 | n)
+        .parse()
+        .unwrap_or(EntryId(Default::default()))
+}
+
+fn summary(n: u128, title: &str, minutes: i64, entries: u64, usd: f64) -> SessionSummary {
+    SessionSummary {
+        id: session(n),
+        title: title.into(),
+        project: PROJECT.into(),
+        created: ago(minutes + 45),
+        used: ago(minutes),
+        entries,
+        model: ModelRef(MODEL.into()),
+        cost: Some(Cost::from_usd(usd)),
+        archived: false,
+        exec: false,
+        open_in: None,
+        interrupted: None,
+        preview: String::new(),
+    }
+}
+
+/// A session in which nothing was said yet.
+pub(super) fn snapshot() -> Snapshot {
+    let mut session = summary(1, "", 0, 0, 0.0);
+    session.cost = None;
+    Snapshot {
+        seq: 0,
+        session,
+        model: ModelRef(MODEL.into()),
+        profile: Profile::Ask,
+        effort: Box::new(EffortView {
+            chosen: Effort::Medium,
+            used: Effort::Medium,
+            offered: vec![Effort::Off, Effort::Low, Effort::Medium, Effort::High],
+        }),
+        read_only: false,
+        head: None,
+        branch: BranchName { head: "main".into(), label: String::new() },
+        entries: Vec::new(),
+        earlier: 0,
+        partial: Vec::new(),
+        todo: Vec::new(),
+        agents: Vec::new(),
+        workflows: Vec::new(),
+        queue: Vec::new(),
+        asks: Vec::new(),
+        feed: Vec::new(),
+        usage: Usage::default(),
+        cost: None,
+        running: false,
+        git: Some(GitState { branch: "retry-after".into(), changed: 3, under_way: String::new() }),
+        goal: None,
+        shell_lines: Vec::new(),
+    }
+}
+
+/// What the engine says to a command; `None`: nothing.
+pub(super) fn answer(stage: &Stage, command: &Command) -> Option<ReplyEvent> {
+    Some(match &command.body {
+        CommandBody::Query(query) => return queried(stage, query),
+        CommandBody::Review(ReviewCommand::Open { .. }) => ReplyEvent::ReviewReply { review: review() },
+        CommandBody::Context(ContextCommand::Report) => ReplyEvent::ContextReply { report: context() },
+        _ => return None,
+    })
+}
+
+fn queried(stage: &Stage, query: &Query) -> Option<ReplyEvent> {
+    let full = !stage.new_here;
+    Some(match query {
+        Query::Snapshot => ReplyEvent::SnapshotReply { snapshot: stage.snapshot.clone() },
+        Query::Sessions { .. } => {
+            ReplyEvent::SessionsReply { sessions: if full { sessions() } else { Vec::new() } }
+        }
+        Query::Models => ReplyEvent::ModelsReply { models: models() },
+        Query::Mentions { text, .. } => {
+            ReplyEvent::MentionsReply { text: text.clone(), mentions: mentions() }
+        }
+        Query::Branches => ReplyEvent::BranchesReply {
+            branches: if full { branches() } else { Vec::new() },
+            tags: Vec::new(),
+        },
+        Query::History { .. } => ReplyEvent::HistoryReply { prompts: prompts() },
+        Query::Compare { pair } => ReplyEvent::CompareReply { pair: pair.clone(), compared: compared() },
+        Query::RestorePreview { entry } => {
+            ReplyEvent::RestorePreviewReply { entry: *entry, preview: preview() }
+        }
+        Query::Processes => ReplyEvent::ProcessesReply { rows: Vec::new() },
+        Query::Tree { query } => ReplyEvent::TreeReply { reply: tree(query)? },
+        _ => return None,
+    })
+}
+
+fn sessions() -> Vec<SessionSummary> {
+    let mut all = vec![
+        summary(1, "Honour Retry-After", 2, 46, 0.83),
+        summary(2, "Move the invoices to UTC", 75, 212, 4.10),
+        summary(3, "Why is the nightly export slow?", 60 * 20, 88, 1.37),
+        summary(4, "Type hints for billing.models", 60 * 27, 31, 0.42),
+        summary(5, "Upgrade to Python 3.13", 60 * 49, 154, 2.96),
+        summary(6, "Property tests for money rounding", 60 * 24 * 4, 67, 0.91),
+        summary(7, "Draft the release notes of 2.4", 60 * 24 * 6, 12, 0.08),
+    ];
+    if let Some(s) = all.get_mut(1) {
+        s.interrupted = Some("shell pytest tests/invoices".into());
+    }
+    if let Some(s) = all.get_mut(6) {
+        s.project = "/home/ann/website".into();
+    }
+    all
+}
+
+fn models() -> Vec<ModelChoice> {
+    let model = |name: &str, window, price, source: &str, unavailable: Option<&str>| ModelChoice {
+        model: ModelRef(name.into()),
+        window,
+        price,
+        long: Vec::new(),
+        source: source.into(),
+        unavailable: unavailable.map(Into::into),
+    };
+    vec![
+        model(MODEL, Some(200_000), Some((3.0, 15.0)), "environment", None),
+        model("acme/coder-small", Some(200_000), Some((0.8, 4.0)), "environment", None),
+        model("acme/coder-deep", Some(1_000_000), Some((15.0, 75.0)), "environment", None),
+        model("globex/g-4-pro", Some(400_000), Some((2.5, 10.0)), "built in", Some("needs GLOBEX_API_KEY")),
+        model("globex/g-4-mini", Some(400_000), Some((0.25, 2.0)), "built in", Some("needs GLOBEX_API_KEY")),
+        model("local/coder-30b", Some(65_536), None, "local server on 11434", None),
+        model("demo/demo", None, None, "built in", None),
+    ]
+}
+
+fn mentions() -> Vec<Mention> {
+    let row = |kind: &str, name: &str, size, preview: &str| Mention {
+        kind: kind.into(),
+        name: name.into(),
+        size,
+        tokens: size.map(|n| n / 4),
+        preview: preview.into(),
+    };
+    vec![
+        row("file", "src/client.py", Some(1284), "\"\"\"The HTTP client of the billing service.\"\"\"\n"),
+        row("file", "tests/test_client.py", Some(702), "import httpx\n"),
+        row(
+            "fn parse_retry_after",
+            "src/client.py:25",
+            None,
+            "def parse_retry_after(value: str) -> float | None:\n",
+        ),
+        row("folder", "src/", None, ""),
+    ]
+}
+
+fn branches() -> Vec<BranchView> {
+    let row = |head: &str, label: &str, words: &str, minutes, open| BranchView {
+        name: BranchName { head: head.into(), label: label.into() },
+        entry: Some(entry(9)),
+        time: Some(ago(minutes)),
+        words: words.into(),
+        open,
+        ..BranchView::default()
+    };
+    vec![
+        row("main", "", "Make the retry logic honour Retry-After and add what is missing.", 2, true),
+        row("branch-1f", "with a library", "Try it with tenacity instead of our own loop", 18, false),
+        row("branch-2c", "", "Only the tests first, please", 31, false),
+    ]
+}
+
+fn prompts() -> Vec<String> {
+    [
+        "Make the retry logic honour Retry-After and add what is missing.",
+        "also update the changelog",
+        "Why does test_backs_off fail on CI only?",
+        "Run the tests of the invoices and fix what fails",
+        "Explain src/money.py like I have never seen it",
+    ]
+    .map(Into::into)
+    .to_vec()
+}
+
+pub(super) fn file(path: &str, kind: ChangeKind, diff: &str) -> FileDiff {
+    let count = |sign: char| {
+        let heads = ["+++", "---"];
+        diff.lines().filter(|l| l.starts_with(sign) && !heads.iter().any(|h| l.starts_with(h))).count() as u32
+    };
+    FileDiff { path: path.into(), kind, added: count('+'), removed: count('-'), diff: diff.into() }
+}
+
+fn review() -> tiller_protocol::review::Review {
+    tiller_protocol::review::Review {
+        turn: entry(1),
+        title: "Make the retry logic honour Retry-After and add what is missing.".into(),
+        files: vec![
+            file("src/client.py", ChangeKind::Modified, CLIENT),
+            file("tests/test_client.py", ChangeKind::Modified, TESTS),
+            file("README.md", ChangeKind::Modified, README),
+        ],
+    }
+}
+
+fn restored(path: &str, diff: &str) -> RestoreFile {
+    let file = file(path, ChangeKind::Modified, diff);
+    RestoreFile {
+        path: file.path,
+        kind: file.kind,
+        added: file.added,
+        removed: file.removed,
+        diff: file.diff,
+        conflict: None,
+    }
+}
+
+fn compared() -> Compared {
+    let said = |who: &str, text: &str| SaidLine { entry: entry(3), who: who.into(), text: text.into() };
+    let step =
+        |path: &str| StepFile { path: path.into(), kind: ChangeKind::Modified, by: None, partly: false };
+    let side = |name: &str, usd, said: Vec<SaidLine>, files: &[&str]| ComparedSide {
+        name: name.into(),
+        entry: Some(entry(3)),
+        entries: 14,
+        said,
+        usage: Usage { input: 38_400, output: 4_120, ..Usage::default() },
+        cost: Some(Cost::from_usd(usd)),
+        agents: 0,
+        files: files.iter().map(|f| step(f)).collect(),
+    };
+    Compared {
+        base: Some(entry(2)),
+        base_line: "Look at how the client retries".into(),
+        left: side(
+            "with a library",
+            0.31,
+            vec![
+                said("you", "Try it with tenacity instead of our own loop"),
+                said("agent", "tenacity can wait by a function of the response; the header is parsed there."),
+                said("shell", "python -m pytest -q"),
+            ],
+            &["src/client.py", "pyproject.toml"],
+        ),
+        right: side(
+            "main",
+            0.83,
+            vec![
+                said("you", "Make the retry logic honour Retry-After and add what is missing."),
+                said("agent", "The header has two forms, and the client only reads the first one."),
+                said("edit", "src/client.py"),
+            ],
+            &["src/client.py", "tests/test_client.py", "README.md"],
+        ),
+        files: vec![
+            restored("src/client.py", CLIENT),
+            restored("tests/test_client.py", TESTS),
+            restored("README.md", README),
+        ],
+        more: 0,
+        notes: Vec::new(),
+    }
+}
+
+fn preview() -> RestorePreview {
+    RestorePreview {
+        title: "Make the retry logic honour Retry-After and add what is missing.".into(),
+        time: Some(ago(12)),
+        files: vec![restored("src/client.py", CLIENT), restored("README.md", README)],
+        more: 0,
+        left: vec![".env: not kept in checkpoints".into()],
+        notes: Vec::new(),
+    }
+}
+
+fn context() -> ContextReport {
+    let layer = |name: &str, source: &str, tokens, budget| LayerCost {
+        name: name.into(),
+        source: source.into(),
+        tokens,
+        budget,
+        shortened: false,
+    };
+    ContextReport {
+        model: ModelRef(MODEL.into()),
+        window: Some(200_000),
+        used: 24_800,
+        layers: vec![layer("base", "built in", 1_900, 4_000), layer("project", "AGENTS.md", 640, 8_000)],
+        tools: 6_100,
+        messages: 16_160,
+        exact: true,
+    }
+}
+
+/// The nodes of the tree: parent, what it is, its first line.
+const NODES: &[(Option<u32>, NodeKind, &str)] = &[
+    (None, NodeKind::User, "Look at how the client retries"),
+    (Some(0), NodeKind::Assistant, "The loop is in Client.get; the pause is computed in Client.wait."),
+    (Some(1), NodeKind::User, "Make the retry logic honour Retry-After and add what is missing."),
+    (Some(2), NodeKind::Assistant, "The header has two forms, and the client only reads the first one."),
+    (Some(3), NodeKind::ToolResult, "src/client.py"),
+    (Some(4), NodeKind::Checkpoint, "before the tests"),
+    (Some(5), NodeKind::User, "also update the README"),
+    (Some(6), NodeKind::Assistant, "The section on retries names both forms now."),
+    (Some(1), NodeKind::User, "Try it with tenacity instead of our own loop"),
+    (Some(8), NodeKind::Assistant, "tenacity can wait by a function of the response."),
+    (Some(9), NodeKind::ToolResult, "python -m pytest -q"),
+    (Some(5), NodeKind::User, "Only the tests first, please"),
+    (Some(11), NodeKind::Assistant, "Three tests: the cap, a date, and what is not a time."),
+];
+
+fn tree(query: &TreeQuery) -> Option<TreeReply> {
+    Some(match query {
+        TreeQuery::Nodes { session: asked } => {
+            let node = |(n, (parent, kind, _)): (usize, &(Option<u32>, NodeKind, &str))| {
+                let reply = *kind == NodeKind::Assistant;
+                TreeNode {
+                    id: entry(n as u128),
+                    seq: n as i64,
+                    parent: *parent,
+                    kind: *kind,
+                    time: ago(40 - 2 * n as i64),
+                    agent: 0,
+                    model: reply.then_some(0),
+                    tokens: if reply { 8_000 + 1_700 * n as u64 } else { 0 },
+                    cost: reply.then(|| Cost::from_usd(0.04 + 0.013 * n as f64)),
+                }
+            };
+            let head = |name: &str, label: &str, node, current| TreeHead {
+                name: name.into(),
+                label: label.into(),
+                node: Some(node),
+                archived: false,
+                current,
+                open_in: None,
+            };
+            TreeReply::Nodes {
+                tree: Box::new(SessionTree {
+                    session: asked.unwrap_or(session(1)),
+                    title: "Honour Retry-After".into(),
+                    project: PROJECT.into(),
+                    agents: vec!["main".into()],
+                    models: vec![MODEL.into()],
+                    nodes: NODES.iter().enumerate().map(node).collect(),
+                    heads: vec![
+                        head("main", "", 7, true),
+                        head("branch-1f", "with a library", 10, false),
+                        head("branch-2c", "", 12, false),
+                    ],
+                    tags: vec![TreeTag { name: "works".into(), node: 7 }],
+                    spawned: Vec::new(),
+                }),
+            }
+        }
+        TreeQuery::Marks { session } => TreeReply::Marks {
+            session: *session,
+            marks: TreeMarks { files: vec![(2, 2), (4, 1), (6, 1), (8, 2)], failed: vec![10] },
+        },
+        TreeQuery::Lines { entries } => TreeReply::Lines {
+            lines: NODES
+                .iter()
+                .enumerate()
+                .map(|(n, (_, kind, text))| TreeLine {
+                    entry: entry(n as u128),
+                    text: (*text).into(),
+                    origin: None,
+                    call: (*kind == NodeKind::ToolResult).then(|| tiller_protocol::tree::TreeCall {
+                        name: if n == 4 { "edit_file".into() } else { "terminal".into() },
+                        arguments: serde_json::json!({ "path": text, "command": text }),
+                    }),
+                })
+                .filter(|line| entries.contains(&line.entry))
+                .collect(),
+        },
+        TreeQuery::Preview { entry: asked } => {
+            let at = (0..NODES.len()).find(|n| entry(*n as u128) == *asked)?;
+            TreeReply::Preview {
+                preview: Box::new(tiller_protocol::tree::EntryPreview {
+                    entry: *asked,
+                    text: NODES.get(at)?.2.into(),
+                    cut: false,
+                    files: vec![restored("src/client.py", CLIENT), restored("README.md", README)],
+                    more: 0,
+                    notes: Vec::new(),
+                }),
+            }
+        }
+        TreeQuery::Find { .. } => return None,
+    })
+}

@@ -1,0 +1,38 @@
+//! Scenes of menus, pickers and help.
+
+use super::scene::Scene;
+use super::stage::Stage;
+use super::story;
+
+pub(super) const PALETTE: Scene = Scene::new("palette", "Palette", |s| over(s, "palette.open"));
+pub(super) const WHICH_KEY: Scene = Scene::new("which_key", "Keys after the leader key", which_key);
+pub(super) const HELP: Scene = Scene::new("help", "Help", |s| over(s, "help.open"));
+pub(super) const MODELS: Scene = Scene::new("models", "Model picker", |s| over(s, "model.open"));
+pub(super) const THEMES: Scene = Scene::new("themes", "Theme picker", |s| over(s, "theme.open"));
+pub(super) const PROFILES: Scene = Scene::new("profiles", "Permission profiles", |s| over(s, "profile.open"));
+pub(super) const SETTINGS: Scene = Scene::new("settings", "Settings", |s| over(s, "settings.open"));
+pub(super) const MENTIONS: Scene = Scene::new("mentions", "A mention in the composer", mentions);
+pub(super) const COMMANDS: Scene = Scene::new("commands", "Slash commands in the composer", commands);
+
+fn over(s: &mut Stage, action: &'static str) {
+    story::finished(s);
+    s.act(action);
+}
+
+fn which_key(s: &mut Stage) {
+    story::finished(s);
+    s.press("ctrl-x");
+    s.wait(400);
+}
+
+fn mentions(s: &mut Stage) {
+    story::finished(s);
+    s.write("Why does @cli");
+    s.wait(300);
+}
+
+fn commands(s: &mut Stage) {
+    story::finished(s);
+    s.write("/co");
+    s.wait(300);
+}

@@ -1,0 +1,117 @@
+//! Scenes of the start, of panels, notices and empty states.
+
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{Message, Notice, NoticeKind, Queued, QueuedState, SendMode};
+
+use super::scene::Scene;
+use super::stage::Stage;
+use super::story;
+
+pub(super) const START: Scene = Scene::new("start", "Start", start);
+pub(super) const FIRST_RUN: Scene = Scene::new("first_run", "First run", first_run);
+pub(super) const TODO: Scene = Scene::new("todo", "Todo list", todo);
+pub(super) const CHANGES: Scene = Scene::new("changes", "Changed files", changes);
+pub(super) const QUEUE: Scene = Scene::new("queue", "Messages that wait", queue);
+pub(super) const NOTICES: Scene = Scene::new("notices", "Notices", notices);
+pub(super) const ERRORS: Scene = Scene::new("errors", "Error log", errors);
+pub(super) const RETRY: Scene = Scene::new("retry", "A request that is tried again", retry);
+pub(super) const EMPTY_AGENTS: Scene = Scene::new("empty_agents", "No agents yet", empty_agents);
+pub(super) const EMPTY_SESSIONS: Scene = Scene::new("empty_sessions", "No sessions yet", empty_sessions);
+pub(super) const ASCII: Scene = Scene::new("ascii", "ASCII signs", ascii).with(|ui| ui.ascii = true);
+
+fn start(s: &mut Stage) {
+    s.start();
+}
+
+fn first_run(s: &mut Stage) {
+    s.snapshot.model = tiller_protocol::ModelRef::default();
+    s.new_here = true;
+    s.start();
+    s.act("setup.open");
+}
+
+fn todo(s: &mut Stage) {
+    story::working(s);
+    s.act("view.todo");
+}
+
+fn changes(s: &mut Stage) {
+    story::working(s);
+    s.act("view.watch");
+}
+
+fn queue(s: &mut Stage) {
+    story::working(s);
+    let message = |n: u128, text: &str, mode| Queued {
+        id: format!("{n:032x}").parse().unwrap_or(tiller_protocol::QueueId(Default::default())),
+        message: Message::text(text),
+        mode,
+        state: QueuedState::Accepted,
+    };
+    s.state(StateEvent::QueueChanged {
+        queue: vec![
+            message(1, "use UTC everywhere, not the local zone", SendMode::Steer),
+            message(2, "then update the changelog", SendMode::Queue),
+        ],
+    });
+    s.act("queue.open");
+}
+
+fn failures() -> [Notice; 3] {
+    [
+        Notice::new(NoticeKind::Info, "src/client.py changed on disk; the agent will read it again."),
+        Notice::new(NoticeKind::Network, "The server answered 529 (overloaded).")
+            .hint("wait, or choose another model with /model")
+            .detail(
+                "POST https://api.acme.example/v1/messages\nHTTP 529\n{\"error\":{\"type\":\"overloaded\"}}",
+            ),
+        Notice::new(
+            NoticeKind::Config,
+            "keys.toml, line 12: there is no action 'composer.sent'. Did you mean composer.send?",
+        )
+        .hint("correct the line; the keys of before hold until then"),
+    ]
+}
+
+fn notices(s: &mut Stage) {
+    story::working(s);
+    for notice in failures() {
+        s.notice(notice);
+        s.wait(200);
+    }
+}
+
+fn errors(s: &mut Stage) {
+    notices(s);
+    s.wait(20_000);
+    s.act("errors.open");
+}
+
+fn retry(s: &mut Stage) {
+    story::open(s);
+    story::reading(s);
+    s.turn(TurnEvent::Retrying {
+        attempt: 2,
+        of: 5,
+        seconds: 8.0,
+        why: "the server answered 529 (overloaded)".into(),
+        discard: true,
+    });
+    s.wait(1000);
+}
+
+fn empty_agents(s: &mut Stage) {
+    s.start();
+    s.act("view.agents");
+}
+
+fn empty_sessions(s: &mut Stage) {
+    s.new_here = true;
+    s.start();
+    s.act("sessions.open");
+}
+
+fn ascii(s: &mut Stage) {
+    story::working(s);
+    s.act("view.todo");
+}
