@@ -57,21 +57,26 @@ impl CrewSteps {
             }
             started.insert(agent.session);
             let rows = agent.rows.iter().filter(|r| matches!(r.of, StepOf::Call(_)));
-            let theirs = rows.filter(|r| r.id > after && r.time <= until).max_by_key(|r| r.id);
-            last = last.into_iter().chain(theirs).max_by_key(|r| r.id);
+            for row in rows.filter(|r| r.id > after && r.time <= until) {
+                if last.is_none_or(|l| ended_after(row, l)) {
+                    last = Some(row);
+                }
+            }
         }
         Ok(last)
     }
 
-    /// The session's own rows and theirs after the row `after`, oldest first. Where two worked at the same time, one
+    /// The session's own rows and theirs that the state of the row `after` does not contain, oldest first. Where two worked at the same time, one
     /// began at a state that the other had left behind, or in the middle of what that one did: what lies between is
     /// nobody else's.
-    pub(super) fn merged(self, session: SessionId, own: Vec<StepRow>, after: i64) -> Vec<StepRow> {
+    pub(super) fn merged(self, session: SessionId, own: Vec<StepRow>, after: &StepRow) -> Vec<StepRow> {
         let theirs = self.agents.into_iter().map(|a| (a.session, a.rows));
         let all = std::iter::once((session, own)).chain(theirs);
         let mut all: Vec<(SessionId, StepRow)> =
             all.flat_map(|(of, rows)| rows.into_iter().map(move |row| (of, row))).collect();
-        all.retain(|(_, row)| row.id > after && matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)));
+        all.retain(|(_, row)| {
+            matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)) && ended_after(row, after)
+        });
         all.sort_by_key(|(_, row)| row.id);
         side_by_side(&mut all);
         // States that were seen, and by whom last.
@@ -94,8 +99,19 @@ impl CrewSteps {
     }
 }
 
+/// Whether `row` ended after `other`. Rows are stored in the order of their ends, except where two calls were under way at
+/// the same time: each agent stores its own, so the row of the call that ended first can be stored last.
+fn ended_after(row: &StepRow, other: &StepRow) -> bool {
+    let within =
+        |one: &StepRow, of: &StepRow| of.began.is_some_and(|began| began <= one.time && one.time <= of.time);
+    match within(row, other) || within(other, row) {
+        true => (row.time, row.id) > (other.time, other.id),
+        false => row.id > other.id,
+    }
+}
+
 /// Calls that were under way at the same time: together they lead from where the first of them began to where the last
-/// of them ended, each from the end of the one before it. `all` is in the order of their ends.
+/// of them ended, each from the end of the one before it. They are put in the order of their ends (see [`ended_after`]).
 fn side_by_side(all: &mut [(SessionId, StepRow)]) {
     let mut begun: Vec<(Time, usize)> =
         all.iter().enumerate().filter_map(|(at, (_, row))| Some((row.began?, at))).collect();
@@ -115,9 +131,59 @@ fn side_by_side(all: &mut [(SessionId, StepRow)]) {
         }
         let mut before = all[group[0]].1.before.clone();
         group.sort_unstable();
-        for at in group {
-            let row = &mut all[at].1;
+        let mut rows: Vec<_> = group.iter().map(|at| all[*at].clone()).collect();
+        rows.sort_by_key(|(_, row)| (row.time, row.id));
+        for (at, (of, mut row)) in group.into_iter().zip(rows) {
             row.before = before.replace(row.after.clone());
+            all[at] = (of, row);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(n: u8) -> SessionId {
+        SessionId(uuid::Uuid::from_bytes([n; 16]))
+    }
+
+    fn row(id: i64, (before, after): (&str, &str), (began, time): (i64, i64)) -> StepRow {
+        StepRow {
+            id,
+            of: StepOf::Call(format!("c{id}")),
+            before: Some(before.into()),
+            after: after.into(),
+            files: Vec::new(),
+            time: Time(time),
+            began: Some(Time(began)),
+        }
+    }
+
+    /// Three calls at the same time, and the one that ended first is stored last.
+    #[test]
+    fn calls_at_the_same_time_are_in_the_order_of_their_ends_however_late_a_row_is_stored() {
+        let outer = row(1, ("start", "outer"), (10, 30));
+        let inner = row(2, ("middle", "inner"), (15, 40));
+        let tool = row(3, ("other", "tool"), (20, 25));
+        let agent =
+            |n: u8, row: &StepRow| Agent { session: session(n), spawned_by: None, rows: vec![row.clone()] };
+        let after = |point: &StepRow| {
+            let crew = CrewSteps { agents: vec![agent(1, &outer), agent(2, &inner), agent(3, &tool)] };
+            let steps = crew.merged(session(0), Vec::new(), point).into_iter();
+            steps.map(|r| format!("{}-{}", r.before.unwrap(), r.after)).collect::<Vec<_>>()
+        };
+        let point = StepRow {
+            of: StepOf::Point(EntryId(uuid::Uuid::nil())),
+            began: None,
+            ..row(0, ("", "start"), (0, 10))
+        };
+        assert_eq!(after(&point), ["start-tool", "tool-outer", "outer-inner"]);
+        assert_eq!(
+            after(&outer),
+            ["middle-inner"],
+            "the state after the outer call contains the tool's file"
+        );
+        assert!(after(&inner).is_empty());
     }
 }

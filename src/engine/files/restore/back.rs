@@ -66,7 +66,7 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
         row = later.clone();
     }
     let Ok(snapshot) = row.after.parse() else { return Ok(None) };
-    let steps = crew.merged(session, rows, row.id).iter().filter_map(step).collect();
+    let steps = crew.merged(session, rows, &row).iter().filter_map(step).collect();
     Ok(Some(Point { snapshot, time: row.time, steps }))
 }
 
