@@ -2,7 +2,8 @@
 //!
 //! A budget is a ratio to other programs measured on the same machine; here its absolute figure of a
 //! 2-core machine stands beside ours, so read the ratios of a calm machine only. `--quick`: fewer
-//! repeats; `--no-build`: the binary as it is; a word: only the cases whose name has it.
+//! repeats; `--no-build`: the binary as it is; a word: only the cases whose name has it. `tests`: the figures of single
+//! parts, which tests named `figures` print.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -96,6 +97,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     let args: Vec<String> = std::env::args().skip(2).collect();
     let has = |flag: &str| args.iter().any(|a| a == flag);
     let only: Vec<&String> = args.iter().filter(|a| !a.starts_with('-')).collect();
+    if only.iter().any(|o| *o == "tests") {
+        return figures_of_tests(root);
+    }
     let binary = binary(root, !has("--no-build"))?;
     let bench = Bench { binary, model: Model::start(), quick: has("--quick"), ids: Cell::new(0) };
     let mut out = Figures::default();
@@ -112,6 +116,16 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     print!("{}", out.table());
     problems.extend(out.missed());
     Ok(problems)
+}
+
+/// Runs the tests that only print figures, optimised and one after the other.
+fn figures_of_tests(root: &Path) -> Result<Vec<String>> {
+    let done = Command::new(env!("CARGO"))
+        .args(["test", "--release", "--locked", "--no-fail-fast", "--tests", "--"])
+        .args(["--ignored", "figures", "--nocapture", "--test-threads=1"])
+        .current_dir(root)
+        .status()?;
+    Ok(if done.success() { Vec::new() } else { vec!["a test that prints figures failed".into()] })
 }
 
 /// The release binary, built first.

@@ -133,13 +133,13 @@ fn no_state_is_lost_in_20_000_calls_whole_() {
 }
 
 /// The time of a call at the start and after many, in one run:
-/// `TILLER_CALLS=100000 cargo test --release -p tiller-snapshot --lib bench_of_the_cost -- --ignored --nocapture`
+/// `TILLER_CALLS=100000 cargo test --release -p tiller-snapshot --lib figures_of_the_cost -- --ignored --nocapture`
 ///
 /// With `TMPDIR=/dev/shm` it measures this program alone: ext4 passes over each inode that was freed in the last half
 /// minute, which makes a new file dearer the faster the calls follow each other.
 #[test]
-#[ignore = "a benchmark; it prints and judges nothing"]
-fn bench_of_the_cost_of_calls_whole_() {
+#[ignore = "prints figures"]
+fn figures_of_the_cost_of_calls() {
     let count = std::env::var("TILLER_CALLS").map_or(20_000, |n| n.parse().unwrap());
     for flat in [0, 2000] {
         let w = World::new();

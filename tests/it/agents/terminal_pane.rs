@@ -363,7 +363,7 @@ fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
 
 /// Figures of a flood: how long a word takes from the keyboard to the screen, and what we use.
 #[test]
-#[ignore = "figures, not a check"]
+#[ignore = "prints figures"]
 fn u7_figures_of_a_flood() {
     let server = server();
     let script = "printf '> '; exec cat /dev/zero | tr '\\0' 'x'";

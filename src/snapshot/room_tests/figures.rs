@@ -1,5 +1,5 @@
 //! The budgets marked T that concern files. Run alone, on a calm machine, optimised:
-//! `cargo test --release -p tiller-snapshot --lib bench -- --ignored --nocapture`
+//! `cargo test --release -p tiller-snapshot --lib room_tests::figures -- --ignored --nocapture`
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,8 +23,8 @@ fn cpu() -> f64 {
 }
 
 #[test]
-#[ignore = "a benchmark; it prints and judges nothing"]
-fn bench() {
+#[ignore = "prints figures"]
+fn snapshots_and_restores_of_50_000_files() {
     let w = World::new();
     for n in 0..50_000 {
         let (d, f) = (n / 50, n % 50);
