@@ -159,6 +159,7 @@ fn no_key_of_the_schema_lets_a_project_widen() {
     let defaults = serde_json::to_value(Config::default()).unwrap();
     let mut leaves = BTreeMap::new();
     flatten("", &defaults, &mut leaves);
+    assert!(leaves.contains_key("profile") && leaves.contains_key("ui.theme"), "{leaves:?}");
     for (key, value) in leaves {
         let wider = match &value {
             Value::Bool(b) => (!b).to_string(),

@@ -154,8 +154,11 @@ fn sizes_and_counts_are_capped() {
 fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(".tiller")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(dir.path().join(".mcp.json")).status();
-    if made.is_ok_and(|s| s.success()) {
-        assert!(discover(dir.path()).found.iter().all(|f| f.bytes.is_none()));
-    }
+    let pipe = dir.path().join(".mcp.json");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(discover(dir.path()).found.iter().filter(|f| f.bytes.is_some()).count(), 0);
+    // A file of that name is found: the pipe was looked at.
+    fs::remove_file(&pipe).unwrap();
+    fs::write(&pipe, "{}").unwrap();
+    assert_eq!(discover(dir.path()).found.iter().filter(|f| f.bytes.is_some()).count(), 1);
 }

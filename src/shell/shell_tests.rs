@@ -136,7 +136,7 @@ fn deep_nesting_ends_soon() {
         }
     }
     let nested = (0..9).fold(String::from("rm x"), |inner, _| format!("echo $({inner})"));
-    assert!(analyse(&nested).unclear.is_some() || analyse(&nested).parts.iter().any(|p| p.text() == "rm x"));
+    assert!(analyse(&nested).unclear.is_some());
     assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
 }
 

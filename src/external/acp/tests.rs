@@ -460,6 +460,7 @@ async fn silence_and_floods_end_but_a_waiting_question_does_not() {
         match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
             AgentEvent::Ask(ask) => {
                 tokio::spawn(async move {
+                    // Longer than the limit of silence: a question that waits for the person is no silence.
                     tokio::time::sleep(Duration::from_secs(4)).await;
                     let _ = ask.reply.send(Answer::Kind(ChoiceKind::AllowOnce));
                 });

@@ -449,6 +449,7 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
     let driver = tokio::spawn(drive);
     until(&mut said, |s| matches!(s, AgentEvent::State(g) if g.what == Activity::Working).then_some(()))
         .await;
+    // The screen comes to rest; then its looks are counted while time passes.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let before = screen.scans.load(std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(2)).await;

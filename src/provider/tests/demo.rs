@@ -245,9 +245,15 @@ async fn it_explains_searches_runs_and_renames() {
 #[tokio::test]
 async fn it_is_honest_about_what_it_cannot_do() {
     let mut w = World::new(true);
-    for prompt in ["sing a song", "help", "", "write me a web server in Haskell"] {
+    let cannot = "not a language model";
+    for (prompt, says) in [
+        ("sing a song", cannot),
+        ("help", cannot),
+        ("", cannot),
+        ("write me a web server in Haskell", "I can add"),
+    ] {
         let said = w.turn(prompt).await;
-        assert!(said.contains("not a language model") || said.contains("I can add"), "{prompt}: {said}");
+        assert!(said.contains(says), "{prompt}: {said}");
         if !prompt.starts_with("write") {
             assert!(w.calls.is_empty(), "{prompt}");
         }

@@ -288,7 +288,7 @@ mod tests {
             if run.look.class == 0 { "" } else { CLASSES[run.look.class as usize - 1] }
         };
         assert_eq!(class_at(0, 13), "comment");
-        assert!(class_at(1, 4).starts_with("storage") || class_at(1, 4).starts_with("keyword"));
+        assert_eq!(class_at(1, 4), "storage.type");
         assert_eq!(class_at(1, 13), "string");
         assert_eq!(runs[0].last().unwrap().end as usize, code[0].len());
     }

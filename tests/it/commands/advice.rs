@@ -138,8 +138,9 @@ fn settings_that_messages_name_exist() {
     for (file, text) in all() {
         // Kinds of agents have limits of their own.
         let agents = file.contains("config/agents/");
-        // Names of actions have such a form, too; a sentence has blanks.
-        for section in sections.iter().filter(|s| text.contains(' ') && !(agents && **s == "limits")) {
+        // Names of actions have such a form, too; a sentence has blanks, and words without a dot.
+        let sentence = text.contains(' ') && text.split(' ').any(|word| !word.contains('.'));
+        for section in sections.iter().filter(|s| sentence && !(agents && **s == "limits")) {
             for (at, _) in text.match_indices(&format!("{section}.")) {
                 let before = text[..at].chars().next_back();
                 let name = word(&text[at + section.len() + 1..], &['_']);

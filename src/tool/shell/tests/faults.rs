@@ -41,12 +41,13 @@ async fn t1_a_stop_ends_it_and_a_second_one_at_once() {
         let (cancel, second) = (cx.cancel.clone(), cx.hard.clone());
         let call = tokio::spawn(async move {
             let begun = Instant::now();
-            let line = if hard { "trap '' TERM; echo up; sleep 600" } else { "echo up; sleep 600" };
+            let line =
+                if hard { "trap '' TERM; echo up; : >up; sleep 600" } else { "echo up; : >up; sleep 600" };
             (super::super::run_line(&cx, line).await.unwrap(), begun.elapsed())
         });
-        let alive = || b.cx.state.shells.survivors().len() >= 2;
-        until("the command runs", alive).await;
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        let up = b.root.join("up");
+        until("the command runs", || up.exists() && b.cx.state.shells.survivors().len() >= 2).await;
+        std::fs::remove_file(&up).unwrap();
         cancel.cancel();
         if hard {
             second.cancel();

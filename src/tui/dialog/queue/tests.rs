@@ -236,7 +236,7 @@ fn on_a_low_screen_the_queue_folds_into_the_status_line() {
         wait(&mut r, &THREE);
         let screen = r.screen();
         assert!(!screen.contains("first of all"), "{screen}");
-        assert!(screen.contains("q3") || screen.contains("queue 3"), "{w}x{h}\n{screen}");
+        assert!(screen.contains("queue 3"), "{w}x{h}\n{screen}");
         r.run("ctrl-x j");
         assert!(r.screen().contains("first of all"), "{w}x{h}\n{}", r.screen());
     }

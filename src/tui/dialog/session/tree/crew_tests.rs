@@ -135,7 +135,7 @@ fn a_row_tells_who_how_it_stands_and_what_it_took() {
 fn enter_shows_an_agent_of_the_open_session_and_unfolds_another() {
     let mut r = opened(80, 24);
     r.run("k; k");
-    assert!(r.footer().contains("Enter unfold") || r.footer().contains("Right unfold"), "{}", r.footer());
+    assert!(r.footer().contains("Right unfold"), "{}", r.footer());
     r.run("enter");
     serve(&mut r);
     assert!(r.screen().contains("words 41a"), "{}", r.screen());
