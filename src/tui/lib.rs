@@ -4,17 +4,17 @@
 //! | room | job |
 //! | --- | --- |
 //! | [`app`] | the loop, the stack of layers, where keys and effects go, when questions open |
-//! | [`view`] | how the whole looks: layout, borders, header, footer, notices, toasts, and what a frame draws anew |
+//! | [`view`] | how the whole looks: layout, borders, header, footer, notices, toasts, and what a frame draws again |
 //! | [`input`] | bytes of the terminal to keys, keys to where they belong, what Escape does |
 //! | [`terminal`] | the terminal's modes; leaving the screen and taking it again; observers; clipboard, notifications |
 //! | [`output`] | frames to bytes, by a thread of its own |
-//! | [`model`] | what events say, one file per concern; changed in `apply` only |
+//! | [`model`] | state that events report, one file per concern; changed in `apply` only |
 //! | [`panel`], `dialog` | what is drawn and takes keys; what lies on top |
 //! | `slash` | the `/` commands, one file each |
 //! | `cell`, `text`, [`widget`], [`theme`] | blocks of the conversation, text on its way to cells, small parts, colours |
 //! | [`registry`], [`shipped`] | what the screen is made of: one line for each dialog, panel and command |
 //! | [`keymap`] | keys to actions |
-//! | [`pane`] | whose terminal program is shown |
+//! | [`pane`] | which agent's terminal is shown |
 //! | [`gallery`] | every screen as a picture, for those who change how it looks |
 //! | [`plain`] | linear text: no drawing at all |
 //!
@@ -53,5 +53,5 @@ pub mod view;
 pub mod widget;
 pub mod zone;
 
-pub use app::inbox::{Source, Waker};
+pub use app::inbox::{EventSource, Waker};
 pub use app::ui::{Exit, Ui, UiError, UiOptions, UiSender};

@@ -17,7 +17,8 @@ pub(crate) fn show(app: &mut App, agent: &AgentId) {
     app.focus(View::Terminals);
 }
 
-/// The terminal to show when none was named: of the agent on the screen, else the one of before, else the first.
+/// Selects the terminal to show when none was named: that of the agent on the screen, else the last one shown, else the
+/// first.
 pub(crate) fn pick(app: &mut App) {
     let has = |id: &AgentId| terminal::will(&app.model, id);
     let here = app.model.shown_agent();
@@ -41,12 +42,12 @@ pub(crate) fn next(app: &mut App) {
     }
 }
 
-/// The terminal takes the whole screen, or its part of it.
+/// Toggles the terminal between the whole screen and its part of the layout.
 pub(crate) fn full_screen(app: &mut App) {
     app.screen.zoom = if app.screen.zoom == Zoom::Full { Zoom::Normal } else { Zoom::Full };
 }
 
-/// After each message: tells the panel when it came on the screen or went.
+/// Reports to the panel, after each message, whether it is on the screen.
 pub(crate) fn settle(app: &mut App) {
     let view = View::Terminals;
     let shown = app.screen.main == view;

@@ -8,7 +8,7 @@ use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::Scope;
 use crate::keymap::vocabulary::Vocabulary;
 use crate::model::Slice;
-use crate::panel::{Panel, View, nothing};
+use crate::panel::{Panel, View, empty_view};
 use crate::slash::Commands;
 
 /// Title for help, and the actions.
@@ -64,7 +64,7 @@ pub struct Dialog {
 }
 
 impl Dialog {
-    /// Registers nothing.
+    /// Registers empty_view.
     pub const NONE: Self = Self { openers: &[], groups: &[], scopes: &[], samples: &[], answers: None };
 }
 
@@ -250,7 +250,7 @@ impl Registry {
     /// Makes the panel of a view. A view without a panel shows why it is empty.
     pub fn panel(&self, view: View) -> Box<dyn Panel> {
         let entry = self.panels.iter().find(|p| p.view == view);
-        entry.map_or_else(|| Box::new(nothing::Nothing(view)) as Box<dyn Panel>, |p| (p.make)(self))
+        entry.map_or_else(|| Box::new(empty_view::EmptyView(view)) as Box<dyn Panel>, |p| (p.make)(self))
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) fn question(n: u128) -> Ask {
     Ask { id, agent: AgentId("a2".into()), call: None, body: AskBody::Permission(p) }
 }
 
-/// The `n`th question comes.
+/// Delivers the `n`th question.
 pub(crate) fn ask(r: &mut Robot, n: u128) {
     r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: question(n) }));
 }

@@ -7,7 +7,7 @@ use crate::panel::views::PANELS;
 use crate::registry::Registry;
 use crate::slash::COMMANDS;
 
-/// It, made once.
+/// The registry, made once.
 pub fn registry() -> &'static Registry {
     static SHIPPED: LazyLock<Registry> = LazyLock::new(|| Registry::of(DIALOGS, PANELS, COMMANDS));
     &SHIPPED

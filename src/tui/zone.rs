@@ -19,7 +19,7 @@ pub(crate) fn local() -> TimeZone {
     if cfg!(test) { TimeZone::UTC } else { ZONE.clone() }
 }
 
-/// A moment as the person's clock has it: `2026-11-23 02:47:05`.
+/// A moment in local time: `2026-11-23 02:47:05`.
 pub fn written(time: Time) -> String {
     let stamp = Timestamp::from_millisecond(time.millis()).unwrap_or(Timestamp::UNIX_EPOCH);
     stamp.to_zoned(local()).strftime("%Y-%m-%d %H:%M:%S").to_string()

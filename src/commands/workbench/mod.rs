@@ -160,7 +160,7 @@ pub(crate) fn show(
     }));
     options.host = host.and_then(|host| {
         let (may, left) = (Arc::clone(host), Arc::clone(host));
-        Some(tiller_tui::terminal::terminal_owner::Host {
+        Some(tiller_tui::terminal::terminal_owner::DetachHooks {
             owner: host.first()?,
             on_hangup: setup.config.config.detach.on_hangup,
             may_leave: Arc::new(move || may.may_leave()),

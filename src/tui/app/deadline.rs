@@ -9,12 +9,13 @@ use tiller_protocol::{AskBody, AskId, AskReply, CommandBody, Decision, Notice, N
 
 use crate::model::Model;
 
-/// Since when each approval waits, with the hash of its content; no time: it was denied here.
+/// Start of each approval's time limit with the hash of its content; `None`: the approval was denied here.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines(HashMap<AskId, (Option<Duration>, String)>);
 
 impl Deadlines {
-    /// Brings [`crate::model::Questions::deadlines`] up to date. The answers to those whose time is over, with what to say.
+    /// Brings [`crate::model::Questions::deadlines`] up to date. Returns a denial for each approval whose time is over,
+    /// with the notice for it.
     pub(crate) fn late(&mut self, model: &mut Model) -> Vec<(CommandBody, Notice)> {
         let limit = Duration::from_secs(model.ui.approval_timeout);
         let now = model.mono;

@@ -20,7 +20,7 @@ pub enum Effect {
     Command(Request),
     /// Put a layer on top.
     Push(Box<dyn Panel>),
-    /// Take the layer away that asks for it; from a view, the top one.
+    /// Close the dialog that requests it; from a view: the top dialog.
     Pop,
     /// Show and focus a view, or the composer.
     Focus(View),
@@ -81,19 +81,19 @@ pub enum Navigation {
     Terminal(AgentId),
     /// The terminal of the next agent that has one.
     NextTerminal,
-    /// The focused view fills the whole screen, or its part of it again.
+    /// Toggle the focused view between the whole screen and its part of the layout.
     FullScreen,
-    /// This question, also when it was put aside.
+    /// This question, even if it was put aside.
     Question(AskId),
     /// An entry of a session, which is opened for it.
-    Entry { session: SessionId, entry: EntryId, then: Visit },
+    Entry { session: SessionId, entry: EntryId, then: EntryAction },
     /// A new branch from the end of a session, which is opened for it.
     Branch(SessionId),
 }
 
 /// What is done at an entry of a session that was opened for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visit {
+pub enum EntryAction {
     /// Show it.
     Show,
     /// Branch from there.
@@ -113,14 +113,14 @@ pub enum ComposerInput {
     Paste(String),
 }
 
-/// A change of what is remembered for later.
+/// A change of a setting, or of a choice that is remembered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingsChange {
     /// Show a theme by name: only for now (`keep: false`; `None` shows the kept one again), or for good.
     Theme { name: Option<String>, keep: bool },
     /// Change a setting of the screen (`ui.ascii`) now, and keep it. The value is as in JSON.
     Set { key: String, value: serde_json::Value },
-    /// Begin later sessions with this model as well, once it is in use; `None`: with the next one in use.
+    /// Start later sessions with this model too, once it is in use; `None`: with the next model in use.
     KeepModel(Option<ModelRef>),
     /// This row of the palette was chosen: it comes first the next time.
     PaletteRow(String),
@@ -161,7 +161,7 @@ pub enum Task {
 /// What the terminal's window shows besides the screen.
 pub enum WindowTask {
     Title(String),
-    /// A notification of the desktop, because the window has no focus.
+    /// A desktop notification, because the window has no focus.
     Notify(String),
 }
 
@@ -189,14 +189,14 @@ pub enum Connect {
 /// A provider that is ready now.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connected {
-    /// What was done, for the person.
+    /// What was set up, as a sentence for the person.
     pub said: String,
     /// The models to choose from; empty: a model is chosen already.
     pub models: Vec<ModelRef>,
 }
 
-/// Tells the answers apart that a panel waits for. Each panel chooses its own numbers; the app keeps those of different
-/// panels apart.
+/// Identifies an outstanding answer to the panel that requested it. Each panel chooses its own numbers; the app keeps
+/// the numbers of different panels apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 

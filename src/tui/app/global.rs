@@ -1,4 +1,4 @@
-//! What can be done from everywhere. One small function each; the table below is the whole list.
+//! Global actions, available everywhere. One small function each; the table below is the whole list.
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::app::effect::{Effect, External, Navigation, Task};
 use crate::app::state::Owner;
 use crate::dialog::confirm::Confirm;
-use crate::input::escape::{self, Break, EscapeContext, EscapeStep};
+use crate::input::escape::{self, BreakStep, EscapeContext, EscapeStep};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -58,7 +58,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("session.redo", "redo", "Redo the last undone operation"),
 ];
 
-/// Does it; `None`: it is none of these, or it cannot be done now.
+/// Performs a global action; `None`: it is no global action, or it cannot be performed now.
 pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     Some(match action.0 {
         "global.leader" => leader(app),
@@ -81,16 +81,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
             app.put_asks_aside();
             Vec::new()
         }
-        "global.profile" | "global.effort" if disabled(app, action).is_some() => {
-            app.say(disabled(app, action).unwrap_or_default());
-            Vec::new()
-        }
-        "global.profile" if !app.model.agent.session.profile_known => {
-            app.keys.next_mode = true;
-            Vec::new()
-        }
-        "global.profile" => profile(app),
-        "global.effort" => effort(app),
+        "global.profile" | "global.effort" => next_level(app, action),
         "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
         "session.new" => vec![Effect::send(CommandBody::Session(SessionCommand::New))],
         "session.rewind" => vec![Effect::Focus(View::Sessions)],
@@ -102,7 +93,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     })
 }
 
-/// Why it cannot be done now.
+/// Why an action cannot be performed now; `None`: it can, or it is not one of this file's.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
     let why = match action.0 {
         "global.stop"
@@ -134,7 +125,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
     Some(why.into())
 }
 
-/// What an action would change, as it is now; empty when there is nothing to tell.
+/// The current value of what an action changes; empty if it has none.
 pub(crate) fn state(app: &App, action: Action) -> &'static str {
     match action.0 {
         "global.profile" | "profile.open" => app.model.agent.session.profile.word(),
@@ -229,11 +220,11 @@ fn break_(app: &mut App) -> Vec<Effect> {
     let empty = app.is_empty(Owner::View(View::Composer));
     let stops = app.model.agent.stoppable() || app.model.agent.conversation.running_line().is_some();
     match escape::break_step(false, stops, empty, armed) {
-        Break::Copy => Vec::new(),
-        Break::Stop => stop(app).unwrap_or_default(),
-        Break::Clear => vec![Effect::Act(Action("composer.clear"))],
-        Break::Quit => quit(app).unwrap_or_default(),
-        Break::Arm => {
+        BreakStep::Copy => Vec::new(),
+        BreakStep::Stop => stop(app).unwrap_or_default(),
+        BreakStep::Clear => vec![Effect::Act(Action("composer.clear"))],
+        BreakStep::Quit => quit(app).unwrap_or_default(),
+        BreakStep::Arm => {
             app.keys.breaks = Some(app.model.mono);
             app.say("Press Ctrl-C again to quit");
             Vec::new()
@@ -241,8 +232,8 @@ fn break_(app: &mut App) -> Vec<Effect> {
     }
 }
 
-/// Ends the line of the person's own that runs, else the turn. The second stop within two seconds kills tools hard; of a
-/// line the engine does so with each stop after the first.
+/// Stops the shell line that runs, else the turn. The second stop within two seconds kills the tools; a shell line is
+/// killed by each stop after the first.
 fn stop(app: &mut App) -> Option<Vec<Effect>> {
     if let Some(id) = app.model.agent.conversation.running_line() {
         return Some(vec![Effect::send(CommandBody::Turn(TurnCommand::StopTool { id: id.into() }))]);
@@ -272,7 +263,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     Some(vec![Effect::Push(Box::new(ask))])
 }
 
-/// What quitting ends, and what becomes of it; empty: nothing.
+/// What quitting would stop, and what happens to it; empty: nothing runs.
 fn ending(model: &Model) -> String {
     let mut text = String::new();
     if model.main_runs() {
@@ -342,6 +333,23 @@ fn tour(app: &mut App, id: &str) -> Vec<Effect> {
         _ => app.model.tour.end(),
     }
     Vec::new()
+}
+
+/// Changes to the next permission mode or level of effort, or says why that is not possible now.
+fn next_level(app: &mut App, action: Action) -> Vec<Effect> {
+    if let Some(why) = disabled(app, action) {
+        app.say(why);
+        return Vec::new();
+    }
+    match action.0 {
+        "global.effort" => effort(app),
+        // The key counts once the engine has reported the present mode.
+        _ if !app.model.agent.session.profile_known => {
+            app.keys.next_mode = true;
+            Vec::new()
+        }
+        _ => profile(app),
+    }
 }
 
 /// The model's next level of effort; after the highest comes the vendor's default.

@@ -14,11 +14,12 @@ use tiller_protocol::Event;
 
 use crate::app::msg::Msg;
 
-/// Where the loop fetches events itself: the next of what waits; never waits. A thread that carried them would cost a
-/// wake-up for each. Filling it needs a call of the waker ([`Post::waker`]).
-pub type Source = Box<dyn FnMut() -> Option<Box<Event>> + Send>;
+/// Returns the next waiting event; `None`: no event waits. Never blocks. The loop calls it itself, because a thread
+/// that forwarded events would cost a wake-up for each. The sender must call the waker for each event
+/// ([`Post::waker`]).
+pub type EventSource = Box<dyn FnMut() -> Option<Box<Event>> + Send>;
 
-/// How long the loop sleeps at most where it cannot be woken, because no pipe could be made.
+/// Longest sleep of the loop when it cannot be woken, because no pipe could be made.
 const BLIND: Duration = Duration::from_millis(20);
 
 /// Wakes the loop out of its sleep.
@@ -38,7 +39,7 @@ pub struct Post {
 /// The loop's end.
 pub(crate) struct Inbox {
     rx: Receiver<Msg>,
-    source: RefCell<Option<Source>>,
+    source: RefCell<Option<EventSource>>,
     waker: Arc<WakeState>,
     wake_source: Option<PipeReader>,
 }
@@ -52,7 +53,7 @@ pub(crate) struct Wake {
     pub(crate) disconnected: bool,
 }
 
-/// Both ends; so many messages may wait.
+/// Makes both ends. `waiting`: messages that may wait.
 pub(crate) fn inbox(waiting: usize) -> (Post, Inbox) {
     let (tx, rx) = std::sync::mpsc::sync_channel(waiting);
     let (wake_source, wake_pipe) = std::io::pipe().ok().unzip();
@@ -101,7 +102,7 @@ impl Post {
     }
 }
 
-/// Wakes the loop: its [`Source`] has something.
+/// Wakes the loop: its [`EventSource`] has something.
 #[derive(Clone)]
 pub struct Waker(Arc<WakeState>);
 
@@ -113,7 +114,7 @@ impl Waker {
 }
 
 impl Inbox {
-    /// What waits already.
+    /// A message that waits already, without blocking.
     pub(crate) fn try_recv(&self) -> Result<Msg, TryRecvError> {
         let first = match self.rx.try_recv() {
             Ok(Msg::Source(source)) => {
@@ -161,7 +162,7 @@ impl Inbox {
         Wake { msg: first.or_else(|_| self.try_recv()).ok(), input: ready, disconnected }
     }
 
-    /// The next message, when nothing else is waited for.
+    /// Waits for a message alone, at most for `limit`.
     pub(crate) fn recv(&self, limit: Option<Duration>) -> Result<Msg, RecvTimeoutError> {
         let end = limit.map(|t| Instant::now() + t);
         loop {

@@ -1,6 +1,5 @@
-//! The stack of layers and the focus: passes messages down and effects up. Small on purpose: what can
-//! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
-//! [`crate::input::escape`].
+//! The stack of layers and the focus: passes messages down and effects up. Global actions are in `global`, effects in
+//! `route`, drawing in `view`, the steps of Escape in [`crate::input::escape`].
 
 pub(crate) mod deadline;
 pub(crate) mod decisions;
@@ -38,7 +37,7 @@ use crate::theme::Themes;
 use crate::view::frame_state::FrameState;
 use crate::view::layout::Zoom;
 use crate::view::toast::Toasts;
-use crate::view::view_panel::{Facts, ViewPanel};
+use crate::view::view_panel::{PanelFacts, ViewPanel};
 
 /// The screen's state.
 pub struct App {
@@ -128,7 +127,7 @@ impl App {
     /// Takes one message in. Work for the loop is in [`App::take_tasks`] afterwards.
     pub fn update(&mut self, msg: Msg) {
         self.tick_clock();
-        // A pending change stays pending, whatever this message is.
+        // A change that is not drawn yet stays to be drawn, whatever this message is.
         let before = std::mem::replace(&mut self.frame.dirty, true);
         match msg {
             Msg::Input(Input::Key(key)) if key.kind != KeyEventKind::Release => {
@@ -256,11 +255,11 @@ impl App {
     }
 
     /// What layout, titles and badges show of a view.
-    pub(crate) fn facts(&self, view: View) -> &Facts {
+    pub(crate) fn facts(&self, view: View) -> &PanelFacts {
         self.views[view.digit()].facts()
     }
 
-    /// Looks at a panel.
+    /// A panel; `None`: it is gone.
     pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
         match owner {
             Owner::View(v) => self.views.iter().find(|x| x.view == v).map(ViewPanel::panel),
@@ -291,10 +290,10 @@ impl App {
         self.registry.words().chain(self.status_of(self.top()).map_or("global", |s| s.scope))
     }
 
-    /// Does an action: by the panel on top if it takes it, else by the app, else by the view that owns it.
-    /// `false`: it cannot be done now.
+    /// Performs an action: by the panel on top if it takes the action, else by the app, else by the view that owns the
+    /// action. `false`: it cannot be performed now.
     pub(crate) fn act(&mut self, action: Action) -> bool {
-        // For Escape it counts what it ends.
+        // For Escape the tour needs to know whether it stops a turn.
         let escape = action == Action("global.escape");
         let running = self.model.agent.turn.running
             && (!escape || crate::app::global::escape_step(self) == crate::input::escape::EscapeStep::Stop);

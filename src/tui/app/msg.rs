@@ -13,8 +13,8 @@ pub enum Msg {
     /// The terminal has this many columns and rows.
     Resize(u16, u16),
     Engine(Box<Event>),
-    /// From here on the engine's events are fetched from there; only the inbox sees it.
-    Source(crate::app::inbox::Source),
+    /// From now on the inbox fetches the engine's events from this source. The inbox keeps the message to itself.
+    Source(crate::app::inbox::EventSource),
     /// A notice from another thread of this process.
     Notice(Box<Notice>),
     /// A line of text in plain mode; `None`: there will be no more.
@@ -26,7 +26,7 @@ pub enum Msg {
     Output(OutputMsg),
     Config(ConfigMsg),
     Signal(SignalMsg),
-    /// From the process that owns the terminal, or asks for it.
+    /// From the process that owns the terminal, or requests it.
     Owner(Box<crate::terminal::terminal_owner::OwnerMsg>),
 }
 

@@ -1,5 +1,5 @@
-//! When questions of the engine come on the screen: in place of the composer, never over it while text
-//! is being typed; a question that was put aside comes back only when it is asked for.
+//! When dialogs for questions of the engine open: in place of the composer, never while text is being typed. A question
+//! that was put aside opens again only on request.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ impl App {
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
             return;
         }
-        // A session that goes on with a real model needs no set-up.
+        // A session that continues with a real model needs no set-up.
         let real = self.model.agent.session.model.is_real();
-        // Nor does an agent that was given the demo model.
+        // A session with the demo model chosen by name needs none either.
         let child = self.model.shown.is_some();
         if self.open_ask(false) || !self.questions.first_run || !self.model.engine.ready || real || child {
             return;
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// Leaves a question: the ones behind it do not open by themselves either.
+    /// Puts the question aside, and all that wait behind it: none of them opens by itself.
     pub(crate) fn leave_asks(&mut self) {
         if self.layers.iter().any(|l| l.question(&self.model).is_some()) {
             self.questions.aside.extend(self.model.questions.open.iter().map(|a| a.id));

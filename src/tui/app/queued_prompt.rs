@@ -1,5 +1,5 @@
-//! A message that was sent before there was a model: it stays in the composer, the set-up opens, and it goes
-//! out by itself once a model is there.
+//! A message that was sent before a model was set up: it stays in the composer, the set-up dialog opens, and the
+//! message is sent once a model is chosen.
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
@@ -10,7 +10,7 @@ use tiller_protocol::{
 use crate::app::App;
 use crate::app::effect::{Task, Token};
 use crate::app::state::Owner;
-use crate::dialog::first_run::AskedFor;
+use crate::dialog::first_run::SetupNeeded;
 use crate::keymap::action::Action;
 use crate::panel::{PanelEvent, PanelInput, Reply, View};
 
@@ -57,8 +57,8 @@ impl App {
             .map(|l| l.id);
         match there {
             Some(id) => {
-                let _ =
-                    self.with(Owner::Layer(id), |p, m| p.handle(PanelEvent::Message(Box::new(AskedFor)), m));
+                let _ = self
+                    .with(Owner::Layer(id), |p, m| p.handle(PanelEvent::Message(Box::new(SetupNeeded)), m));
             }
             None => {
                 self.act(Action("setup.open"));
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(submitted(&r), ["from the shell"]);
         let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
         r.app.model.engine.ready = true;
-        // It is offered by itself first.
+        // The set-up opens by itself first.
         r.app.questions.first_run = true;
         r.run("wait 2000");
         let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
@@ -224,7 +224,7 @@ mod tests {
         r.clear();
         model(&mut r, "demo/demo");
         assert_eq!(submitted(&r), ["from the shell"]);
-        // The draft that was there is still there.
+        // The earlier draft is kept.
         r.run("esc");
         r.app.act(Action("composer.aside"));
         r.run("wait 0");

@@ -10,7 +10,9 @@ use tiller_protocol::{
 };
 
 use crate::app::App;
-use crate::app::effect::{ComposerInput, Effect, Navigation, Request, SettingsChange, Task, Token, Visit};
+use crate::app::effect::{
+    ComposerInput, Effect, EntryAction, Navigation, Request, SettingsChange, Task, Token,
+};
 use crate::app::state::{AfterOpen, Layer, Owner, PendingRequest};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::conversation::GoTo;
@@ -93,9 +95,9 @@ impl App {
             }
             Navigation::Entry { session, entry, then } => {
                 let then = match then {
-                    Visit::Show => AfterOpen::Show(entry),
-                    Visit::Branch => AfterOpen::Branch(Some(entry)),
-                    Visit::Restore => AfterOpen::Restore(entry),
+                    EntryAction::Show => AfterOpen::Show(entry),
+                    EntryAction::Branch => AfterOpen::Branch(Some(entry)),
+                    EntryAction::Restore => AfterOpen::Restore(entry),
                 };
                 self.visit(session, then);
             }
@@ -138,7 +140,7 @@ impl App {
         self.tasks.push(task);
     }
 
-    /// What the person sends is followed: where it will stand is on the screen, however far up they have read.
+    /// Scrolls the conversation to its end when the person sends something, wherever they were reading.
     fn follow_sent(&mut self, body: &CommandBody) {
         let words = match body {
             CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Shell { .. }) => true,
@@ -150,7 +152,7 @@ impl App {
         }
     }
 
-    /// Opens a session, unless it is the open one, and does something there.
+    /// Opens a session, unless it is open already, and then does `then` there.
     fn visit(&mut self, id: SessionId, then: AfterOpen) {
         // The session of an agent of the open session is open already: that agent is shown.
         if let Some(agent) = self.model.of_session(id).map(|a| a.id.clone()) {
@@ -166,8 +168,8 @@ impl App {
         self.router.then = Some((id, self.send(body), then));
     }
 
-    /// The state of a session is here: perhaps the one where something is to be done. One that is open
-    /// elsewhere is branched by the answer to the question that comes then.
+    /// Does what was requested for this session, now that its state is here. A session that is open elsewhere is
+    /// branched by the answer to the question that follows.
     fn arrived(&mut self, s: &Snapshot) {
         let Some((_, _, then)) = self.router.then.take_if(|(id, ..)| *id == s.session.id) else { return };
         match then {
@@ -189,7 +191,7 @@ impl App {
         }
     }
 
-    /// A setting holds at once; that it is kept is second.
+    /// Applies a setting at once, and requests that it is saved.
     fn setting(&mut self, key: String, value: serde_json::Value) {
         let Some(name) = key.strip_prefix("ui.") else { return };
         let changed = serde_json::to_value(self.model.ui.as_ref()).and_then(|mut all| {
@@ -206,13 +208,13 @@ impl App {
         }
     }
 
-    /// The answer goes to this panel.
+    /// Notes that the answer to command `id` goes to this panel.
     fn asks(&mut self, id: CommandId, owner: Owner, token: Token) {
         let screen = self.model.shown_agent();
         self.router.requests.insert(id, PendingRequest { owner, token, screen });
     }
 
-    /// Asks for the whole state of the agent on the screen, once at a time.
+    /// Requests the whole state of the agent on the screen, one request at a time.
     pub(crate) fn ask_snapshot(&mut self) {
         let agent = self.model.shown_agent();
         if !self.router.snapshots.contains_key(&agent) {
@@ -241,7 +243,7 @@ impl App {
         }
     }
 
-    /// Takes away the layer that asked for it, else the top one.
+    /// Closes the dialog that requested it, else the top dialog.
     fn pop(&mut self, from: Owner) {
         match from {
             Owner::Layer(id) => {
@@ -279,7 +281,7 @@ impl App {
         self.tell(Owner::View(view), PanelEvent::Focused);
     }
 
-    /// Puts words into the composer.
+    /// Puts a message into the composer. `replace`: instead of the draft.
     pub(crate) fn compose(&mut self, message: Message, replace: bool) {
         let request =
             if replace { ComposerRequest::Replace(message) } else { ComposerRequest::Insert(message) };
@@ -417,7 +419,7 @@ impl App {
         crate::view::statusline::event(self, event);
     }
 
-    /// The editor is done with the file of the panel that asked for it.
+    /// Reports to the panel that opened the external editor that the editor has ended.
     pub fn edited(&mut self, result: Result<(), String>) {
         if let Err(why) = &result {
             self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));

@@ -95,7 +95,7 @@ impl Layer {
     }
 }
 
-/// What is shown where.
+/// The layout as it is now, and what the last frame drew where.
 pub(crate) struct Screen {
     pub(crate) focus: View,
     /// The view in the main part.
@@ -111,7 +111,7 @@ pub(crate) struct Screen {
     pub(crate) notice_actions: Vec<Option<&'static str>>,
     /// Where each layer was drawn last.
     pub(crate) boxes: Vec<Rect>,
-    /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
+    /// The panel in which the left button was pressed, and its area: it receives the rest of the drag.
     pub(crate) grab: Option<(Owner, Rect)>,
 }
 
@@ -128,17 +128,17 @@ pub(crate) struct Keys {
     pub(crate) log: Vec<Action>,
     /// Rows of the palette that were chosen, the last one first.
     pub(crate) recent: Vec<String>,
-    /// For "repeat".
+    /// The last action, for `global.repeat`.
     pub(crate) last: Option<Action>,
     /// When Escape, Ctrl-C and any text key were pressed last.
     pub(crate) escape: Option<Duration>,
     pub(crate) breaks: Option<Duration>,
     pub(crate) typed: Option<Duration>,
-    /// The key for the next permission mode was pressed before the engine said which mode holds.
+    /// The key for the next permission mode was pressed before the engine reported the present mode.
     pub(crate) next_mode: bool,
 }
 
-/// Questions that the person has put aside, and what is offered when the moment is right.
+/// Questions that were put aside, and dialogs that open once the person is not typing.
 #[derive(Default)]
 pub(crate) struct QuestionState {
     pub(crate) aside: HashSet<AskId>,
@@ -154,11 +154,11 @@ pub(crate) struct QuestionState {
 /// A message that waits for a model.
 #[derive(Default)]
 pub(crate) struct PendingPrompt {
-    /// The composer's text goes out when a model is chosen.
+    /// The composer's text is sent when a model is chosen.
     pub(crate) waits: bool,
     /// A message on its way to an engine that had not answered yet.
     pub(crate) early: Option<CommandId>,
-    /// The model that is in use next (this one, if one is named) is kept for later sessions.
+    /// The next model in use (only this one, if one is named) is saved for later sessions.
     pub(crate) keep: Option<Option<ModelRef>>,
 }
 
@@ -172,7 +172,7 @@ pub(crate) struct Router {
     pub(crate) suspended: Option<Owner>,
     /// Requests for a whole state without an answer yet, by agent.
     pub(crate) snapshots: HashMap<AgentId, CommandId>,
-    /// The session where something is to be done as soon as it is open.
+    /// What to do in a session once it is open, and the command that opens it.
     pub(crate) then: Option<(SessionId, CommandId, AfterOpen)>,
 }
 
@@ -184,7 +184,7 @@ pub(crate) struct PendingRequest {
     pub(crate) screen: AgentId,
 }
 
-/// What is done in a session once it is open.
+/// What to do in a session once it is open.
 #[derive(Clone, Copy)]
 pub(crate) enum AfterOpen {
     /// Start a branch from this entry; `None`: from the session's end.
@@ -213,7 +213,7 @@ impl Router {
 pub(crate) struct AgentViewState {
     /// Panels of agents that are not shown.
     pub(crate) parked: Vec<(AgentId, View, Box<dyn Panel>)>,
-    /// What is done as soon as the conversation of this agent is here.
+    /// The action to perform once the conversation of this agent has arrived.
     pub(crate) then: Option<(AgentId, Action)>,
     /// Messages to agents without a receipt yet.
     pub(crate) sent: VecDeque<(CommandId, Message)>,
@@ -230,8 +230,8 @@ impl AgentViewState {
     }
 }
 
-/// Runs a command with this on its standard input, within its time; its first output, or why there is none.
-/// Called on a thread of its own.
+/// Runs a command with the second argument on its standard input, within its time limit. Returns its output, or why
+/// there is none. Called on a separate thread.
 pub type Runner = Arc<dyn Fn(&str, &str) -> Result<String, String> + Send + Sync>;
 
 /// State of the status line's command.
@@ -241,7 +241,7 @@ pub(crate) struct StatusLine {
     pub(crate) running: bool,
     /// The state changed while it ran.
     pub(crate) again: bool,
-    /// Its last error, so that the same one is reported once.
+    /// Its last error, so that the same error is reported once.
     pub(crate) wrong: Option<String>,
 }
 

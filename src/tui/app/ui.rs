@@ -9,12 +9,12 @@ use tiller_config::schema;
 use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
 
 use crate::app::App;
-use crate::app::inbox::{Inbox, Post, Source, Waker, inbox};
+use crate::app::inbox::{EventSource, Inbox, Post, Waker, inbox};
 use crate::app::msg::{ConfigMsg, Msg, SignalMsg};
 use crate::app::run::Loop;
 use crate::keymap::{self, Keymap};
 use crate::shipped;
-use crate::terminal::terminal_owner::{AttachState, Host, OwnerMsg};
+use crate::terminal::terminal_owner::{AttachState, DetachHooks, OwnerMsg};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
 use crate::theme::{Depth, Themes};
 
@@ -52,7 +52,7 @@ pub struct UiOptions {
     /// The folder contains settings or rules that are not trusted; read at the start and at each reload.
     pub restricted: Arc<AtomicBool>,
     /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
-    pub host: Option<Host>,
+    pub host: Option<DetachHooks>,
 }
 
 /// How the screen uses the terminal.
@@ -160,7 +160,7 @@ impl UiSender {
     }
 
     /// Makes the screen fetch events from `source` itself. [`UiSender::waker`] must be called for each event.
-    pub fn source(&self, source: Source) {
+    pub fn source(&self, source: EventSource) {
         let _ = self.0.send(Msg::Source(source));
     }
 
@@ -179,7 +179,7 @@ impl UiSender {
         self.0.send(Msg::Owner(Box::new(msg))).is_ok()
     }
 
-    /// A line for the person.
+    /// Shows a notice on the screen.
     pub fn notice(&self, notice: Notice) {
         let _ = self.0.send(Msg::Notice(Box::new(notice)));
     }
@@ -217,7 +217,7 @@ impl Ui {
         (Self { options, messages }, sender)
     }
 
-    /// Why plain mode is used instead of the screen; `None`: the screen is used.
+    /// Why plain mode is used instead of the full screen; `None`: the full screen is used.
     pub fn plain_because(&self) -> Option<&'static str> {
         let o = &self.options;
         plain_because(o.mode.plain, &o.config, &*o.env)
@@ -237,7 +237,7 @@ impl Ui {
         let terminal = Terminal::open(modes).map_err(UiError::NoTerminal)?;
         let tell = UiSender(self.messages.0.clone());
         install_panic_hook(o.folders.state.clone(), move |line| {
-            // Never wait in a hook: the loop may be the one that panicked.
+            // A panic hook must not wait: the panic may be in the loop.
             let notice = Notice::new(NoticeKind::Internal, line).hint("You can continue; please report this");
             let _ = tell.0.try_send(Msg::Notice(Box::new(notice)));
         });

@@ -61,7 +61,7 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
     (verb.to_owned(), target)
 }
 
-/// The tools that start agents and look after them.
+/// Verb and target of the tools that start and manage agents.
 fn crew(name: &str, arguments: &Value) -> Option<(&'static str, String)> {
     let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     Some(match name {
@@ -83,7 +83,7 @@ fn crew(name: &str, arguments: &Value) -> Option<(&'static str, String)> {
     })
 }
 
-/// What a task is called.
+/// The name of a delegated task.
 fn named(task: &Value) -> Option<String> {
     ["label", "goal"].iter().find_map(|key| task.get(*key)?.as_str()).map(str::to_owned)
 }

@@ -7,7 +7,7 @@ use tiller_protocol::ChangeKind;
 use tiller_protocol::tool::FileDiff;
 
 use crate::text::clean;
-use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
+use crate::text::diff::{DiffLine, Hunk, LineKind, Patch};
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::text::shorten::shorten_middle;
 use crate::text::wrap::{Row, wrap};
@@ -17,7 +17,7 @@ use crate::theme::Role;
 pub const SIDE_BY_SIDE: usize = 140;
 /// Longer lines are not compared word by word.
 const WORDS: usize = 400;
-/// What comparing the words of one hunk may cost.
+/// Time limit for comparing the words of one hunk.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// A whole file: its name and its hunks.
@@ -72,7 +72,7 @@ fn unified(h: &Hunk, painted: &[Line]) -> Vec<(Line, usize)> {
         .map(|(n, (l, line))| {
             let mut line = line.clone();
             let (sign, role) = sign(l.kind);
-            let number = l.new.filter(|_| l.kind != Kind::Removed).or(l.old);
+            let number = l.new.filter(|_| l.kind != LineKind::Removed).or(l.old);
             let number = number.map_or_else(String::new, |n| n.to_string());
             line.first = Gutter::new(format!("{number:>digits$} {sign} "), role);
             // A row that goes on keeps its sign, so that it is never taken for context.
@@ -88,19 +88,19 @@ fn digits(h: &Hunk) -> usize {
     last.to_string().len().max(3)
 }
 
-fn sign(kind: Kind) -> (char, Role) {
+fn sign(kind: LineKind) -> (char, Role) {
     match kind {
-        Kind::Context => (' ', Role::Dim),
-        Kind::Added => ('+', Role::Added),
-        Kind::Removed => ('-', Role::Removed),
-        Kind::Remark => ('\\', Role::Dim),
+        LineKind::Context => (' ', Role::Dim),
+        LineKind::Added => ('+', Role::Added),
+        LineKind::Removed => ('-', Role::Removed),
+        LineKind::Remark => ('\\', Role::Dim),
     }
 }
 
 /// Clean lines with looks: changed words of paired lines stand out.
 fn emphasised(h: &Hunk) -> Vec<Line> {
     // Files with \r\n would show a mark on every line.
-    let crlf = h.lines.iter().filter(|l| l.kind != Kind::Remark).all(|l| l.text.ends_with('\r'));
+    let crlf = h.lines.iter().filter(|l| l.kind != LineKind::Remark).all(|l| l.text.ends_with('\r'));
     let bare = |l: &DiffLine| -> String {
         let text = if crlf { l.text.strip_suffix('\r').unwrap_or(&l.text) } else { &l.text };
         text.to_owned()
@@ -110,7 +110,7 @@ fn emphasised(h: &Hunk) -> Vec<Line> {
         .iter()
         .map(|l| {
             let role = match l.kind {
-                Kind::Context => Role::Text,
+                LineKind::Context => Role::Text,
                 other => sign(other).1,
             };
             Line::strict(&bare(l), Look::of(role), Wrap::Hard)
@@ -119,9 +119,9 @@ fn emphasised(h: &Hunk) -> Vec<Line> {
     let deadline = Instant::now() + PATIENCE;
     let mut n = 0;
     while n < h.lines.len() {
-        let run = |from: usize, kind: Kind| h.lines[from..].iter().take_while(|l| l.kind == kind).count();
-        let removed = run(n, Kind::Removed);
-        let added = run(n + removed, Kind::Added);
+        let run = |from: usize, kind: LineKind| h.lines[from..].iter().take_while(|l| l.kind == kind).count();
+        let removed = run(n, LineKind::Removed);
+        let added = run(n + removed, LineKind::Added);
         for k in 0..removed.min(added) {
             let (a, b) = (n + k, n + removed + k);
             if let Some((old, new)) = words(&bare(&h.lines[a]), &bare(&h.lines[b]), deadline) {
@@ -166,13 +166,13 @@ fn split(h: &Hunk, painted: &[Line], columns: usize) -> Vec<(Line, usize)> {
     let mut n = 0;
     while n < h.lines.len() {
         match h.lines[n].kind {
-            Kind::Context | Kind::Remark => {
+            LineKind::Context | LineKind::Remark => {
                 pairs.push((Some(n), Some(n)));
                 n += 1;
             }
             _ => {
-                let removed = h.lines[n..].iter().take_while(|l| l.kind == Kind::Removed).count();
-                let added = h.lines[n + removed..].iter().take_while(|l| l.kind == Kind::Added).count();
+                let removed = h.lines[n..].iter().take_while(|l| l.kind == LineKind::Removed).count();
+                let added = h.lines[n + removed..].iter().take_while(|l| l.kind == LineKind::Added).count();
                 for k in 0..removed.max(added) {
                     let old = (k < removed).then_some(n + k);
                     pairs.push((old, (k < added).then_some(n + removed + k)));

@@ -1,5 +1,5 @@
-//! How one block of the conversation looks: one file per look. A cell is laid out for a width once
-//! per change; drawing takes rows from that.
+//! Layout of one block of the conversation, one file per kind. A cell is laid out once per change and width; drawing
+//! takes rows from the layout.
 
 pub(crate) mod describe;
 pub mod diff;
@@ -40,7 +40,7 @@ pub struct CellCx<'a> {
     pub unfolded: bool,
     /// A blank row comes first.
     pub gap: bool,
-    /// It is the model's first block of its turn.
+    /// The cell is the model's first block of its turn.
     pub lead: bool,
     pub now: Time,
     pub zone: &'a TimeZone,
@@ -58,8 +58,8 @@ impl CellCx<'_> {
 
 /// A laid-out cell.
 #[derive(Clone, Debug)]
-pub struct Laid {
-    inner: Inner,
+pub struct CellLayout {
+    inner: CellRows,
     /// Drawn just left of the first row's text.
     pub mark: Option<(&'static str, Role)>,
     /// Drawn at the right end of that row.
@@ -71,12 +71,12 @@ pub struct Laid {
 }
 
 #[derive(Clone, Debug)]
-enum Inner {
+enum CellRows {
     Stack(Stack),
     Doc(Box<Doc>),
 }
 
-impl Laid {
+impl CellLayout {
     fn of(lines: Vec<Line>, cx: &CellCx<'_>, indent: usize) -> Self {
         Self::wide(lines, cx, indent, cx.prose())
     }
@@ -85,7 +85,7 @@ impl Laid {
     fn wide(lines: Vec<Line>, cx: &CellCx<'_>, indent: usize, columns: usize) -> Self {
         let sheet = Sheet::new(lines, columns.saturating_sub(indent).max(1));
         Self {
-            inner: Inner::Stack(Stack::of(sheet)),
+            inner: CellRows::Stack(Stack::of(sheet)),
             mark: None,
             right: None,
             indent,
@@ -94,31 +94,31 @@ impl Laid {
     }
 
     fn doc(doc: Doc, cx: &CellCx<'_>) -> Self {
-        let inner = Inner::Doc(Box::new(doc));
+        let inner = CellRows::Doc(Box::new(doc));
         Self { inner, mark: None, right: None, indent: INDENT, gap: usize::from(cx.gap) }
     }
 
     /// Rows and lines, without the gap.
     pub fn stack(&self) -> &Stack {
         match &self.inner {
-            Inner::Stack(s) => s,
-            Inner::Doc(d) => d.stack(),
+            CellRows::Stack(s) => s,
+            CellRows::Doc(d) => d.stack(),
         }
     }
 
     /// The same, to colour code.
     pub fn stack_mut(&mut self) -> &mut Stack {
         match &mut self.inner {
-            Inner::Stack(s) => s,
-            Inner::Doc(d) => d.stack_mut(),
+            CellRows::Stack(s) => s,
+            CellRows::Doc(d) => d.stack_mut(),
         }
     }
 
     /// Rows on top, the gap included, that stay as they are when the cell only grows.
     pub fn settled(&self) -> usize {
         match &self.inner {
-            Inner::Stack(_) => 0,
-            Inner::Doc(d) => self.gap + d.settled_rows(),
+            CellRows::Stack(_) => 0,
+            CellRows::Doc(d) => self.gap + d.settled_rows(),
         }
     }
 
@@ -130,7 +130,7 @@ impl Laid {
 
 /// Lays `cell` out. `old` is the layout of an earlier revision for the same width and fold: a reply that
 /// only grew takes it up again.
-pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
+pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     match &cell.body {
         Body::User { text, origin } => user::lay(text, *origin, cell.time, cx),
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
@@ -212,7 +212,7 @@ pub fn kind(cell: &Cell) -> &'static str {
     }
 }
 
-/// The words in it that a search looks through: what is shown when everything is unfolded.
+/// The text that a search looks through: everything that the unfolded cell shows.
 pub fn search_text(cell: &Cell) -> String {
     match &cell.body {
         Body::Tool(t) => {

@@ -1,28 +1,28 @@
 //! Small lines: notes, checkpoints, the demo label.
 
-use super::{CellCx, INDENT, Laid};
+use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
-pub(super) fn lay(text: &str, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(text: &str, cx: &CellCx<'_>) -> CellLayout {
     let all = lines(text).map(|l| Line::strict(l, Look::of(Role::Dim), Wrap::Word)).collect();
-    let mut laid = Laid::of(all, cx, INDENT);
+    let mut laid = CellLayout::of(all, cx, INDENT);
     laid.mark = Some(("# ", Role::Dim));
     laid
 }
 
-pub(super) fn checkpoint(name: &str, cx: &CellCx<'_>) -> Laid {
+pub(super) fn checkpoint(name: &str, cx: &CellCx<'_>) -> CellLayout {
     let mut line = Line::strict("checkpoint ", Look::of(Role::Dim), Wrap::Word);
     line.push_strict(name, Look::of(Role::Strong));
-    let mut laid = Laid::of(vec![line], cx, INDENT);
+    let mut laid = CellLayout::of(vec![line], cx, INDENT);
     laid.mark = Some(("o ", Role::Accent));
     laid
 }
 
-/// Stands on every turn of the demo model.
-pub(super) fn demo(cx: &CellCx<'_>) -> Laid {
+/// The label of each turn of the demo model.
+pub(super) fn demo(cx: &CellCx<'_>) -> CellLayout {
     let mut line = Line::strict("demo", Look::of(Role::Demo), Wrap::Word);
     line.push(" a script, not a language model", Look::of(Role::Dim));
-    Laid::of(vec![line], cx, INDENT)
+    CellLayout::of(vec![line], cx, INDENT)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use tiller_protocol::notice::says_continue;
 use tiller_protocol::{Notice, NoticeKind};
 
-use super::{CellCx, INDENT, Laid};
+use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
@@ -18,7 +18,7 @@ fn with_command(hint: &str) -> Cow<'_, str> {
     }
 }
 
-pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> CellLayout {
     let role = match notice.kind {
         NoticeKind::Info => Role::Dim,
         NoticeKind::Budget | NoticeKind::Denied => Role::Waiting,
@@ -32,7 +32,7 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
             all.push(line.gutter(Gutter::new(if n == 0 { "-> " } else { "   " }, Role::Dim)));
         }
     }
-    let mut laid = Laid::of(all, cx, INDENT);
+    let mut laid = CellLayout::of(all, cx, INDENT);
     // Only what went wrong calls for the person.
     laid.mark = Some((if notice.kind == NoticeKind::Info { "- " } else { "! " }, role));
     laid

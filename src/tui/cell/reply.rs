@@ -1,19 +1,19 @@
-//! The model's words.
+//! A reply of the model.
 
-use super::{CellCx, INDENT, Inner, Laid};
+use super::{CellCx, CellLayout, CellRows, INDENT};
 use crate::text::markdown::{Doc, Opts};
 use crate::theme::Role;
 
-pub(super) fn lay(text: &str, open: bool, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
+pub(super) fn lay(text: &str, open: bool, cx: &CellCx<'_>, old: Option<CellLayout>) -> CellLayout {
     let opts =
         Opts { columns: cx.prose().saturating_sub(INDENT).max(1), ascii: cx.ascii, tables_as_text: false };
     let doc = match old {
-        Some(Laid { inner: Inner::Doc(doc), .. }) if doc.opts() == opts => Some(*doc),
+        Some(CellLayout { inner: CellRows::Doc(doc), .. }) if doc.opts() == opts => Some(*doc),
         _ => None,
     };
     let mut doc = doc.unwrap_or_else(|| Doc::new(opts));
     doc.update(text, !open);
-    let mut laid = Laid::doc(doc, cx);
+    let mut laid = CellLayout::doc(doc, cx);
     laid.mark = cx.lead.then_some(("* ", Role::Agent));
     laid
 }

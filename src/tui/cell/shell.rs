@@ -1,8 +1,8 @@
-//! A command of the person's own.
+//! A `!` line: a command of the person.
 
 use super::tool::seconds;
-use super::{CellCx, INDENT, Laid, output_lines};
-use crate::model::conversation::{ShellRun, Tail};
+use super::{CellCx, CellLayout, INDENT, output_lines};
+use crate::model::conversation::{ShellRun, TextTail};
 use crate::text::clean;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
@@ -12,12 +12,12 @@ const FOLDED: usize = 8;
 
 pub(super) fn lay(
     line: &str,
-    output: &Tail,
+    output: &TextTail,
     exit: Option<i32>,
     shared: bool,
     run: Option<&ShellRun>,
     cx: &CellCx<'_>,
-) -> Laid {
+) -> CellLayout {
     let mut head = Line::default();
     head.push_strict(line, Look::of(Role::User));
     let mut remark = String::new();
@@ -47,7 +47,7 @@ pub(super) fn lay(
     if !output.is_empty() {
         all.extend(output_lines(&lines[from..].join("\n"), Role::Text, cx));
     }
-    let mut laid = Laid::of(all, cx, INDENT);
+    let mut laid = CellLayout::of(all, cx, INDENT);
     laid.mark = Some(("$ ", Role::User));
     laid
 }

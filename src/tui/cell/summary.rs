@@ -1,11 +1,16 @@
 //! A compaction: how much went, and the summary when unfolded.
 
-use super::{CellCx, INDENT, Laid};
+use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
-pub(super) fn lay(summary: &str, focus: Option<&str>, tokens: Option<(u64, u64)>, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(
+    summary: &str,
+    focus: Option<&str>,
+    tokens: Option<(u64, u64)>,
+    cx: &CellCx<'_>,
+) -> CellLayout {
     let head = match tokens {
         Some((before, after)) => format!("compacted {} to {} tokens", thousands(before), thousands(after)),
         None => "summary of another branch".to_owned(),
@@ -26,7 +31,7 @@ pub(super) fn lay(summary: &str, focus: Option<&str>, tokens: Option<(u64, u64)>
         let many = lines(summary).count();
         all[0].push(&format!(" ({many} lines, {})", cx.unfold_key), Look::of(Role::Dim));
     }
-    let mut laid = Laid::of(all, cx, INDENT);
+    let mut laid = CellLayout::of(all, cx, INDENT);
     laid.mark = Some(("= ", Role::Accent));
     laid
 }

@@ -3,7 +3,7 @@ use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{ChangeKind, Notice, NoticeKind, Origin, ToolOutcome};
 
 use super::*;
-use crate::model::conversation::{End, Tail, ToolCell, ToolState};
+use crate::model::conversation::{ReplyEnd, TextTail, ToolCell, ToolState};
 
 fn cell(body: Body) -> Cell {
     Cell { key: 1, entry: None, entries: 1, turn: 1, time: Time(37_260_000), rev: 0, open: false, body }
@@ -26,7 +26,7 @@ fn cx(columns: usize) -> CellCx<'static> {
 }
 
 /// As a person sees it: marks, gutters, text, what stands at the right.
-pub(crate) fn shown(laid: &Laid, columns: usize) -> String {
+pub(crate) fn shown(laid: &CellLayout, columns: usize) -> String {
     let mut out = String::new();
     let stack = laid.stack();
     for n in 0..stack.rows() {
@@ -86,14 +86,15 @@ fn all() -> Vec<Cell> {
     let mut shell = tool("terminal", json!({"command": "cargo test -p api"}), ToolState::Running);
     shell.started = Some(Time(37_260_000));
     shell.heard = Some(Time(37_271_000));
-    shell.output = Tail::of(&(0..44).map(|n| format!("test retry::case_{n} ... ok\n")).collect::<String>());
+    shell.output =
+        TextTail::of(&(0..44).map(|n| format!("test retry::case_{n} ... ok\n")).collect::<String>());
     let mut silent = shell.clone();
-    silent.output = Tail::default();
+    silent.output = TextTail::default();
     silent.heard = Some(Time(37_234_000));
     let mut failed =
         tool("terminal", json!({"command": "make\nmake install"}), ToolState::Done(ToolOutcome::Error));
     failed.display = Some(Display::Output { tail: String::new(), exit: Some(2), full: None });
-    failed.output = Tail::of("cc: error: \x1b[31mno input\x1b[0m\nmake: *** [all] Error 2\n");
+    failed.output = TextTail::of("cc: error: \x1b[31mno input\x1b[0m\nmake: *** [all] Error 2\n");
     let mut asking = tool("terminal", json!({"command": "git push origin docs"}), ToolState::Waiting);
     asking.asking = true;
     let denied = tool(
@@ -120,12 +121,12 @@ fn all() -> Vec<Cell> {
         Body::Tool(Box::new(denied)),
         Body::Tool(Box::new(lost)),
         Body::Tool(Box::new(begun)),
-        Body::End(End::Interrupted),
-        Body::End(End::Cut("connection reset\x07".into())),
+        Body::End(ReplyEnd::Interrupted),
+        Body::End(ReplyEnd::Cut("connection reset\x07".into())),
         Body::Summary { summary: "We did this.\nThen that.".into(), focus: Some("tests".into()), tokens: Some((182_000, 9_400)) },
         Body::Checkpoint { name: "before the refactoring".into() },
         Body::Note { text: "model is now vendor/other".into() },
-        Body::Shell { line: "git status".into(), output: Tail::of("clean\n"), exit: Some(1), shared: false, run: None },
+        Body::Shell { line: "git status".into(), output: TextTail::of("clean\n"), exit: Some(1), shared: false, run: None },
         Body::Notice(Notice::new(NoticeKind::Network, "the connection to api.example was refused").hint("check the network, then continue with /retry")),
     ];
     bodies.into_iter().map(cell).collect()
@@ -187,7 +188,7 @@ fn nothing_is_wider_than_its_room() {
 fn u1_no_look_lets_a_control_through() {
     let bad = "\x1b]0;x\x07\u{202e}\u{9b}2J\r";
     let mut t = tool(bad, json!({"x": bad}), ToolState::Done(ToolOutcome::Error));
-    t.output = Tail::of(bad);
+    t.output = TextTail::of(bad);
     t.display = Some(Display::Diff {
         files: vec![FileDiff {
             path: bad.into(),
@@ -203,10 +204,10 @@ fn u1_no_look_lets_a_control_through() {
         Body::Summary { summary: bad.into(), focus: Some(bad.into()), tokens: Some((1, 1)) },
         Body::Checkpoint { name: bad.into() },
         Body::Note { text: bad.into() },
-        Body::Shell { line: bad.into(), output: Tail::of(bad), exit: None, shared: true, run: None },
+        Body::Shell { line: bad.into(), output: TextTail::of(bad), exit: None, shared: true, run: None },
         Body::Notice(Notice::new(NoticeKind::Network, bad).hint(bad)),
-        Body::End(End::Cut(bad.into())),
-        Body::End(End::Refusal(bad.into())),
+        Body::End(ReplyEnd::Cut(bad.into())),
+        Body::End(ReplyEnd::Refusal(bad.into())),
     ];
     for body in bodies {
         let c = cell(body);

@@ -1,12 +1,12 @@
 //! Reasoning: one row, unless unfolded.
 
-use super::{CellCx, INDENT, Laid, seconds};
+use super::{CellCx, CellLayout, INDENT, seconds};
 use crate::text::clean::{self, lines};
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::shorten::shorten_end;
 use crate::theme::Role;
 
-pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) -> CellLayout {
     let look = Look::of(Role::Thinking);
     let mut head = String::from(if open { "thinking" } else { "thought" });
     if let Some(s) = took.filter(|s| *s >= 0.1) {
@@ -41,7 +41,7 @@ pub(super) fn lay(text: &str, took: Option<f64>, open: bool, cx: &CellCx<'_>) ->
         }
         all.push(Line::strict(&head, look, Wrap::Cut));
     }
-    let mut laid = Laid::of(all, cx, INDENT);
+    let mut laid = CellLayout::of(all, cx, INDENT);
     laid.mark = Some((if open { "~ " } else { ". " }, Role::Thinking));
     laid
 }

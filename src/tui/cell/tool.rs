@@ -4,7 +4,7 @@
 use tiller_protocol::ToolOutcome;
 use tiller_protocol::tool::Display;
 
-use super::{CellCx, Laid, describe, diff, output_lines};
+use super::{CellCx, CellLayout, describe, diff, output_lines};
 use crate::model::conversation::{ToolCell, ToolState};
 use crate::text::clean;
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -22,7 +22,7 @@ const LIVE: usize = 3;
 const FAILED: usize = 2;
 /// Lines of output that unfolding shows; the viewer shows all.
 const SHOWN: usize = 200;
-/// Silence that is worth saying, in seconds.
+/// Seconds without output after which the row says how long the tool has been silent.
 const SILENT: i64 = 15;
 
 /// Verb and target, clean.
@@ -109,7 +109,7 @@ pub fn seconds(s: f64) -> String {
     }
 }
 
-pub(super) fn lay(t: &ToolCell, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(t: &ToolCell, cx: &CellCx<'_>) -> CellLayout {
     let indent = indent(cx);
     let room = cx.prose().saturating_sub(indent);
     let mut all = vec![row(t, room, cx)];
@@ -123,7 +123,7 @@ pub(super) fn lay(t: &ToolCell, cx: &CellCx<'_>) -> Laid {
     } else if failed {
         tail(t, FAILED, Role::Error, cx, &mut all);
     }
-    let mut laid = Laid::wide(all, cx, indent, cx.columns);
+    let mut laid = CellLayout::wide(all, cx, indent, cx.columns);
     laid.mark = Some(mark(t, cx.ascii));
     laid
 }
@@ -187,7 +187,7 @@ fn tail(t: &ToolCell, keep: usize, role: Role, cx: &CellCx<'_>, all: &mut Vec<Li
 }
 
 fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
-    // What the row had to cut.
+    // The part of the command that the row had to cut.
     let (_, target) = what(t);
     let whole = if t.verb.is_empty() { describe(&t.name, &t.arguments).1 } else { t.target.clone() };
     if width(&target) + 30 > cx.columns || whole.lines().count() > 1 {

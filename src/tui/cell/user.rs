@@ -1,8 +1,8 @@
-//! The person's words, with the time.
+//! A message of the person, with its time.
 
 use tiller_protocol::{Origin, Time};
 
-use super::{CellCx, INDENT, Laid};
+use super::{CellCx, CellLayout, INDENT};
 use crate::text::clean::lines;
 use crate::text::line::{Line, Look};
 use crate::theme::Role;
@@ -12,7 +12,7 @@ const TIME_FROM: usize = 40;
 /// Rows of a folded message that the engine wrote.
 const FOLDED: usize = 1;
 
-pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> CellLayout {
     let quiet = matches!(origin, Origin::Engine | Origin::Shell);
     let look = Look::of(if quiet { Role::Dim } else { Role::User });
     let mut all: Vec<Line> = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn lay(text: &str, origin: Origin, time: Time, cx: &CellCx<'_>) -> La
     }
     let with_time = cx.columns >= TIME_FROM;
     let inner = CellCx { columns: cx.prose().saturating_sub(if with_time { 7 } else { 0 }), ..cx.clone() };
-    let mut laid = Laid::of(all, &inner, INDENT);
+    let mut laid = CellLayout::of(all, &inner, INDENT);
     laid.mark = Some(match origin {
         Origin::Prompt => ("> ", Role::User),
         Origin::Steer => ("+ ", Role::User),

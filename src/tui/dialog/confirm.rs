@@ -1,4 +1,4 @@
-//! A question of our own with a yes, a no and perhaps a third way. The focus starts on "no".
+//! A confirmation with yes, no and an optional third answer. The focus starts on "no".
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -14,7 +14,7 @@ use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Confirm", ACTIONS)],
     scopes: &[Scope::new("confirm", None, "Confirm", false).keys(KEYS)],
@@ -22,7 +22,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do.
+/// Its actions.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::yes("confirm.yes", "yes", "Confirm"),
     ActionSpec::key_only("confirm.no", "no", "Cancel"),
@@ -53,7 +53,7 @@ pub struct Confirm {
 }
 
 impl Confirm {
-    /// `yes` names the act; `then` is done on it.
+    /// `yes`: label of the confirming button; `then`: effects of it.
     pub fn new(title: &str, text: &str, yes: &str, then: Vec<Effect>) -> Self {
         Self { title: title.into(), text: text.into(), yes: (yes.into(), then), other: None, focus: 0 }
     }

@@ -74,8 +74,9 @@ mod tests {
             .openers()
             .filter_map(|o| Some((o.spec.action.0, (o.open)(app).ok()?.title(model))));
         let samples = shipped::registry().samples().map(|(name, make)| (*name, make().title(model)));
-        let views =
-            crate::panel::View::ALL.iter().map(|v| ("view", crate::panel::nothing::Nothing(*v).title(model)));
+        let views = crate::panel::View::ALL
+            .iter()
+            .map(|v| ("view", crate::panel::empty_view::EmptyView(*v).title(model)));
         let all: Vec<(&str, String)> = opened.chain(samples).chain(views).collect();
         assert!(all.len() > 50, "{all:?}");
         for (name, title) in all {

@@ -1,5 +1,5 @@
-//! A few words for something: a message to an agent, a note, limits. In place of the composer, whose draft is
-//! kept. What is written and not sent becomes the last of the composer's history.
+//! A prompt for a short text: a message to an agent, a note, limits. It lies in place of the composer, whose draft is
+//! kept. A text that is not sent becomes the newest of the composer's history.
 
 use crossterm::event::KeyEvent;
 use ratatui::buffer::Buffer;
@@ -19,7 +19,7 @@ use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, field};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Message box", ACTIONS)],
     scopes: &[Scope::new("words", Some("input"), "Message box", true).keys(&[
@@ -32,7 +32,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do.
+/// Its actions.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("words.send", "send", "Send the message"),
     ActionSpec::key_only("words.newline", "new line", "Insert a new line"),
@@ -41,30 +41,30 @@ pub const ACTIONS: &[ActionSpec] = &[
 /// Rows of the field at most.
 const FIELD: u16 = 6;
 
-/// Words that were written and not used become the last of the composer's history. `None`: there are none.
+/// Keeps a text that was not sent as the newest of the composer's history. `None`: the text is empty.
 pub(crate) fn keep(text: &str) -> Option<Effect> {
     let text = text.trim();
     let message = ComposerRequest::Keep(Message::text(text));
     (!text.is_empty()).then(|| Effect::Tell(View::Composer, Box::new(message)))
 }
 
-/// What becomes of the words; the error is a sentence, and they stay.
+/// Makes effects of the text. An error is a sentence for the person; the text then stays in the field.
 pub type Then = Box<dyn Fn(&str) -> Result<Vec<Effect>, String>>;
 
 /// The dialog.
-pub struct Words {
+pub struct TextPrompt {
     title: String,
-    /// What is wanted, in a line.
+    /// What to enter, in one line.
     about: String,
     edit: Edit,
     then: Then,
-    /// Why it was not taken.
+    /// Why the text was refused.
     said: Option<String>,
     /// The answer is on its way.
     sent: bool,
 }
 
-impl Words {
+impl TextPrompt {
     /// `then` makes commands of them; those that are asked ([`Effect::ask`]) are answered to this dialog, which
     /// closes when they are taken.
     pub fn new(title: &str, about: &str, text: &str, then: Then) -> Self {
@@ -93,7 +93,7 @@ impl Words {
     }
 }
 
-impl Panel for Words {
+impl Panel for TextPrompt {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new("words")
     }
@@ -164,7 +164,7 @@ impl Panel for Words {
     }
 }
 
-impl Words {
+impl TextPrompt {
     fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(c) = Chord::of(key).text().filter(|_| !self.sent) else { return Reply::Ignored };
         self.edit.insert(c.encode_utf8(&mut [0; 4]));
@@ -213,8 +213,8 @@ fn parts(area: Rect) -> (Rect, Rect) {
 }
 
 /// For tests.
-pub(crate) fn sample() -> Words {
-    Words::new(
+pub(crate) fn sample() -> TextPrompt {
+    TextPrompt::new(
         "Message to a2 docs",
         "it reads this at its next step",
         "use short words",

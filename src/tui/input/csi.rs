@@ -80,7 +80,7 @@ pub(super) fn ss3(b: &[u8]) -> Parse {
     Parse::Done(at + 1, code.and_then(|code| if pad { padded(code, mods) } else { press(code, mods) }))
 }
 
-/// A key of the keypad. It is like its twin elsewhere, but for a program that wants to tell them apart.
+/// A keypad key. It equals the same key elsewhere, except for programs that distinguish them.
 fn padded(code: KeyCode, mods: KeyModifiers) -> Option<Input> {
     Some(Input::Key(KeyEvent { state: KeyEventState::KEYPAD, ..key(code, mods) }))
 }

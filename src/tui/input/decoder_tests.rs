@@ -265,11 +265,11 @@ fn only_a_lone_escape_waits_shortly() {
         d.feed(b, &mut Vec::new());
         d.waiting()
     };
-    assert_eq!(waiting(b"abc"), Waiting::Nothing);
-    assert_eq!(waiting(b"\x1b"), Waiting::Escape);
-    assert_eq!(waiting(b"\x1b[1;"), Waiting::Rest);
-    assert_eq!(waiting(b"\x1b[200~x"), Waiting::Rest);
-    assert_eq!(waiting(b"\x1b[A"), Waiting::Nothing);
+    assert_eq!(waiting(b"abc"), DecoderWait::Nothing);
+    assert_eq!(waiting(b"\x1b"), DecoderWait::Escape);
+    assert_eq!(waiting(b"\x1b[1;"), DecoderWait::Rest);
+    assert_eq!(waiting(b"\x1b[200~x"), DecoderWait::Rest);
+    assert_eq!(waiting(b"\x1b[A"), DecoderWait::Nothing);
 }
 
 #[test]

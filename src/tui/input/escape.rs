@@ -1,5 +1,5 @@
-//! What Escape does now. One list of steps for the whole screen, pure, so that it can be tested as a model: one
-//! Escape is exactly one step, and the footer names that step.
+//! What Escape does now: one list of steps for the whole screen. One Escape is exactly one step, and the footer names
+//! that step. Pure, so that it can be tested as a model.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ pub fn step(s: &EscapeContext) -> EscapeStep {
 
 /// What Ctrl-C does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub enum BreakStep {
     Copy,
     Stop,
     /// Clear the draft; it is kept in history.
@@ -126,17 +126,17 @@ pub enum Break {
 
 /// The step that Ctrl-C does: `selection` exists, a turn runs, the composer is empty, Ctrl-C was pressed
 /// just before.
-pub fn break_step(selection: bool, running: bool, empty: bool, armed: bool) -> Break {
+pub fn break_step(selection: bool, running: bool, empty: bool, armed: bool) -> BreakStep {
     if selection {
-        Break::Copy
+        BreakStep::Copy
     } else if running {
-        Break::Stop
+        BreakStep::Stop
     } else if !empty {
-        Break::Clear
+        BreakStep::Clear
     } else if armed {
-        Break::Quit
+        BreakStep::Quit
     } else {
-        Break::Arm
+        BreakStep::Arm
     }
 }
 
@@ -244,10 +244,10 @@ mod tests {
 
     #[test]
     fn ctrl_c_copies_stops_clears_then_quits() {
-        assert_eq!(break_step(true, true, false, true), Break::Copy);
-        assert_eq!(break_step(false, true, false, true), Break::Stop);
-        assert_eq!(break_step(false, false, false, true), Break::Clear);
-        assert_eq!(break_step(false, false, true, false), Break::Arm);
-        assert_eq!(break_step(false, false, true, true), Break::Quit);
+        assert_eq!(break_step(true, true, false, true), BreakStep::Copy);
+        assert_eq!(break_step(false, true, false, true), BreakStep::Stop);
+        assert_eq!(break_step(false, false, false, true), BreakStep::Clear);
+        assert_eq!(break_step(false, false, true, false), BreakStep::Arm);
+        assert_eq!(break_step(false, false, true, true), BreakStep::Quit);
     }
 }

@@ -1,4 +1,4 @@
-//! Where a key goes: to a program's terminal, to what it is bound to, else to the panel on top as text.
+//! Routes keys: to a program's terminal, to the action that the key is bound to, else to the panel on top as text.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -102,7 +102,8 @@ impl App {
         }
     }
 
-    /// A bound key could do nothing: why, in the words of the panel that owns the action. That a caret or a list is at its end is seen.
+    /// Says why a bound key did nothing, with the reason of the panel that owns the action. A caret or list at its end
+    /// needs no message.
     fn nothing_done(&mut self, actions: &[Action], keys: &[Chord]) {
         let seen = |a: &Action| {
             a.0.starts_with("edit.")
@@ -121,7 +122,7 @@ impl App {
         self.say_of_keys(format!("{} has no function here", show(keys)));
     }
 
-    /// In place of what was said of the key before.
+    /// Shows a notice about a key in place of the last one.
     fn say_of_keys(&mut self, text: String) {
         self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
     }

@@ -44,7 +44,7 @@ pub enum TerminalFact {
 
 /// What the decoder waits for; decides how long the reader waits before it calls [`Decoder::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
+pub enum DecoderWait {
     /// Nothing: block until bytes come.
     Nothing,
     /// A lone Escape: is it the key, or the beginning of something? Also the quiet after a paste.
@@ -99,16 +99,16 @@ impl Decoder {
     }
 
     /// What is being waited for.
-    pub fn waiting(&self) -> Waiting {
+    pub fn waiting(&self) -> DecoderWait {
         if self.paste.open() {
-            return Waiting::Rest;
+            return DecoderWait::Rest;
         }
         match self.buf.as_slice() {
-            [] if self.paste.tail() => Waiting::Escape,
-            [] if self.skip => Waiting::Rest,
-            [] => Waiting::Nothing,
-            [0x1b] => Waiting::Escape,
-            _ => Waiting::Rest,
+            [] if self.paste.tail() => DecoderWait::Escape,
+            [] if self.skip => DecoderWait::Rest,
+            [] => DecoderWait::Nothing,
+            [0x1b] => DecoderWait::Escape,
+            _ => DecoderWait::Rest,
         }
     }
 

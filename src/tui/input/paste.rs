@@ -37,7 +37,7 @@ impl Paste {
         self.stale = false;
     }
 
-    /// Takes bytes; says how many.
+    /// Takes bytes; returns how many it used.
     pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) -> usize {
         if self.stale && matches!(bytes[0], 0x03 | 0x1b) && !END.starts_with(bytes) {
             self.open = false;

@@ -1,11 +1,11 @@
-//! Reads the terminal for the loop, which waits for its bytes: see [`crate::app::inbox`]. Dropped while somebody else has
-//! the terminal, so that an editor gets every key.
+//! Reads the terminal for the loop, which waits for its bytes: see [`crate::app::inbox`]. It is dropped while another
+//! program uses the terminal, so that an editor receives every key.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use super::{Decoder, Input, Waiting};
+use super::{Decoder, DecoderWait, Input};
 
 /// How long the rest of a sequence is waited for before it is given up.
 const REST: Duration = Duration::from_millis(1000);
@@ -16,7 +16,7 @@ const CHUNK: usize = 16 << 10;
 /// Signal number that stands for "the terminal is gone".
 pub(crate) const HANGUP: i32 = 1;
 
-/// The terminal's end, and what came of it so far.
+/// Reads and decodes the terminal's input.
 pub(crate) struct Reader {
     file: std::fs::File,
     decoder: Decoder,
@@ -34,7 +34,7 @@ impl Reader {
         Self { file: std::fs::File::from(input), decoder, escape, end: None, bytes: vec![0; CHUNK] }
     }
 
-    /// To be waited on.
+    /// The descriptor to wait on.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
@@ -44,7 +44,7 @@ impl Reader {
         self.end.map(|end| end.saturating_duration_since(Instant::now()))
     }
 
-    /// What the bytes mean that wait. Call it when there are some, or when [`Reader::rest`] is over.
+    /// Reads and decodes the waiting bytes. Call it when there are some, or when [`Reader::rest`] is over.
     ///
     /// # Errors
     /// When the terminal is gone.
@@ -63,9 +63,9 @@ impl Reader {
             self.decoder.flush(&mut out);
         }
         let wait = match self.decoder.waiting() {
-            Waiting::Nothing => None,
-            Waiting::Escape => Some(self.escape),
-            Waiting::Rest => Some(REST),
+            DecoderWait::Nothing => None,
+            DecoderWait::Escape => Some(self.escape),
+            DecoderWait::Rest => Some(REST),
         };
         self.end = wait.map(|w| Instant::now() + w);
         Ok(out)

@@ -53,7 +53,7 @@ pub fn load(
 ) -> Result<Keymap, KeyError> {
     let mut wrong = Mistakes::of(overlay.map_or("", |(_, text)| text));
     let own = overlay.map(|(file, _)| file);
-    let overlay = overlay.map(|(file, text)| Source::parse(words, file, text, true, &mut wrong));
+    let overlay = overlay.map(|(file, text)| KeyFile::parse(words, file, text, true, &mut wrong));
     let name = overlay.as_ref().and_then(|o| o.preset.clone()).unwrap_or_else(|| name.to_owned());
     let mut chain = Vec::new();
     let mut next = Some(name.clone());
@@ -74,7 +74,7 @@ pub fn load(
             break;
         }
         let (file, mut theirs) = (format!("keymaps/{shipped}.toml"), Mistakes::of(text));
-        let mut source = Source::parse(words, &file, text, false, &mut theirs);
+        let mut source = KeyFile::parse(words, &file, text, false, &mut theirs);
         if source.preset.is_none() {
             source.add_registered(words, &mut theirs);
         }
@@ -114,7 +114,7 @@ struct FileLine {
     line: usize,
 }
 
-struct Source {
+struct KeyFile {
     file: String,
     own: bool,
     preset: Option<String>,
@@ -123,7 +123,7 @@ struct Source {
     lines: Vec<FileLine>,
 }
 
-impl Source {
+impl KeyFile {
     /// What can be read of it; the rest is reported.
     fn parse(
         words: &'static Vocabulary,
@@ -246,7 +246,7 @@ impl Source {
     }
 }
 
-type At<T> = Result<T, (usize, String)>;
+type ParseResult<T> = Result<T, (usize, String)>;
 
 /// Reads `key = "action"`, `key = ["action", ...]` (the first that can be done), `key = false`, and
 /// `"action" = "key"` or a list of keys.
@@ -257,10 +257,10 @@ fn lines(
     value: &Spanned<DeValue<'_>>,
     out: &mut Vec<FileLine>,
     line: usize,
-) -> At<()> {
+) -> ParseResult<()> {
     let at = key.span().start;
     let name = key.get_ref().as_ref();
-    let texts = || -> At<Vec<String>> {
+    let texts = || -> ParseResult<Vec<String>> {
         match value.get_ref() {
             DeValue::String(s) => Ok(vec![s.to_string()]),
             DeValue::Array(list) => list
@@ -302,7 +302,7 @@ fn opening(
     scope: &'static str,
     key: &Spanned<Cow<'_, str>>,
     line: usize,
-) -> At<FileLine> {
+) -> ParseResult<FileLine> {
     let keys = key.get_ref().as_ref();
     match words.opening().iter().find(|(k, _)| scope == "global" && *k == keys) {
         Some((_, action)) => {

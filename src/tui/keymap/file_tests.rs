@@ -80,7 +80,7 @@ fn true_is_for_shipped_files_and_a_registered_key() {
     let words = words();
     let read = |own: bool, text: &str| {
         let mut wrong = Mistakes::of(text);
-        let source = Source::parse(words, "x.toml", text, own, &mut wrong);
+        let source = KeyFile::parse(words, "x.toml", text, own, &mut wrong);
         (source.lines.len(), wrong.end().map(|((line, message), _)| (line, message)))
     };
     let (key, _) = words.opening()[0];

@@ -1,5 +1,5 @@
-//! Keys to actions. A preset file, then the person's overlay; everything else (footer, help, palette,
-//! which-key, `tiller keys`) is read from the map that results, so that it cannot lie.
+//! Keys to actions. A preset file, then the person's overlay; everything else (footer, help, palette, which-key,
+//! `tiller keys`) is read from the map that results, so that they always agree with it.
 
 pub mod action;
 pub mod chord;
@@ -11,4 +11,4 @@ pub mod vocabulary;
 pub use chord::{Chord, show, written};
 pub(crate) use file::nearest;
 pub use file::{KeyError, PRESETS, load, preset};
-pub use table::{Binding, BindingTarget, Keymap, Lookup, Row};
+pub use table::{Binding, BindingTarget, KeyRow, Keymap, Lookup};

@@ -1,4 +1,4 @@
-//! The map itself, and questions to it.
+//! The keymap and its look-ups.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,13 +44,13 @@ pub struct Keymap {
     pub preset: String,
     pub leader: Chord,
     pub(super) scopes: BTreeMap<&'static str, Vec<Binding>>,
-    /// In which sections something begins with a key. Most keys are letters, and begin nothing.
+    /// For each key the sections with a binding that begins with it. Most keys begin none.
     begins: HashMap<Chord, Vec<&'static str>>,
 }
 
 /// One line of `tiller keys` and help.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct KeyRow {
     pub scope: &'static str,
     pub keys: Vec<Chord>,
     pub action: Action,
@@ -69,7 +69,7 @@ impl Keymap {
         self.words
     }
 
-    /// To be called when all bindings are there.
+    /// Builds the index of first keys. Call it when all bindings are set.
     pub(super) fn index(&mut self) {
         self.begins.clear();
         for (scope, list) in &self.scopes {
@@ -137,8 +137,7 @@ impl Keymap {
         self.keys_of(action, scopes).map(show)
     }
 
-    /// The same as chords. A key that does this first is better than one that does it when something
-    /// else cannot be done.
+    /// The same as chords. A binding with the action first is preferred to one that has it as a fallback.
     pub fn keys_of(&self, action: Action, scopes: &[&str]) -> Option<&[Chord]> {
         let find = |fits: &dyn Fn(&[Action]) -> bool| {
             scopes.iter().flat_map(|s| self.scope(s)).find(|b| {
@@ -176,13 +175,13 @@ impl Keymap {
     }
 
     /// The whole map as rows, by section in the order of help.
-    pub fn table(&self) -> Vec<Row> {
+    pub fn table(&self) -> Vec<KeyRow> {
         let mut rows = Vec::new();
         for s in self.words.scopes() {
             for b in self.scope(s.name) {
                 let BindingTarget::Actions(actions) = &b.does else { continue };
                 for a in actions {
-                    rows.push(Row {
+                    rows.push(KeyRow {
                         scope: s.name,
                         keys: b.keys.clone(),
                         action: *a,

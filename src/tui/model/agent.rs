@@ -44,7 +44,7 @@ pub struct SessionModel {
     pub context: u64,
     /// Tokens of the context window; `None`: not known.
     pub window: Option<u64>,
-    /// What the agent pursues by itself.
+    /// The goal that the agent works towards.
     pub goal: Option<GoalView>,
 }
 

@@ -1,6 +1,6 @@
 //! Remarks that were not sent yet. They are kept like drafts: one set for the view and the dialog, whatever turn is
-//! shown, and a file for each window of the session, so that two windows never overwrite each other. While a window
-//! lives it holds the lock beside its file; what windows left behind goes to the next one.
+//! shown, and a file for each window of the session, so that two windows never overwrite each other. While a window is
+//! open it holds the lock beside its file; files without a window are taken over by the next one.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -26,14 +26,14 @@ pub(crate) struct Comment {
 }
 
 /// A place that a remark can be about: path, line, the line's text.
-pub(crate) type Spot = (String, u32, String);
+pub(crate) type CommentAnchor = (String, u32, String);
 
 impl Comment {
-    pub(crate) fn on(spot: &Spot, text: String) -> Self {
+    pub(crate) fn on(spot: &CommentAnchor, text: String) -> Self {
         Self { path: spot.0.clone(), line: spot.1, quote: spot.2.clone(), text }
     }
 
-    pub(crate) fn is_on(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_on(&self, spot: &CommentAnchor) -> bool {
         self.path == spot.0 && self.line == spot.1 && self.quote == spot.2
     }
 }
@@ -52,13 +52,13 @@ impl crate::app::saver::Persistent for Remarks {}
 
 impl Remarks {
     /// What a new remark on `spot` starts with: what was begun there, else the remark that is there.
-    pub(crate) fn text_on(&self, spot: &Spot) -> String {
+    pub(crate) fn text_on(&self, spot: &CommentAnchor) -> String {
         let mut both = self.begun.iter().chain(&self.done);
         both.find(|c| c.is_on(spot)).map(|c| c.text.clone()).unwrap_or_default()
     }
 
-    /// Adds, changes or (with an empty text) removes the remark on `spot`.
-    pub(crate) fn finish(&mut self, spot: &Spot, text: String) {
+    /// Adds, changes or (with an empty text) removes the comment on `spot`.
+    pub(crate) fn finish(&mut self, spot: &CommentAnchor, text: String) {
         self.begun.retain(|c| !c.is_on(spot));
         self.done.retain(|c| !c.is_on(spot));
         if !text.trim().is_empty() {
@@ -67,7 +67,7 @@ impl Remarks {
     }
 
     /// Keeps what is being written on `spot` without sending it.
-    pub(crate) fn begin(&mut self, spot: &Spot, text: &str) {
+    pub(crate) fn begin(&mut self, spot: &CommentAnchor, text: &str) {
         self.begun.retain(|c| !c.is_on(spot));
         let same = self.done.iter().any(|c| c.is_on(spot) && c.text == text);
         if !same && !text.trim().is_empty() {
@@ -108,20 +108,20 @@ pub(crate) fn said(all: &[Comment]) -> String {
 /// The set of remarks that all reviews of a window share, with the file that keeps it.
 #[derive(Default)]
 pub struct RemarkBook {
-    open: RefCell<Open>,
+    open: RefCell<OpenRemarks>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenRemarks {
     session: Option<SessionId>,
     remarks: Remarks,
     /// Grows with each change.
     revision: u64,
-    own: Option<Own>,
+    own: Option<RemarkFile>,
 }
 
-/// The file of this window.
-struct Own {
+/// The file that keeps the comments of this window.
+struct RemarkFile {
     path: PathBuf,
     /// Begun with the first change.
     saver: Option<Saver<Remarks>>,
@@ -129,7 +129,7 @@ struct Own {
     _lock: File,
 }
 
-impl Drop for Own {
+impl Drop for RemarkFile {
     fn drop(&mut self) {
         // What was changed last is on disk first.
         drop(self.saver.take());
@@ -139,7 +139,7 @@ impl Drop for Own {
     }
 }
 
-impl Own {
+impl RemarkFile {
     /// The first file of `session` that no living window has, with all that such files hold. A file that cannot be
     /// read stays where it is.
     fn open(folder: &Path, session: SessionId) -> Option<(Self, Remarks)> {
@@ -189,7 +189,7 @@ impl RemarkBook {
         if open.session != Some(session) {
             // What was changed last is on disk before another file is read.
             drop(open.own.take());
-            let kept = folder.and_then(|f| Own::open(&f.join("remarks"), session));
+            let kept = folder.and_then(|f| RemarkFile::open(&f.join("remarks"), session));
             (open.own, open.remarks) = kept.map(|(own, remarks)| (Some(own), remarks)).unwrap_or_default();
             open.session = Some(session);
             open.revision += 1;

@@ -1,6 +1,6 @@
-//! Which agent is shown. The main agent's state is kept, and goes on, while another agent is shown, so that going
-//! back costs nothing. Of agents that are not shown only rows, questions and notices are taken in; the rest of their
-//! events costs a comparison.
+//! Which agent is shown. The main agent's state is kept, and goes on, while another agent is shown, so that going back
+//! costs nothing. Of agents that are not shown only rows, questions and notices are taken in; their other events are
+//! skipped.
 
 use std::mem::swap;
 
@@ -27,7 +27,7 @@ impl Model {
         self.shown.clone().unwrap_or_else(AgentId::main)
     }
 
-    /// The agent that works on this item of the shown plan: the one that the item names, else the newest agent that
+    /// The agent that works on this item of the shown plan: the agent that the item names, else the newest agent that
     /// was started for it.
     pub(crate) fn assignee<'m>(&'m self, item: &'m TodoItem) -> Option<&'m AgentId> {
         let given = |a: &&AgentView| {
@@ -134,7 +134,7 @@ impl Model {
         *self.shown = agent;
     }
 
-    /// Exchanges the shown state with the one that is not shown.
+    /// Swaps the shown state with the main agent's kept state.
     fn swap(&mut self) {
         swap(&mut self.agent, &mut *self.home);
     }
@@ -209,7 +209,7 @@ impl Model {
         if self.shown.is_some() { &self.home.session } else { &self.agent.session }
     }
 
-    /// Whether a line of the person's own runs in the main session, whichever agent is shown.
+    /// Whether a shell line runs in the main session, whichever agent is shown.
     pub(crate) fn main_line_runs(&self) -> bool {
         let conversation =
             if self.shown.is_some() { &self.home.conversation } else { &self.agent.conversation };

@@ -22,7 +22,7 @@ pub struct CrewModel {
     pub kinds: Vec<AgentKind>,
     /// The agent whose terminal is shown, or was last.
     pub pane: Option<AgentId>,
-    /// How often programs in terminals had rung the bell when the person looked last.
+    /// For each agent's terminal, the number of bells that the person has seen.
     pub bells: HashMap<AgentId, u32>,
 }
 
@@ -137,6 +137,6 @@ pub struct WindowModel {
     pub away: bool,
     /// When the window got the focus back (monotonic).
     pub back: Duration,
-    /// The terminal can move a part of its columns alone.
+    /// The terminal supports left and right margins (mode 69).
     pub sides: bool,
 }

@@ -1,5 +1,5 @@
-//! The guided tour: which step is shown. It lies over nothing and takes no keys: a few lines tell what to
-//! try, and doing it goes on to the next step.
+//! The guided tour: which step is shown. It covers nothing and takes no keys: a few lines say what to try, and doing
+//! that shows the next step.
 
 use crate::keymap::action::Action;
 /// One step: what to read, and the actions that take it further by themselves.
@@ -18,7 +18,7 @@ pub struct TourAction {
     pub goes_on: Advance,
 }
 
-/// When doing it goes on to the next step.
+/// When performing the action shows the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advance {
     Always,

@@ -29,16 +29,16 @@ pub struct Encoder {
     /// The next frame must not trust what is on the screen.
     repaint: bool,
     at: CursorPlace,
-    look: Look,
+    look: CellStyle,
     shown: Option<bool>,
     /// Where the last frame left the cursor, and whether the terminal has saved it there, with the plain look.
     rest: Option<(u16, u16)>,
     saved: bool,
     /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
     pub sync: Option<bool>,
-    /// It knows margins at the sides (mode 69).
+    /// The terminal supports left and right margins (mode 69).
     pub sides: bool,
-    /// Columns of the text that grows, if something stands beside it.
+    /// Columns of the conversation's text, if panels stand beside it.
     pub text: std::ops::Range<u16>,
 }
 
@@ -53,18 +53,18 @@ enum CursorPlace {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct CellStyle {
     fg: Color,
     bg: Color,
     modifier: Modifier,
 }
 
-impl Look {
+impl CellStyle {
     fn is(self, cell: &Cell) -> bool {
         self == Self { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
     }
 
-    /// A cell without ink looks right in it.
+    /// Whether an empty cell looks right with this style.
     fn bares(self, cell: &Cell) -> bool {
         self.bg == cell.bg && !self.modifier.intersects(SEEN) && !cell.modifier.intersects(SEEN)
     }
@@ -74,7 +74,7 @@ impl Look {
 const SEEN: Modifier =
     Modifier::UNDERLINED.union(Modifier::SLOW_BLINK).union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
 
-const PLAIN: Look = Look { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
+const PLAIN: CellStyle = CellStyle { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
 
 /// Modifiers that we write, with their SGR numbers.
 const SGR: &[(Modifier, u8)] = &[
@@ -131,7 +131,7 @@ impl Encoder {
         let whole = [next.area];
         let drawn = if std::mem::take(&mut self.repaint) { &whole[..] } else { drawn };
         let mut changed = changes(&prev, next, drawn);
-        // Typing changes a row or two: it never pays for looking further.
+        // Typing changes a row or two: a search for moved rows never pays then.
         let inner = self.sides.then(|| usize::from(self.text.start)..usize::from(self.text.end));
         if changed.len() > 2
             && let Some(scroll) = scroll::find(&prev, next, inner)
@@ -158,7 +158,7 @@ impl Encoder {
 
     /// What differs in a row.
     fn row(&mut self, y: u16, old: &[Cell], new: &[Cell], out: &mut String) {
-        // Up to here the screen holds the rest of something wide that was written over.
+        // Up to here the screen shows the rest of a wide character that was overwritten.
         let mut torn = 0;
         let mut x = 0;
         while x < new.len() {
@@ -214,7 +214,7 @@ impl Encoder {
         };
     }
 
-    /// Goes on to `x` by writing the few cells between once more, where that is shorter than going there.
+    /// Moves to `x` by writing the few cells between again, if that is shorter than a cursor movement.
     fn fill(&mut self, x: u16, y: u16, row: &[Cell], out: &mut String) {
         let CursorPlace::At(cx, cy) = self.at else { return };
         if cy != y || x <= cx || x - cx > FILL {
@@ -250,7 +250,7 @@ impl Encoder {
         self.at = CursorPlace::At(x, y);
     }
 
-    /// The look of a cell without ink: only its ground matters.
+    /// Sets the style for an empty cell: only its background matters.
     fn ground(&mut self, cell: &Cell, out: &mut String) {
         if !self.look.bares(cell) {
             self.look(cell, out);
@@ -258,7 +258,7 @@ impl Encoder {
     }
 
     fn look(&mut self, cell: &Cell, out: &mut String) {
-        let want = Look { fg: cell.fg, bg: cell.bg, modifier: cell.modifier };
+        let want = CellStyle { fg: cell.fg, bg: cell.bg, modifier: cell.modifier };
         if want == self.look {
             return;
         }
@@ -288,8 +288,8 @@ impl Encoder {
         self.look = want;
     }
 
-    /// To where the cursor rests. While text comes in above, it comes back to the same place in each frame: the second
-    /// time the terminal saves it, and from then on two bytes are enough (DECSC, DECRC).
+    /// Moves to the cursor's final position. While text streams in above, that is the same in each frame: from the
+    /// second time on the terminal saves and restores it (DECSC, DECRC), which takes two bytes.
     fn back(&mut self, to: (u16, u16), out: &mut String) {
         let again = self.rest.replace(to) == Some(to);
         self.saved &= again;
@@ -365,7 +365,7 @@ fn columns(cell: &Cell) -> usize {
     if symbol.len() == 1 || !safe(symbol) { 1 } else { symbol.width().max(1) }
 }
 
-/// Nothing is written there, and nothing but its ground is seen.
+/// The cell is empty and shows only its background.
 fn blank(cell: &Cell) -> bool {
     cell.symbol() == " " && !cell.modifier.intersects(SEEN)
 }

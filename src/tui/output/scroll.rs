@@ -28,7 +28,7 @@ const SIDES: isize = 24;
 
 /// Rows `top` up to and without `bottom` move by `by` rows; up when positive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Scroll {
+pub(super) struct RowMove {
     top: usize,
     bottom: usize,
     by: isize,
@@ -47,7 +47,7 @@ struct Chunk {
 
 /// The move after which the least is left to draw, if one saves enough. `inner`: columns that the terminal can move
 /// alone.
-pub(super) fn find(prev: &Buffer, next: &Buffer, inner: Option<Range<usize>>) -> Option<Scroll> {
+pub(super) fn find(prev: &Buffer, next: &Buffer, inner: Option<Range<usize>>) -> Option<RowMove> {
     let (width, height) = (usize::from(next.area.width), usize::from(next.area.height));
     if width == 0 || prev.area != next.area || prev.content.len() != width * height {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn find(prev: &Buffer, next: &Buffer, inner: Option<Range<usize>>) ->
 }
 
 /// The best move of these columns, and the bytes that it saves.
-fn best(prev: &Buffer, next: &Buffer, columns: Range<usize>) -> Option<(isize, Scroll)> {
+fn best(prev: &Buffer, next: &Buffer, columns: Range<usize>) -> Option<(isize, RowMove)> {
     let (width, height) = (usize::from(next.area.width), usize::from(next.area.height));
     let (old, new) = (chunks(prev, width, &columns), chunks(next, width, &columns));
     let many = columns.len().div_ceil(CHUNK);
@@ -74,7 +74,7 @@ fn best(prev: &Buffer, next: &Buffer, columns: Range<usize>) -> Option<(isize, S
     let rows: Vec<isize> = (0..height).map(|y| cost(y, y)).collect();
     let fresh: Vec<isize> =
         (0..height).map(|y| new[row(y)].iter().filter(|c| c.key != blank).map(|c| c.bytes).sum()).collect();
-    let mut best: Option<(isize, Scroll)> = None;
+    let mut best: Option<(isize, RowMove)> = None;
     for by in (1..=FAR.min(height.saturating_sub(1))).flat_map(|n| [signed(n), -signed(n)]) {
         let far = by.unsigned_abs();
         // Rows whose old text is inside the screen.
@@ -87,7 +87,7 @@ fn best(prev: &Buffer, next: &Buffer, columns: Range<usize>) -> Option<(isize, S
             (if by > 0 { last + 1..bottom } else { top..first }).map(|y| fresh[y] - rows[y]).sum();
         let gain = sum - lost;
         if best.as_ref().is_none_or(|(g, _)| gain > *g) {
-            best = Some((gain, Scroll { top, bottom, by, columns: columns.clone() }));
+            best = Some((gain, RowMove { top, bottom, by, columns: columns.clone() }));
         }
     }
     best
@@ -98,7 +98,7 @@ fn chunks(buf: &Buffer, width: usize, columns: &Range<usize>) -> Vec<Chunk> {
 }
 
 fn chunk(cells: &[Cell]) -> Chunk {
-    // Multiplying and turning, as in the quick hashers of compilers.
+    // Multiply and rotate, as in FxHash.
     const BY: u64 = 0x517c_c1b7_2722_0a95;
     let mut key = cells.len() as u64;
     let mut mix = |word: u64| key = (key.rotate_left(5) ^ word).wrapping_mul(BY);
@@ -150,7 +150,7 @@ fn signed(n: usize) -> isize {
     isize::try_from(n).unwrap_or(isize::MAX)
 }
 
-impl Scroll {
+impl RowMove {
     /// The bytes. Deleting and inserting lines within margins is older than scrolling sequences, works
     /// everywhere, and never puts a line into the terminal's own history. The cursor's place is lost. Margins at the
     /// sides hold for this move only, so that the next writer finds a terminal without any.
@@ -176,7 +176,7 @@ impl Scroll {
                     .map_or_else(Cell::default, |from| std::mem::take(&mut prev.content[from * width + x]));
             }
         };
-        // Each row is taken before it is written over.
+        // Each row is read before it is overwritten.
         if self.by > 0 {
             (self.top..self.bottom).for_each(&mut moved);
         } else {

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use super::*;
 use crate::output::Encoder;
 
-/// A screen that knows what [`Scroll::write`] says, and text at a place.
+/// A screen that knows what [`RowMove::write`] says, and text at a place.
 struct Screen {
     cells: Vec<Vec<char>>,
     rows: Range<usize>,
@@ -138,7 +138,7 @@ fn a_terminal_with_margins_at_the_sides_moves_the_text_alone() {
 #[test]
 fn the_last_frame_is_moved_as_the_screen_is() {
     for (by, columns) in [(1, 0..60), (3, 1..40), (-2, 0..60), (-1, 1..40)] {
-        let scroll = Scroll { top: 2, bottom: 15, by, columns };
+        let scroll = RowMove { top: 2, bottom: 15, by, columns };
         let mut screen = Screen::new(60, 20);
         let mut encoder = Encoder::default();
         let (mut frame, mut out) = (page(7), String::new());

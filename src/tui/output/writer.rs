@@ -15,7 +15,7 @@ struct WriterState {
     waiting: Option<Vec<u8>>,
     /// Being written.
     busy: bool,
-    /// The loop wants to hear when there is room.
+    /// The loop waits for [`OutputMsg::Ready`].
     want: bool,
     closed: bool,
     /// Emptied and given back, so that frames reuse memory.
@@ -118,7 +118,7 @@ impl Writer {
             None => {
                 let mut bytes = bytes.into_bytes();
                 if let Some(direct) = self.direct.as_mut().filter(|_| !s.busy && !s.closed) {
-                    // An error is the thread's to find and to tell.
+                    // The thread finds and reports errors.
                     let done = direct.write(&bytes).unwrap_or(0).min(bytes.len());
                     bytes.drain(..done);
                 }

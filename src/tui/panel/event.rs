@@ -1,4 +1,4 @@
-//! What reaches a panel besides its actions: input of the person, and events of the program.
+//! Input and events that reach a panel besides its actions.
 
 use std::any::Any;
 

@@ -19,14 +19,14 @@ use crate::theme::Theme;
 pub mod agents;
 pub mod composer;
 pub mod conversation;
+pub mod empty_view;
 pub mod event;
 pub(crate) mod find;
 #[cfg(test)]
 mod find_tests;
-pub mod nothing;
+pub(crate) mod row_end;
 pub(crate) mod rows;
 pub mod sessions;
-pub(crate) mod sides;
 pub(crate) mod status;
 pub mod terminal;
 pub mod todo;
@@ -38,7 +38,7 @@ pub use event::{PanelEvent, PanelInput};
 pub use status::{Attention, Availability, KeyRouting, PanelStatus, Placement, Refresh};
 pub use view::View;
 
-/// What a panel did with an input, an action or an event.
+/// Whether a panel handled an input, an action or an event.
 pub enum Reply {
     /// Nothing: the input goes on to whatever handles it by default.
     Ignored,
@@ -69,8 +69,8 @@ pub struct DrawCx<'a> {
     pub mono: Duration,
     /// Marks and borders in ASCII only.
     pub ascii: bool,
-    /// No moving marks.
-    pub still: bool,
+    /// Marks do not move: the setting `ui.reduced_motion`.
+    pub reduced_motion: bool,
     /// For naming keys: `cx.key("global.palette")`.
     pub keys: &'a Keymap,
     /// Sections of the key file that are active now, inner first.
@@ -92,7 +92,7 @@ impl DrawCx<'_> {
     }
 }
 
-/// A hint for the footer: the key is looked up in the active keymap, so it is never a lie.
+/// A hint for the footer: the key is looked up in the active keymap, so it always names the key in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     pub action: Action,
@@ -120,7 +120,7 @@ pub trait Panel: Any {
     /// Title for borders and for the plain mode.
     fn title(&self, model: &Model) -> String;
 
-    /// What it can do. Also actions of its scope that exist only while it is on top.
+    /// Its actions. Also actions of its scope that exist only while it is on top.
     fn actions(&self) -> &'static [ActionSpec];
 
     /// Performs one of its actions.

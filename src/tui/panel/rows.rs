@@ -174,7 +174,14 @@ impl Rows {
         for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
             let y = area.y + (n - self.top) as u16;
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
-            paint::row(buf, paint::Place { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
+            paint::row(
+                buf,
+                paint::PaintTarget { x: area.x, y, columns: area.width },
+                line,
+                *row,
+                cx.theme,
+                &[],
+            );
             if cx.focus && (chosen.0..chosen.1).contains(&n) {
                 draw::paint(buf, Rect { y, height: 1, ..area }, cx.theme.style(Role::Selection));
             }

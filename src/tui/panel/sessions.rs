@@ -1,8 +1,8 @@
-//! The tree of this session: one line per turn of the path, the last one marked `now`, and where the path
-//! was left for another, the branches that were left. From each of them one can look at it or go another way.
+//! The tree of this session: one line per turn of the path, the last one marked `now`, and where the path was left for
+//! another, the abandoned branches. Each row can be viewed or branched.
 
-#[path = "sessions_left.rs"]
-mod left;
+#[path = "abandoned_branches.rs"]
+mod abandoned_branches;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -11,7 +11,7 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, Origin, Time};
 
-use self::left::Left;
+use self::abandoned_branches::AbandonedBranch;
 use super::conversation::GoTo;
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View};
@@ -28,10 +28,10 @@ use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Sessions,
-    make: |_| Box::new(Tree::default()),
+    make: |_| Box::new(SessionsPanel::default()),
     reads: &[Slice::Session, Slice::Outline, Slice::Turn, Slice::Crew],
     groups: &[("Session tree", ACTIONS)],
     scopes: &[Scope::new("sessions", Some("list"), "Session tree", false).keys(&[
@@ -41,7 +41,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ])],
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.fork", "fork here", "Branch before this message; nothing is lost"),
     ActionSpec::key_only(
@@ -62,28 +62,28 @@ struct Turn {
     entries: Vec<EntryId>,
 }
 
-/// Told when the session of another agent takes the place of this one: of the main one, or not.
-pub(crate) struct Another {
+/// Message that another agent's session is shown from now on; `main`: the main agent's.
+pub(crate) struct SessionSwitch {
     pub(crate) main: bool,
 }
 
-/// What a row stands for.
+/// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
+enum SessionRow {
     Nothing,
     Turn(EntryId),
-    /// A branch that was left, by its last entry.
-    Left(EntryId),
+    /// An abandoned branch, by its last entry.
+    AbandonedBranch(EntryId),
 }
 
 /// The panel.
 #[derive(Default)]
-pub struct Tree {
+pub struct SessionsPanel {
     rows: Rows,
-    what: Vec<What>,
-    left: Vec<Left>,
-    /// The main agent's, while another one is on the screen.
-    home: Option<Vec<Left>>,
+    what: Vec<SessionRow>,
+    left: Vec<AbandonedBranch>,
+    /// The main agent's abandoned branches, while another agent is on the screen.
+    home: Option<Vec<AbandonedBranch>>,
     /// The person has moved: the choice does not follow the end any more.
     moved: bool,
 }
@@ -110,7 +110,7 @@ fn turns(model: &Model) -> Vec<Turn> {
 }
 
 /// A branch that was left, under the turn after which it went its own way.
-fn left_line(left: &Left, columns: usize) -> Line {
+fn left_line(left: &AbandonedBranch, columns: usize) -> Line {
     let tail = format!("   {}", clock(left.time));
     let room = columns.saturating_sub(5 + width(&tail));
     let mut line = Line::new(Wrap::Cut);
@@ -139,8 +139,8 @@ fn line(turn: &Turn, n: usize, now: bool, columns: usize) -> Line {
     line
 }
 
-impl Tree {
-    fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<What>) {
+impl SessionsPanel {
+    fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<SessionRow>) {
         let columns = usize::from(columns);
         let all = turns(model);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
@@ -148,42 +148,43 @@ impl Tree {
         if earlier > 0 {
             let text = format!("{earlier} earlier entries; scroll the conversation up to load them");
             lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
-            what.push(What::Nothing);
+            what.push(SessionRow::Nothing);
         }
         // A branch whose tip lies on the path is the path.
-        let on_path = |l: &Left| all.iter().any(|t| t.entries.contains(&l.tip));
-        let begins = |l: &Left| l.from.and_then(|f| all.iter().rposition(|t| t.entries.contains(&f)));
+        let on_path = |l: &AbandonedBranch| all.iter().any(|t| t.entries.contains(&l.tip));
+        let begins =
+            |l: &AbandonedBranch| l.from.and_then(|f| all.iter().rposition(|t| t.entries.contains(&f)));
         let last = all.len().saturating_sub(1);
         for at in std::iter::once(None).chain((0..all.len()).map(Some)) {
             if let Some((n, turn)) = at.and_then(|n| Some((n, all.get(n)?))) {
                 lines.push(line(turn, n + 1, n == last, columns));
-                what.push(turn.entry.map_or(What::Nothing, What::Turn));
+                what.push(turn.entry.map_or(SessionRow::Nothing, SessionRow::Turn));
             }
             for l in self.left.iter().filter(|l| !on_path(l) && begins(l) == at) {
                 lines.push(left_line(l, columns));
-                what.push(What::Left(l.tip));
+                what.push(SessionRow::AbandonedBranch(l.tip));
             }
         }
         (lines, what)
     }
 
-    fn chosen(&self) -> What {
-        self.what.get(self.rows.chosen).copied().unwrap_or(What::Nothing)
+    fn chosen(&self) -> SessionRow {
+        self.what.get(self.rows.chosen).copied().unwrap_or(SessionRow::Nothing)
     }
 
     /// The row of the last turn.
     fn now(&self) -> usize {
-        self.what.iter().rposition(|w| matches!(w, What::Turn(_))).unwrap_or(0)
+        self.what.iter().rposition(|w| matches!(w, SessionRow::Turn(_))).unwrap_or(0)
     }
 
     fn open(&self) -> Reply {
         match self.chosen() {
-            What::Nothing => Reply::done(),
-            What::Turn(entry) => {
+            SessionRow::Nothing => Reply::done(),
+            SessionRow::Turn(entry) => {
                 let go = Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry)));
                 Reply::Done(vec![Effect::Focus(View::Conversation), go])
             }
-            What::Left(tip) => match self.left.iter().find(|l| l.tip == tip) {
+            SessionRow::AbandonedBranch(tip) => match self.left.iter().find(|l| l.tip == tip) {
                 Some(l) => Reply::with(Effect::Push(Box::new(Text::plain("Another branch", &l.text)))),
                 None => Reply::done(),
             },
@@ -192,8 +193,10 @@ impl Tree {
 
     fn restore(&self) -> Reply {
         match self.chosen() {
-            What::Turn(entry) | What::Left(entry) => Reply::with(Effect::Push(Box::new(Restore::to(entry)))),
-            What::Nothing => Reply::done(),
+            SessionRow::Turn(entry) | SessionRow::AbandonedBranch(entry) => {
+                Reply::with(Effect::Push(Box::new(Restore::to(entry))))
+            }
+            SessionRow::Nothing => Reply::done(),
         }
     }
 
@@ -202,16 +205,16 @@ impl Tree {
         match self.chosen() {
             _ if model.agent.turn.running => say("A turn is running; stop it first"),
             _ if model.agent.session.read_only => say("This session is open read-only"),
-            What::Turn(entry) | What::Left(entry) => Reply::Done(vec![
+            SessionRow::Turn(entry) | SessionRow::AbandonedBranch(entry) => Reply::Done(vec![
                 Effect::send(CommandBody::Session(SessionCommand::Fork { entry })),
                 Effect::Focus(View::Composer),
             ]),
-            What::Nothing => Reply::done(),
+            SessionRow::Nothing => Reply::done(),
         }
     }
 }
 
-impl Panel for Tree {
+impl Panel for SessionsPanel {
     fn status(&self, model: &Model) -> PanelStatus {
         PanelStatus::new(if self.rows.typing() { "input" } else { "sessions" })
             .escape(self.rows.escape_step())
@@ -265,7 +268,7 @@ impl Panel for Tree {
             return hints;
         }
         let all = Hint::as_("tree.open", "all sessions");
-        if self.chosen() == What::Nothing {
+        if self.chosen() == SessionRow::Nothing {
             return vec![all];
         }
         vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork"), all]
@@ -276,7 +279,7 @@ impl Panel for Tree {
         let before = self.chosen();
         self.what = what;
         // The end is followed until the person moves; then the choice stays with its row.
-        match self.what.iter().position(|w| *w == before).filter(|_| before != What::Nothing) {
+        match self.what.iter().position(|w| *w == before).filter(|_| before != SessionRow::Nothing) {
             Some(at) if self.moved => self.rows.chosen = at,
             _ if !self.moved => self.rows.chosen = self.now(),
             _ => {}
@@ -297,9 +300,9 @@ impl Panel for Tree {
     }
 }
 
-impl Tree {
+impl SessionsPanel {
     fn empty(&self, model: &Model) -> bool {
-        // Who went back to the very beginning still finds what was left.
+        // Branches that were left at the very beginning are shown, too.
         self.left.is_empty()
             && !model
                 .agent
@@ -334,27 +337,27 @@ impl Tree {
             EventBody::State(StateEvent::HeadMoved { .. }) => {}
             _ => return Reply::Ignored,
         }
-        Reply::Done(left::ask())
+        Reply::Done(abandoned_branches::ask())
     }
 
     fn on_answer(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         match &event.body {
             // Another agent is on the screen by now.
             _ if event.agent != model.shown_agent() => Reply::done(),
-            EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
+            EventBody::Reply(r) => Reply::Done(abandoned_branches::answered(&mut self.left, token, r)),
             _ => Reply::Ignored,
         }
     }
 
     fn on_message(&mut self, what: Box<dyn std::any::Any>) -> Reply {
-        let Ok(another) = what.downcast::<Another>() else { return Reply::Ignored };
+        let Ok(another) = what.downcast::<SessionSwitch>() else { return Reply::Ignored };
         if another.main {
             self.left = self.home.take().unwrap_or_default();
             return Reply::done();
         }
         let left = std::mem::take(&mut self.left);
         self.home.get_or_insert(left);
-        Reply::Done(left::ask())
+        Reply::Done(abandoned_branches::ask())
     }
 }
 

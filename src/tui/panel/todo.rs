@@ -1,4 +1,4 @@
-//! The live plan: what is done, what is being done, what is to come. The person may change all of it.
+//! The live plan: items that are done, in progress and to do. The person can edit all of it.
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -20,7 +20,7 @@ use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, input};
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Todo,
     make: |_| Box::new(Todo::default()),
@@ -32,7 +32,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ],
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("todo.add", "add", "Add an item"),
     ActionSpec::key_only("todo.edit", "edit", "Edit the selected item"),
@@ -59,7 +59,7 @@ pub(crate) const KEYS: &[DefaultKey] = &[
 #[derive(Default)]
 pub struct Todo {
     rows: Rows,
-    /// The item whose words are changed (`None`: a new one), and the words.
+    /// The item that is being edited (`None`: a new one), and its text.
     edit: Option<(Option<String>, Edit)>,
 }
 
@@ -91,7 +91,7 @@ fn all(model: &Model) -> Vec<Line> {
     model.agent.todo.iter().map(|i| line(model, i)).collect()
 }
 
-/// For too little room: what is done is counted, what is to come stands side by side.
+/// The short form: done items are counted, items to do stand side by side.
 fn folded(model: &Model, rows: usize) -> Vec<Line> {
     let with = |s: TodoStatus| model.agent.todo.iter().filter(move |i| i.status == s);
     let over = |n: usize| n > rows;
@@ -365,7 +365,7 @@ impl Todo {
         Reply::Done(kept.into_iter().collect())
     }
 
-    /// An agent whose item another panel wants to be looked at.
+    /// Selects the item of the agent that another panel names.
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
         if let Some(at) = model.agent.todo.iter().position(|i| model.assignee(i) == Some(&*id)) {

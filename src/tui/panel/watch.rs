@@ -1,4 +1,4 @@
-//! What changed in the project, when, and who did it. The newest stands first.
+//! File changes in the project with their time and author, newest first.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -22,7 +22,7 @@ use crate::text::{clean, shorten_middle, width};
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Watch,
     make: |_| Box::new(Watch::default()),
@@ -35,7 +35,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ])],
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("watch.mention", "mention", "Mention the file in the message"),
     ActionSpec::key_only("watch.mute", "mute", "Hide this path"),
@@ -43,7 +43,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 ];
 
 const DIFF: Token = Token(1);
-/// Changes of one path by one hand within this time are one row.
+/// Changes of one path by one author within this many milliseconds are one row.
 const BURST: i64 = 10_000;
 /// Characters of the command that ran at the time.
 const DURING: usize = 24;
@@ -62,8 +62,8 @@ pub struct Watch {
     muted: Vec<String>,
 }
 
-/// What others want of the feed ([`Effect::Tell`]): this path is muted, or shown again when it was. Without a
-/// path, those that are muted are named.
+/// Message to the feed ([`Effect::Tell`]): mutes this path, or shows it again if it is muted. Without a path, lists the
+/// muted paths.
 pub struct Mute(pub Option<String>);
 
 fn letter(kind: ChangeKind) -> (&'static str, Role) {
@@ -77,7 +77,7 @@ fn letter(kind: ChangeKind) -> (&'static str, Role) {
     }
 }
 
-/// In one word where there is little room, else with the agent's name.
+/// The author of a change: one word where there is little room, else with the agent's name.
 fn who(model: &Model, change: &FileChange, long: bool) -> String {
     let of = |word: &str, agent: &tiller_protocol::AgentId| match (agent.is_main(), long) {
         (true, _) => word.to_owned(),
@@ -85,7 +85,7 @@ fn who(model: &Model, change: &FileChange, long: bool) -> String {
         (false, false) => agent.name().to_owned(),
     };
     if let (Who::Shell { .. }, Some(command), true) = (&change.who, &change.during, long) {
-        // Who wrote it is not known, only what ran.
+        // The author is not known, only the command that ran.
         let short: String = clean::plain(command).chars().take(DURING).collect();
         return format!("during {short}{}", if command.chars().count() > DURING { "..." } else { "" });
     }
@@ -172,7 +172,7 @@ impl Watch {
         }
     }
 
-    /// The engine turns it round: what is muted is shown again.
+    /// Toggles the mute of a path; the engine keeps the list.
     fn mute(&mut self, path: String) -> Reply {
         let shown = clean::plain(&path).into_owned();
         let said = match self.muted.iter().position(|m| *m == path) {

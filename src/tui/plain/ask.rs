@@ -6,8 +6,8 @@ use tiller_protocol::{Ask, AskBody, AskReply, Decision};
 use super::Plain;
 
 impl Plain {
-    /// Reads a question out, with its answers by number. One at a time: an answer can only be for what
-    /// was read out last.
+    /// Prints a question with its numbered answers. One at a time: an answer is always for the question that was
+    /// printed last.
     pub(crate) fn ask(&mut self, ask: &Ask) {
         if self.question.id.is_some_and(|id| id != ask.id) {
             self.say("Another question is waiting.");

@@ -164,7 +164,7 @@ const ALL: &[PlainCommand] = &[
     PlainCommand { name: "todo", help: "read the todo list; todo add TEXT, todo done NUMBER", run: todo },
     PlainCommand { name: "agents", help: super::crew::HELP, run: super::crew::run },
     PlainCommand { name: "tell", help: super::crew::TELL, run: super::crew::tell },
-    PlainCommand { name: "rewind", help: super::back::HELP, run: super::back::rewind },
+    PlainCommand { name: "rewind", help: super::restore::HELP, run: super::restore::rewind },
     PlainCommand { name: "workflow", help: super::flow::HELP, run: super::flow::run },
     PlainCommand {
         name: "files",
@@ -373,7 +373,7 @@ impl Plain {
         if !line.starts_with("/quit") {
             self.stays();
         }
-        let key = matches!(self.setup.step, Some(super::setup::Step::Key(_)));
+        let key = matches!(self.setup.step, Some(super::setup::PlainStep::Key(_)));
         if line.trim().is_empty() && !key {
             return;
         }
@@ -401,7 +401,7 @@ impl Plain {
         match ALL.iter().find(|s| s.name == name) {
             Some(s) => (s.run)(self, text.trim()),
             None => {
-                if let Some(done) = super::back::elsewhere(self, name, text.trim()) {
+                if let Some(done) = super::restore::elsewhere(self, name, text.trim()) {
                     return done;
                 }
                 let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
@@ -439,7 +439,7 @@ impl Plain {
             Err(_) if free => AskReply::Choice { answers: vec![text.into()] },
             Err(why) => return Err(why),
         };
-        // What allows something is for a question that was read, as with dialogs on the screen.
+        // An answer that grants something counts only once the question could be read, as on the screen.
         let allows = match &reply {
             AskReply::Permission { decision, .. } => !matches!(decision, Decision::Deny { .. }),
             AskReply::Yes { .. } => true,
@@ -468,7 +468,7 @@ impl Plain {
     }
 
     fn help(&mut self) {
-        let more = super::back::MORE.iter().filter_map(|name| crate::slash::COMMANDS.find(name));
+        let more = super::restore::MORE.iter().filter_map(|name| crate::slash::COMMANDS.find(name));
         let more = more.map(|c| {
             let usage = c.usage().trim_start_matches('/');
             format!("/{}: {}{}{}", c.name(), usage, if usage.is_empty() { "" } else { ": " }, c.help())

@@ -10,7 +10,7 @@ pub(super) const HELP: &str =
     "state of the agents; agents pause, resume, stop, retry or background NAME (a1)";
 pub(super) const TELL: &str = "tell NAME TEXT: send a message to an agent";
 
-/// Does what the rest of the line says.
+/// Runs the command in the rest of the line.
 pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
     let (verb, name) = text.split_once(' ').unwrap_or((text, ""));
     if verb.is_empty() {

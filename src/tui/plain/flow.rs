@@ -1,4 +1,4 @@
-//! Workflows without a screen to draw on: how they stand in lines, and the words that steer them.
+//! Workflows in plain mode: their state in lines, and the commands for them.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::{AgentCommand, CommandBody, WorkflowFile, WorkflowView};
@@ -9,7 +9,7 @@ use super::Plain;
 pub(super) const HELP: &str = "workflow NAME starts one; without NAME: state of all; workflow pause w1, resume w1, stop w1, \
     retry w1 STEP, end w1 STEP";
 
-/// Does what the rest of the line says.
+/// Runs the command in the rest of the line.
 pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -12,9 +12,9 @@ use crate::app::ui::Exit;
 /// The second Ctrl-C within this time is harder, or the end.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// How far the person is on the way out.
+/// Progress of quitting.
 #[derive(Default)]
-pub(crate) struct Leaving {
+pub(crate) struct QuitState {
     /// Processes are looked at before the end.
     looks: Option<CommandId>,
     /// The list of running work was shown: the next request to quit quits.
@@ -81,7 +81,7 @@ impl Plain {
         true
     }
 
-    /// The person continues: the next `/quit` asks again.
+    /// Forgets the warning: the next `/quit` asks again.
     pub(crate) fn stays(&mut self) {
         self.leaving.warned = false;
         self.leaving.pressed = None;

@@ -2,11 +2,11 @@
 //! choices, nothing is ever drawn twice. Everything can be reached by `/` commands.
 
 mod ask;
-mod back;
 mod command;
 mod crew;
 mod flow;
 mod leave;
+mod restore;
 mod say;
 mod setup;
 mod shell;
@@ -50,7 +50,7 @@ pub(crate) struct Plain {
     pub(crate) sessions: Vec<SessionSummary>,
     input: LineInput,
     pub(crate) setup: setup::Setup,
-    pub(crate) leaving: leave::Leaving,
+    pub(crate) leaving: leave::QuitState,
     pub(crate) hooks: PlainHooks,
     pub(crate) exit: Option<Exit>,
 }
@@ -172,7 +172,7 @@ impl Plain {
             sessions: Vec::new(),
             input: LineInput::default(),
             setup: setup::Setup::default(),
-            leaving: leave::Leaving::default(),
+            leaving: leave::QuitState::default(),
             hooks: PlainHooks::default(),
             exit: None,
         };
@@ -186,7 +186,7 @@ impl Plain {
         while self.exit.is_none() {
             while let Some(c) = self.requests.waiting.front() {
                 if !commands(c.clone()) {
-                    // An engine that never comes costs nearly nothing.
+                    // Waiting for an engine that never starts costs nearly nothing.
                     wait = (wait * 5 / 4).min(Duration::from_secs(60));
                     break;
                 }
@@ -302,7 +302,7 @@ impl Plain {
         }
     }
 
-    /// The engine has taken up what this event tells of: a turn runs, or waits, or was refused.
+    /// Notes that the engine has handled the command of this event: a turn runs, waits, or was refused.
     fn taken_up(&mut self, event: &Event) {
         let told = match &event.body {
             EventBody::Turn(e) => matches!(e, TurnEvent::TurnStarted {} | TurnEvent::TurnFinished { .. }),
@@ -351,7 +351,7 @@ impl Plain {
     /// Sends a command to this agent; `None`: the main one.
     pub(crate) fn send_to(&mut self, agent: Option<AgentId>, body: CommandBody) {
         self.requests.last += 1;
-        // These are always heard of again; what becomes of a message to an agent its receipt tells.
+        // The engine always answers these; the receipt reports what happens to a message to an agent.
         let answered = match &body {
             CommandBody::Query(_) => true,
             CommandBody::Turn(t) => matches!(t, TurnCommand::Submit { .. } | TurnCommand::Shell { .. }),

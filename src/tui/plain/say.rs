@@ -394,7 +394,7 @@ impl Plain {
                 }
             }
             ReplyEvent::ToolOutputReply { text, .. } => self.say(text),
-            ReplyEvent::RestorePreviewReply { preview, .. } => self.say(&super::back::preview(preview)),
+            ReplyEvent::RestorePreviewReply { preview, .. } => self.say(&super::restore::preview(preview)),
             ReplyEvent::AsideReply { answer, .. } => self.say(&format!("On the side:\n{answer}")),
             ReplyEvent::DiffReply { path, diff } => self.say(&format!("Difference of {path}:\n{diff}")),
             ReplyEvent::ErrorReply { notice } => self.notice(notice),

@@ -15,9 +15,9 @@ use crate::dialog::first_run::{PROVIDERS, with_scheme};
 /// A word of so many letters looks like a key.
 const LIKE_A_KEY: usize = 16;
 
-/// Where it stands.
+/// The step of the set-up.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub(crate) enum PlainStep {
     Menu,
     Provider,
     /// The next line is the key of this provider; it is not shown.
@@ -29,7 +29,7 @@ pub(crate) enum Step {
 
 /// What a number of the first list stands for.
 #[derive(Clone, Debug)]
-enum Choice {
+enum PlainChoice {
     Ready(ModelRef),
     Variable(String),
     Key,
@@ -40,7 +40,7 @@ enum Choice {
 /// The set-up, while it is open, and what waits for it.
 #[derive(Default)]
 pub(crate) struct Setup {
-    pub(crate) step: Option<Step>,
+    pub(crate) step: Option<PlainStep>,
     /// It is to be offered once.
     pub(crate) offer: bool,
     /// Words that go out when there is a model.
@@ -60,7 +60,7 @@ impl Plain {
 
     /// Reads the list out.
     pub(crate) fn open_setup(&mut self) {
-        self.setup.step = Some(Step::Menu);
+        self.setup.step = Some(PlainStep::Menu);
         let lines: Vec<String> =
             self.menu().into_iter().enumerate().map(|(n, (_, text))| format!("{}: {text}", n + 1)).collect();
         self.say(&format!("Set up a model. Type a number; /later skips the setup.\n{}", lines.join("\n")));
@@ -72,20 +72,24 @@ impl Plain {
         }
     }
 
-    fn menu(&self) -> Vec<(Choice, String)> {
+    fn menu(&self) -> Vec<(PlainChoice, String)> {
         let keys = self.model.environment.found_keys.iter().map(|k| {
-            let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
+            let choice =
+                k.model.clone().map_or_else(|| PlainChoice::Variable(k.variable.clone()), PlainChoice::Ready);
             (choice, format!("use the key in {} ({})", k.variable, k.provider))
         });
         let fixed = [
-            (Choice::Key, "type or paste a key of a model provider".to_owned()),
-            (Choice::Url, "use a server by its base URL (a local one needs no key)".into()),
-            (Choice::Demo, "use the built-in demo model: no key, no network, not a language model".into()),
+            (PlainChoice::Key, "type or paste a key of a model provider".to_owned()),
+            (PlainChoice::Url, "use a server by its base URL (a local one needs no key)".into()),
+            (
+                PlainChoice::Demo,
+                "use the built-in demo model: no key, no network, not a language model".into(),
+            ),
         ];
         keys.chain(fixed).collect()
     }
 
-    /// Takes a line while it is open; `false`: it is none of its business.
+    /// Takes a line while the set-up is open; `false`: the line is not for the set-up.
     pub(crate) fn setup_line(&mut self, line: &str) -> bool {
         let Some(step) = self.setup.step.clone() else {
             // Nothing can be sent without a model: the words wait.
@@ -109,7 +113,7 @@ impl Plain {
             return true;
         }
         match step {
-            Step::Key(provider) => {
+            PlainStep::Key(provider) => {
                 self.hide(false);
                 if text.is_empty() {
                     self.open_setup();
@@ -120,34 +124,36 @@ impl Plain {
                 return true;
             }
             _ if line.starts_with(['/', '!']) => return false,
-            Step::Menu | Step::Provider | Step::Model(_) => return self.setup_number(&step, text),
-            Step::Url if !text.is_empty() => {
+            PlainStep::Menu | PlainStep::Provider | PlainStep::Model(_) => {
+                return self.setup_number(&step, text);
+            }
+            PlainStep::Url if !text.is_empty() => {
                 self.connect(Connect::Server { url: with_scheme(text) }, "Asking the server for its models");
             }
-            Step::Url => self.say("Type the server's URL; /later skips the setup."),
-            Step::Busy => self.hold(line),
+            PlainStep::Url => self.say("Type the server's URL; /later skips the setup."),
+            PlainStep::Busy => self.hold(line),
         }
         true
     }
 
-    fn setup_number(&mut self, step: &Step, text: &str) -> bool {
+    fn setup_number(&mut self, step: &PlainStep, text: &str) -> bool {
         let Some(n) = text.parse::<usize>().ok().and_then(|n| n.checked_sub(1)) else {
             self.hold(text);
             return true;
         };
         match step {
-            Step::Provider => match PROVIDERS.get(n) {
+            PlainStep::Provider => match PROVIDERS.get(n) {
                 Some(provider) => {
                     // Before the question is printed: a key that is typed at once must not be shown either.
                     self.hide(true);
                     self.say(&format!(
                         "Type or paste the key of {provider} and press Enter. It is not shown. An empty line goes back."
                     ));
-                    self.setup.step = Some(Step::Key(provider));
+                    self.setup.step = Some(PlainStep::Key(provider));
                 }
                 None => self.say(&format!("A number from 1 to {} is needed.", PROVIDERS.len())),
             },
-            Step::Model(models) => match models.get(n) {
+            PlainStep::Model(models) => match models.get(n) {
                 Some(model) => self.choose_model(model.clone()),
                 None => self.say(&format!("A number from 1 to {} is needed.", models.len())),
             },
@@ -162,21 +168,21 @@ impl Plain {
         true
     }
 
-    fn setup_choice(&mut self, choice: Choice) {
+    fn setup_choice(&mut self, choice: PlainChoice) {
         match choice {
-            Choice::Ready(model) => self.choose_model(model),
-            Choice::Demo => self.choose_model(ModelRef("demo/demo".into())),
-            Choice::Variable(variable) => {
+            PlainChoice::Ready(model) => self.choose_model(model),
+            PlainChoice::Demo => self.choose_model(ModelRef("demo/demo".into())),
+            PlainChoice::Variable(variable) => {
                 self.connect(Connect::Variable { variable }, "Testing the key");
             }
-            Choice::Key => {
-                self.setup.step = Some(Step::Provider);
+            PlainChoice::Key => {
+                self.setup.step = Some(PlainStep::Provider);
                 let lines: Vec<String> =
                     PROVIDERS.iter().enumerate().map(|(n, p)| format!("{}: {p}", n + 1)).collect();
                 self.say(&format!("Which provider is the key for?\n{}", lines.join("\n")));
             }
-            Choice::Url => {
-                self.setup.step = Some(Step::Url);
+            PlainChoice::Url => {
+                self.setup.step = Some(PlainStep::Url);
                 self.say("Type the server's base URL, for example http://localhost:11434/v1");
             }
         }
@@ -187,7 +193,7 @@ impl Plain {
             self.say("Failed: providers are set up in config.toml.");
             return;
         };
-        self.setup.step = Some(Step::Busy);
+        self.setup.step = Some(PlainStep::Busy);
         self.say(&format!("{doing}..."));
         let job = move || {
             let result: Result<Connected, String> = connect(what);
@@ -200,7 +206,7 @@ impl Plain {
         }
     }
 
-    /// What came of it.
+    /// Takes the result of the connection.
     pub(crate) fn connected(&mut self, result: Box<dyn Any + Send>) {
         let Ok(result) = result.downcast::<Result<Connected, String>>() else { return };
         match *result {
@@ -223,7 +229,7 @@ impl Plain {
                         let lines: Vec<String> =
                             models.iter().enumerate().map(|(n, m)| format!("{}: {m}", n + 1)).collect();
                         self.say(&format!("Which model? Type a number.\n{}", lines.join("\n")));
-                        self.setup.step = Some(Step::Model(models.to_vec()));
+                        self.setup.step = Some(PlainStep::Model(models.to_vec()));
                     }
                 }
             }
@@ -241,7 +247,7 @@ impl Plain {
         self.model_chosen();
     }
 
-    /// The session's model is another one: perhaps the one that was chosen here.
+    /// Notes that the session's model changed, perhaps to the one chosen here.
     pub(crate) fn model_chosen(&mut self) {
         let now = self.model.agent.session.model.clone();
         let wanted = match &self.setup.keep {

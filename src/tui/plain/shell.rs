@@ -1,4 +1,4 @@
-//! The person's own line (`!` or `!!`) while it runs: what it prints is read out by whole lines.
+//! A running shell line (`!` or `!!`): its output is printed by whole lines.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Commands that do just what a key does.
+//! Commands that perform an action.
 
 use super::SlashCommand;
 use crate::app::effect::Effect;

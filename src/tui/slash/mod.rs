@@ -45,7 +45,7 @@ pub(crate) fn parse(text: &str) -> Option<(&str, &str)> {
     word.then(|| (name, args.trim()))
 }
 
-/// Names that fingers know from elsewhere, and ours. They work, and are not listed.
+/// Names of commands in other programs, and ours. They work, and are not listed.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("approvals", "permissions"),
     ("clear", "new"),

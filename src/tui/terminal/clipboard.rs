@@ -1,8 +1,8 @@
-//! Copying, by the best honest route, and images from the clipboard.
+//! Copies text by the best route that can be reported truthfully, and reads images from the clipboard.
 //!
-//! The order: OSC 52 to the terminal (works over ssh; inside tmux wrapped for the outer terminal, and
-//! handed to tmux itself as well), then the display's own clipboard. OSC 52 is never answered, so the
-//! toast says "sent, cannot be confirmed".
+//! The order: OSC 52 to the terminal (works over ssh; inside tmux wrapped for the outer terminal, and handed to tmux
+//! itself as well), then the display's own clipboard. OSC 52 is never answered, so the toast says "sent, cannot be
+//! confirmed".
 
 use std::io::{Cursor, Write as _};
 use std::process::{Command, Stdio};
@@ -45,8 +45,8 @@ pub struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// The toast, once it is done. `display`: what [`to_display`] said, when it was asked.
-    pub fn told(&self, what: &str, bytes: usize, display: Option<&Result<(), String>>) -> String {
+    /// The toast once the copy is done. `display`: the result of [`to_display`], if it was called.
+    pub fn toast_text(&self, what: &str, bytes: usize, display: Option<&Result<(), String>>) -> String {
         let size =
             if bytes < 1000 { format!("{bytes} bytes") } else { format!("{} kB", bytes.div_ceil(1000)) };
         let mut routes = Vec::new();
@@ -207,15 +207,15 @@ mod tests {
     fn routes_are_named_honestly() {
         let tmux = ClipboardContext { tmux: true, display: false };
         let p = plan("hi", tmux);
-        assert!(p.told("reply", 2, None).contains("tmux buffer; also sent by OSC 52"));
+        assert!(p.toast_text("reply", 2, None).contains("tmux buffer; also sent by OSC 52"));
         let ssh = plan("hi", ClipboardContext::default());
-        assert!(ssh.told("reply", 2, None).contains("cannot be confirmed"));
+        assert!(ssh.toast_text("reply", 2, None).contains("cannot be confirmed"));
         let long = "x".repeat(OSC52_MAX + 1);
         let p = plan(&long, ClipboardContext::default());
         assert_eq!(p.osc52, None);
-        assert!(p.told("reply", long.len(), None).contains("not copied: too long for OSC 52"));
+        assert!(p.toast_text("reply", long.len(), None).contains("not copied: too long for OSC 52"));
         let p = plan(&long, ClipboardContext { tmux: false, display: true });
-        assert_eq!(p.told("reply", 75_000, Some(&Ok(()))), "reply (75 kB) copied to the clipboard");
+        assert_eq!(p.toast_text("reply", 75_000, Some(&Ok(()))), "reply (75 kB) copied to the clipboard");
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Loop {
                     self.app.say("Cannot suspend: Tiller was not started from a shell with job control");
                 }
             }
-            // The shell has had the terminal without our having left it.
+            // The shell has used the terminal without the screen having left it.
             OwnerEvent::Continued(_) => {
                 if self.io.restore_modes().is_err() {
                     return self.lost();
@@ -129,7 +129,7 @@ impl Loop {
         }
     }
 
-    /// Something works here, or is about to.
+    /// Whether something is working here, or about to.
     fn works(&self) -> bool {
         self.app.model.engine.ready && (!self.outbox.is_empty() || self.facts().at_work())
     }

@@ -45,9 +45,9 @@ impl Modes {
 }
 
 /// What has to be put back; here so that a panic on any thread can do it.
-static SAVED: Mutex<Option<Saved>> = Mutex::new(None);
+static SAVED: Mutex<Option<SavedModes>> = Mutex::new(None);
 
-struct Saved {
+struct SavedModes {
     tty: File,
     termios: Termios,
     leave: String,
@@ -62,7 +62,7 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Takes hold of the terminal; nothing is changed before [`Terminal::enter`].
+    /// Opens the terminal; nothing is changed before [`Terminal::enter`].
     ///
     /// # Errors
     /// When standard input or output is no terminal.
@@ -74,8 +74,8 @@ impl Terminal {
         Ok(Self { input, output, modes })
     }
 
-    /// A handle to read from. It does not block where that can be had: somebody else who reads the same terminal
-    /// may have taken what was there.
+    /// A handle to read from. It does not block where the system permits that: another program that reads the same
+    /// terminal may have taken the bytes.
     ///
     /// # Errors
     /// When the descriptor cannot be copied.
@@ -89,7 +89,7 @@ impl Terminal {
     /// # Errors
     /// When the descriptor cannot be copied.
     pub fn output(&self) -> io::Result<impl Write + Send + use<>> {
-        Ok(Output(File::from(self.output.try_clone()?)))
+        Ok(TtyOutput(File::from(self.output.try_clone()?)))
     }
 
     /// A second way to the same terminal that never blocks. Opened anew: switched on the descriptor that
@@ -114,7 +114,7 @@ impl Terminal {
         let termios = tcgetattr(&self.input)?;
         let mut raw = termios.clone();
         raw.make_raw();
-        let saved = Saved {
+        let saved = SavedModes {
             tty: File::from(self.output.try_clone()?),
             termios,
             leave: leave(self.modes),
@@ -125,8 +125,8 @@ impl Terminal {
         Ok(enter(self.modes, self.size().1))
     }
 
-    /// All modes once more, after somebody else has had the terminal without our having left it: the
-    /// shell, while we were stopped. The bytes are to be written before the next frame.
+    /// Sets all modes again, after another program (the shell, while this process was stopped) has used the terminal
+    /// without the screen having left it. The bytes are to be written before the next frame.
     ///
     /// # Errors
     /// When the terminal refuses.
@@ -243,9 +243,9 @@ pub fn off(inline: bool) -> String {
 /// Nothing more is to be written: a panic has given the terminal back. Held while something is written.
 static SHUT: Mutex<bool> = Mutex::new(false);
 
-struct Output(File);
+struct TtyOutput(File);
 
-impl Write for Output {
+impl Write for TtyOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let shut = SHUT.lock().unwrap_or_else(PoisonError::into_inner);
         if *shut { Ok(bytes.len()) } else { self.0.write(bytes) }
@@ -269,7 +269,7 @@ fn shut() {
                 *p.into_inner() = true;
                 return;
             }
-            // Nobody unparks this thread: it is only the gap between two looks.
+            // The thread is never unparked: this is the pause between two checks.
             Err(std::sync::TryLockError::WouldBlock) => {
                 std::thread::park_timeout(std::time::Duration::from_millis(5));
             }

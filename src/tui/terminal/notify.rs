@@ -3,7 +3,7 @@
 
 /// How this terminal takes notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum NotificationProtocol {
     Osc9,
     Osc99,
     Osc777,
@@ -12,32 +12,32 @@ pub enum Route {
 
 /// What is known of the terminal from the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    pub route: Route,
+pub struct TerminalWindow {
+    pub route: NotificationProtocol,
     /// Sequences must be wrapped for tmux to pass them on.
     pub tmux: bool,
     /// Knows OSC 9;4 progress.
     pub progress: bool,
 }
 
-impl Window {
+impl TerminalWindow {
     /// From `TERM`, `TERM_PROGRAM` and the like.
     pub fn of_env(var: &dyn Fn(&str) -> Option<String>) -> Self {
         let get = |k: &str| var(k).unwrap_or_default();
         let (term, program) = (get("TERM"), get("TERM_PROGRAM"));
         let tmux = !get("TMUX").is_empty();
         let route = if term.contains("kitty") || !get("KITTY_WINDOW_ID").is_empty() {
-            Route::Osc99
+            NotificationProtocol::Osc99
         } else if ["iTerm.app", "WezTerm", "ghostty", "WarpTerminal"].contains(&program.as_str())
             || term.contains("ghostty")
             || !get("WT_SESSION").is_empty()
             || !get("ConEmuPID").is_empty()
         {
-            Route::Osc9
+            NotificationProtocol::Osc9
         } else if term.starts_with("foot") || term.starts_with("rxvt") || !get("VTE_VERSION").is_empty() {
-            Route::Osc777
+            NotificationProtocol::Osc777
         } else {
-            Route::Bell
+            NotificationProtocol::Bell
         };
         // Elsewhere the progress codes were shown as messages.
         let progress = program == "ghostty"
@@ -51,10 +51,10 @@ impl Window {
     pub fn notify(&self, text: &str) -> String {
         let text = plain(text);
         let osc = match self.route {
-            Route::Osc9 => format!("\x1b]9;tiller: {text}\x1b\\"),
-            Route::Osc99 => format!("\x1b]99;i=tiller:d=1;tiller: {text}\x1b\\"),
-            Route::Osc777 => format!("\x1b]777;notify;tiller;{text}\x1b\\"),
-            Route::Bell => return "\x07".into(),
+            NotificationProtocol::Osc9 => format!("\x1b]9;tiller: {text}\x1b\\"),
+            NotificationProtocol::Osc99 => format!("\x1b]99;i=tiller:d=1;tiller: {text}\x1b\\"),
+            NotificationProtocol::Osc777 => format!("\x1b]777;notify;tiller;{text}\x1b\\"),
+            NotificationProtocol::Bell => return "\x07".into(),
         };
         self.wrapped(osc)
     }
@@ -86,15 +86,15 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn of(vars: &[(&str, &str)]) -> Window {
-        Window::of_env(&|k| vars.iter().find(|(n, _)| *n == k).map(|(_, v)| (*v).into()))
+    fn of(vars: &[(&str, &str)]) -> TerminalWindow {
+        TerminalWindow::of_env(&|k| vars.iter().find(|(n, _)| *n == k).map(|(_, v)| (*v).into()))
     }
 
     #[test]
     fn each_terminal_is_told_in_its_way() {
-        assert_eq!(of(&[("TERM", "xterm-kitty")]).route, Route::Osc99);
-        assert_eq!(of(&[("TERM_PROGRAM", "WezTerm")]).route, Route::Osc9);
-        assert_eq!(of(&[("VTE_VERSION", "7600")]).route, Route::Osc777);
+        assert_eq!(of(&[("TERM", "xterm-kitty")]).route, NotificationProtocol::Osc99);
+        assert_eq!(of(&[("TERM_PROGRAM", "WezTerm")]).route, NotificationProtocol::Osc9);
+        assert_eq!(of(&[("VTE_VERSION", "7600")]).route, NotificationProtocol::Osc777);
         assert_eq!(of(&[("TERM", "xterm")]).notify("done"), "\x07");
         let w = of(&[("TERM", "xterm-kitty"), ("TMUX", "/tmp/x")]).notify("done");
         assert!(w.starts_with("\x1bPtmux;\x1b\x1b]99;") && w.ends_with("\x1b\\"), "{w:?}");
@@ -103,6 +103,6 @@ mod tests {
 
     #[test]
     fn u1_titles_hold_no_controls() {
-        assert_eq!(Window::title("a\x1b]0;evil\x07b"), "\x1b]0;a]0evilb\x1b\\");
+        assert_eq!(TerminalWindow::title("a\x1b]0;evil\x07b"), "\x1b]0;a]0evilb\x1b\\");
     }
 }

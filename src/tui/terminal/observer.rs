@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyModifiers};
 
-use crate::input::{Decoder, Input, Waiting};
+use crate::input::{Decoder, DecoderWait, Input};
 
 /// Columns and rows of one step.
 const STEP: (i32, i32) = (8, 2);
@@ -42,7 +42,7 @@ impl ObserverKeys {
 
     /// How long to wait for more; `None`: for ever.
     pub fn rest(&self) -> Option<Duration> {
-        (self.0.waiting() != Waiting::Nothing).then_some(REST)
+        (self.0.waiting() != DecoderWait::Nothing).then_some(REST)
     }
 }
 

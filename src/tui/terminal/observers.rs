@@ -1,5 +1,5 @@
-//! Observers from another terminal: the same frames, no keys. A smaller window shows the part in which the
-//! cursor is, or the one that was gone to; its last line says which, in place of keys that are not for it.
+//! Observers from another terminal: the same frames, no keys. A smaller window shows the part with the cursor, or the
+//! part that the observer moved to; its last line says which part, in place of the footer's keys.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::terminal::terminal_owner::TerminalOwner;
 
 /// One of them.
 pub(crate) struct Observer {
-    /// The first that is dropped: what it still writes goes out before the other side receives the end.
+    /// Dropped first: its pending output is written before the other side receives the end.
     writer: Writer,
     seat: Arc<dyn TerminalOwner>,
     /// Its terminal, for its size. `None` in tests.
@@ -101,34 +101,34 @@ impl Observer {
     }
 }
 
-/// Which part of the screen is seen.
+/// The part of the screen that an observer sees.
 #[derive(Default)]
 struct Viewport {
     left: u16,
     top: u16,
-    /// It was gone to, and does not follow the cursor.
-    still: bool,
+    /// The observer moved it: it does not follow the cursor.
+    pinned: bool,
 }
 
 /// Cells that stay between the cursor and the edge.
 const MARGIN: u16 = 2;
 
 impl Viewport {
-    /// Puts it where it belongs, for a window with this room.
+    /// Positions the viewport for a window of this size.
     fn place(&mut self, room: (u16, u16), frame: Rect, cursor: Option<Position>) {
-        if let Some(c) = cursor.filter(|_| !self.still) {
+        if let Some(c) = cursor.filter(|_| !self.pinned) {
             self.left = near(self.left, room.0, c.x);
             self.top = near(self.top, room.1, c.y);
         }
         self.left = self.left.min(frame.width.saturating_sub(room.0));
         // The last line tells the other's keys: it is gone to, not followed into.
-        let last = if self.still { frame.height } else { frame.height.saturating_sub(1) };
+        let last = if self.pinned { frame.height } else { frame.height.saturating_sub(1) };
         self.top = self.top.min(last.saturating_sub(room.1));
     }
 
     /// Other columns and rows; `None`: it follows again.
     fn look(&mut self, by: Option<(i32, i32)>) {
-        self.still = by.is_some();
+        self.pinned = by.is_some();
         if let Some((columns, rows)) = by {
             let add = |at: u16, n: i32| {
                 u16::try_from((i32::from(at).saturating_add(n)).clamp(0, 4096)).unwrap_or_default()
@@ -144,7 +144,7 @@ impl Viewport {
         }
         let to = |from: u16, n: u16, all: u16| (from + 1, (from + n).min(all), all);
         let (c, r) = (to(self.left, room.0, frame.width), to(self.top, room.1, frame.height));
-        let follow = if self.still { "f follow cursor" } else { "following the cursor" };
+        let follow = if self.pinned { "f follow cursor" } else { "following the cursor" };
         let long = format!("columns {}-{} of {}, rows {}-{} of {}", c.0, c.1, c.2, r.0, r.1, r.2);
         let short = format!("{}-{}/{} {}-{}/{}", c.0, c.1, c.2, r.0, r.1, r.2);
         let keys = "q quits  arrows move";
@@ -152,7 +152,7 @@ impl Viewport {
             format!(" watching: {long}  {keys}  {follow}"),
             format!(" {long}  {keys}  {follow}"),
             format!(" {short}  {keys}  {follow}"),
-            format!(" {short}  {keys}  {}", if self.still { "f follow" } else { "following" }),
+            format!(" {short}  {keys}  {}", if self.pinned { "f follow" } else { "following" }),
             format!(" {short}  {keys}"),
             format!(" {keys}"),
         ];
@@ -190,7 +190,7 @@ impl Observers {
         self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(Observer::resized);
     }
 
-    /// One wants to see another part; `None`: the one with the cursor.
+    /// Moves an observer's viewport; `None`: it follows the cursor.
     pub(crate) fn look(&mut self, id: u64, by: Option<(i32, i32)>) {
         self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(|w| w.part.look(by));
     }
@@ -199,7 +199,7 @@ impl Observers {
         self.0.retain(|w| w.seat.id() != id);
     }
 
-    /// Sends all away.
+    /// Disconnects all observers with this message.
     pub(crate) fn dismiss(&mut self, words: &str) {
         self.0.drain(..).for_each(|w| w.seat.leave(words));
     }

@@ -26,9 +26,9 @@ const STOP: Signal = Signal::TTIN;
 struct SignalState {
     /// Another program uses the terminal, or plain mode, which changes no modes.
     away: AtomicBool,
-    /// How many times we were let go on.
+    /// Number of SIGCONT received.
     continued: Mutex<u32>,
-    /// Told when that changes.
+    /// Notified when the number changes.
     changed: Condvar,
 }
 
@@ -94,8 +94,8 @@ impl Signals {
     pub(crate) fn stop(&self, all: bool) -> bool {
         let before = self.continued();
         let sent = if all { kill_current_process_group(STOP) } else { kill_process(getpid(), STOP) };
-        // Another thread may be the one that takes the signal: we go on for a moment. The clock went on
-        // while we were stopped, so that the first wait may end before the count is there: wait once more.
+        // Another thread may receive the signal, so that this one continues for a moment. The clock runs while the
+        // process is stopped, so that the first wait may end before the count arrives: wait once more.
         for _ in 0..2 {
             if sent.is_ok() {
                 let count = self.shared.count();

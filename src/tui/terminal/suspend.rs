@@ -94,7 +94,7 @@ impl Loop {
         let told = move |plan: &CopyPlan, display: Option<&Result<(), String>>| {
             let lost = plan.osc52.is_none() && !plan.tmux && !matches!(display, Some(Ok(())));
             let kind = if lost { NoticeKind::User } else { NoticeKind::Info };
-            Notice::new(kind, plan.told(what, bytes, display))
+            Notice::new(kind, plan.toast_text(what, bytes, display))
         };
         if !plan.display && !plan.tmux {
             self.app.notice(told(&plan, None));
@@ -123,7 +123,7 @@ impl Loop {
     pub(crate) fn stop(&mut self, all: bool) {
         self.io.leave();
         if let Some(seat) = self.attached.owner.clone() {
-            // What works goes on; the loop hears of it as before, and draws nothing until the shell says so.
+            // Work continues, and the loop receives its events; nothing is drawn until the process is continued.
             self.attached.presence = Presence::Stopped;
             return seat.stop(all);
         }
@@ -154,7 +154,7 @@ impl Loop {
         crate::text::width::set_ambiguous_wide(self.app.model.ui.ambiguous_wide);
         self.app.settings_changed();
         self.app.redraw();
-        // What concerns the engine alone it tells itself.
+        // The engine reports changes that concern only itself.
         let same = before.0 == *self.app.model.ui
             && before.1 == self.app.keys.map.table()
             && theme == *self.app.themes.current();

@@ -10,7 +10,7 @@ use crate::input::reader::Reader;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
 use crate::terminal::Terminal;
-use crate::terminal::notify::Window;
+use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
 
 /// How long pending output may take before the screen is left without it.
@@ -31,7 +31,7 @@ pub(crate) struct TerminalIo {
     pub(crate) writer: Writer,
     pub(crate) encoder: Encoder,
     /// Title and notifications of the terminal's window.
-    pub(crate) window: Window,
+    pub(crate) window: TerminalWindow,
     /// How long a lone Escape waits for the rest of a sequence.
     pub(crate) escape_wait: Duration,
     /// The terminal does not mark pastes: bytes that come at once are one.
@@ -53,7 +53,7 @@ impl TerminalIo {
             resumed: 0,
             writer: Writer::start(out, tx)?,
             encoder: Encoder::default(),
-            window: Window::of_env(&**env),
+            window: TerminalWindow::of_env(&**env),
             escape_wait: ESCAPE_WAIT,
             bursts: false,
         })
@@ -61,7 +61,7 @@ impl TerminalIo {
 
     /// Takes what the environment says about the terminal.
     pub(crate) fn read_environment(&mut self, env: &crate::app::ui::Env) {
-        self.window = Window::of_env(&**env);
+        self.window = TerminalWindow::of_env(&**env);
         self.escape_wait = escape_wait(env);
     }
 

@@ -28,7 +28,7 @@ pub trait TerminalOwner: Send + Sync {
 
 /// Functions for a screen that can be detached.
 #[derive(Clone)]
-pub struct Host {
+pub struct DetachHooks {
     /// The terminal that is attached at the start.
     pub owner: Arc<dyn TerminalOwner>,
     /// What becomes of the work when the terminal is lost.
@@ -133,7 +133,7 @@ impl WorkSummary {
         }
     }
 
-    /// Something works, or waits for the person's word. An agent that rests does neither.
+    /// Whether something works, or waits for the person. A paused agent does neither.
     pub fn at_work(&self) -> bool {
         self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
     }
@@ -184,7 +184,7 @@ pub(crate) enum Presence {
 /// The loop's side of the connection to the client.
 #[derive(Default)]
 pub(crate) struct AttachState {
-    pub(crate) host: Option<Host>,
+    pub(crate) host: Option<DetachHooks>,
     pub(crate) owner: Option<Arc<dyn TerminalOwner>>,
     pub(crate) presence: Presence,
     /// Since when nothing works (monotonic), while no terminal is attached.
@@ -199,7 +199,7 @@ pub(crate) struct AttachState {
 }
 
 impl AttachState {
-    pub(crate) fn new(host: Option<Host>) -> Self {
+    pub(crate) fn new(host: Option<DetachHooks>) -> Self {
         let owner = host.as_ref().map(|h| Arc::clone(&h.owner));
         Self { host, owner, ..Self::default() }
     }

@@ -4,7 +4,7 @@ use tiller_protocol::ChangeKind;
 
 /// What a line of a hunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     Context,
     Added,
     Removed,
@@ -15,7 +15,7 @@ pub enum Kind {
 /// One line of a hunk, without its sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffLine {
-    pub kind: Kind,
+    pub kind: LineKind,
     /// Line numbers (1-based) in the old and the new file, where it stands in them.
     pub old: Option<u32>,
     pub new: Option<u32>,
@@ -62,18 +62,18 @@ impl Patch {
                 continue;
             };
             let (kind, rest) = match line.as_bytes().first() {
-                Some(b'+') => (Kind::Added, &line[1..]),
-                Some(b'-') => (Kind::Removed, &line[1..]),
-                Some(b' ') => (Kind::Context, &line[1..]),
-                Some(b'\\') => (Kind::Remark, line),
-                None if old_left > 0 => (Kind::Context, line), // mail programs cut the blank
+                Some(b'+') => (LineKind::Added, &line[1..]),
+                Some(b'-') => (LineKind::Removed, &line[1..]),
+                Some(b' ') => (LineKind::Context, &line[1..]),
+                Some(b'\\') => (LineKind::Remark, line),
+                None if old_left > 0 => (LineKind::Context, line), // mail programs cut the blank
                 _ => continue,
             };
-            if kind != Kind::Remark && old_left == 0 && new_left == 0 {
+            if kind != LineKind::Remark && old_left == 0 && new_left == 0 {
                 continue;
             }
-            let is_old = matches!(kind, Kind::Removed | Kind::Context);
-            let is_new = matches!(kind, Kind::Added | Kind::Context);
+            let is_old = matches!(kind, LineKind::Removed | LineKind::Context);
+            let is_new = matches!(kind, LineKind::Added | LineKind::Context);
             hunk.lines.push(DiffLine {
                 kind,
                 old: is_old.then_some(old),
@@ -93,7 +93,7 @@ impl Hunk {
     /// Lines added and removed.
     pub fn count(&self) -> (usize, usize) {
         let of = |kind| self.lines.iter().filter(|l| l.kind == kind).count();
-        (of(Kind::Added), of(Kind::Removed))
+        (of(LineKind::Added), of(LineKind::Removed))
     }
 
     /// This hunk alone as a unified difference of `path`. `kind`: whether the file came or went by it, so that
@@ -114,15 +114,15 @@ impl Hunk {
         let mut said = false; // whether the last line was written: a remark belongs to it
         for (n, line) in self.lines.iter().enumerate() {
             let sign = match line.kind {
-                Kind::Context => ' ',
-                Kind::Added if chosen(n) => '+',
-                Kind::Removed if chosen(n) => '-',
-                Kind::Added => ' ',
-                Kind::Removed => {
+                LineKind::Context => ' ',
+                LineKind::Added if chosen(n) => '+',
+                LineKind::Removed if chosen(n) => '-',
+                LineKind::Added => ' ',
+                LineKind::Removed => {
                     said = false;
                     continue;
                 }
-                Kind::Remark => {
+                LineKind::Remark => {
                     if said {
                         body.push_str(&line.text);
                         body.push('\n');
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(p.hunks[0].lines[1].old, Some(41));
         assert_eq!(p.hunks[0].lines[2].new, Some(41));
         assert_eq!(p.hunks[0].lines[5].text, "--- not a header");
-        assert_eq!(p.hunks[1].lines.last().unwrap().kind, Kind::Remark);
+        assert_eq!(p.hunks[1].lines.last().unwrap().kind, LineKind::Remark);
     }
 
     #[test]
@@ -200,8 +200,8 @@ mod tests {
             .lines
             .iter()
             .map(|l| match l.kind {
-                Kind::Added => '+',
-                Kind::Removed => '-',
+                LineKind::Added => '+',
+                LineKind::Removed => '-',
                 _ => ' ',
             })
             .collect();

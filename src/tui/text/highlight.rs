@@ -82,18 +82,18 @@ fn key(language: &str, lines: &[Line]) -> u64 {
     h.finish()
 }
 
-struct Job {
+struct HighlightJob {
     key: u64,
     language: String,
     code: Vec<String>,
 }
 
-struct Done {
+struct HighlightResult {
     key: u64,
     runs: Option<Vec<Vec<Run>>>,
 }
 
-enum State {
+enum HighlightState {
     Waiting,
     Ready(Coloured),
     /// Unknown language, too long, or it failed.
@@ -104,10 +104,10 @@ enum State {
 #[derive(Default)]
 pub struct Highlighter {
     /// Bounded by [`WAIT`]; the worker ends when this end closes.
-    jobs: Option<SyncSender<Job>>,
+    jobs: Option<SyncSender<HighlightJob>>,
     /// As many as there are jobs; read by [`Self::poll`].
-    done: Option<Receiver<Done>>,
-    states: HashMap<u64, State>,
+    done: Option<Receiver<HighlightResult>>,
+    states: HashMap<u64, HighlightState>,
     order: VecDeque<u64>,
     waiting: usize,
 }
@@ -117,7 +117,7 @@ impl Highlighter {
     pub fn poll(&mut self) {
         while let Some(done) = self.done.as_ref().and_then(|rx| rx.try_recv().ok()) {
             self.waiting = self.waiting.saturating_sub(1);
-            let state = done.runs.map_or(State::Plain, |r| State::Ready(Arc::new(r)));
+            let state = done.runs.map_or(HighlightState::Plain, |r| HighlightState::Ready(Arc::new(r)));
             self.states.insert(done.key, state);
         }
     }
@@ -127,7 +127,7 @@ impl Highlighter {
         self.waiting > 0
     }
 
-    fn keep(&mut self, key: u64, state: State) {
+    fn keep(&mut self, key: u64, state: HighlightState) {
         self.states.insert(key, state);
         self.order.push_back(key);
         if self.order.len() > KEEP
@@ -137,10 +137,10 @@ impl Highlighter {
         }
     }
 
-    fn sender(&mut self) -> Option<&SyncSender<Job>> {
+    fn sender(&mut self) -> Option<&SyncSender<HighlightJob>> {
         if self.jobs.is_none() {
-            let (jobs, inbox) = sync_channel::<Job>(WAIT);
-            let (outbox, done) = sync_channel::<Done>(WAIT + 1);
+            let (jobs, inbox) = sync_channel::<HighlightJob>(WAIT);
+            let (outbox, done) = sync_channel::<HighlightResult>(WAIT + 1);
             let worker = std::thread::Builder::new().name("highlight".into());
             worker.spawn(move || work(&inbox, &outbox)).ok()?;
             self.jobs = Some(jobs);
@@ -155,16 +155,16 @@ impl Highlight for Highlighter {
     fn want(&mut self, language: &str, lines: &[Line]) -> Answer {
         let key = key(language, lines);
         match self.states.get(&key) {
-            Some(State::Ready(c)) => return Answer::Ready(Arc::clone(c)),
-            Some(State::Waiting) => return Answer::Later,
-            Some(State::Plain) => return Answer::Plain,
+            Some(HighlightState::Ready(c)) => return Answer::Ready(Arc::clone(c)),
+            Some(HighlightState::Waiting) => return Answer::Later,
+            Some(HighlightState::Plain) => return Answer::Plain,
             None => {}
         }
         let bytes: usize = lines.iter().map(|l| l.text().len()).sum();
         if language.is_empty() || bytes > MAX_BYTES || lines.iter().any(|l| l.text().len() > MAX_LINE) {
             return Answer::Plain;
         }
-        let job = Job {
+        let job = HighlightJob {
             key,
             language: language.to_owned(),
             code: lines.iter().map(|l| l.text().to_owned()).collect(),
@@ -172,7 +172,7 @@ impl Highlight for Highlighter {
         match self.sender().map(|tx| tx.try_send(job)) {
             Some(Ok(())) => {
                 self.waiting += 1;
-                self.keep(key, State::Waiting);
+                self.keep(key, HighlightState::Waiting);
                 Answer::Later
             }
             Some(Err(TrySendError::Full(_))) => Answer::Later,
@@ -181,11 +181,11 @@ impl Highlight for Highlighter {
     }
 }
 
-fn work(inbox: &Receiver<Job>, outbox: &SyncSender<Done>) {
+fn work(inbox: &Receiver<HighlightJob>, outbox: &SyncSender<HighlightResult>) {
     while let Ok(job) = inbox.recv() {
         // A grammar that panics costs its colours, nothing else.
         let runs = catch_unwind(AssertUnwindSafe(|| colour(&job.language, &job.code))).ok().flatten();
-        if outbox.send(Done { key: job.key, runs }).is_err() {
+        if outbox.send(HighlightResult { key: job.key, runs }).is_err() {
             return;
         }
     }

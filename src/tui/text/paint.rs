@@ -13,15 +13,15 @@ use crate::theme::Theme;
 
 /// A style over bytes `start..end` of a line: a search hit, the selection.
 #[derive(Clone, Copy, Debug)]
-pub struct Over {
+pub struct StyleRange {
     pub start: u32,
     pub end: u32,
     pub style: Style,
 }
 
-/// Where to paint.
+/// Position and width of a row to paint.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct PaintTarget {
     pub x: u16,
     pub y: u16,
     /// Columns; nothing is painted beyond.
@@ -29,9 +29,16 @@ pub struct Place {
 }
 
 /// Paints one row of `line`, gutter and all. Returns the columns used.
-pub fn row(buf: &mut Buffer, place: Place, line: &Line, row: Row, theme: &Theme, over: &[Over]) -> u16 {
+pub fn row(
+    buf: &mut Buffer,
+    place: PaintTarget,
+    line: &Line,
+    row: Row,
+    theme: &Theme,
+    over: &[StyleRange],
+) -> u16 {
     let gutter = if row.is_first() { &line.first } else { &line.rest };
-    let mut pen = Pen { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
+    let mut pen = Painter { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
     pen.text(&gutter.text, theme.look(gutter.look));
     let (start, stop) = (row.start as usize, row.end as usize);
     let mut at = start;
@@ -55,8 +62,8 @@ pub fn row(buf: &mut Buffer, place: Place, line: &Line, row: Row, theme: &Theme,
 }
 
 /// Paints clean text of one style. Returns the columns used.
-pub fn text(buf: &mut Buffer, place: Place, text: &str, style: Style) -> u16 {
-    let mut pen = Pen { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
+pub fn text(buf: &mut Buffer, place: PaintTarget, text: &str, style: Style) -> u16 {
+    let mut pen = Painter { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
     pen.text(text, style);
     pen.x - place.x
 }
@@ -87,14 +94,14 @@ pub fn byte_at(line: &Line, row: Row, column: usize) -> u32 {
     row.end
 }
 
-struct Pen<'a> {
+struct Painter<'a> {
     buf: &'a mut Buffer,
     x: u16,
     end: u16,
     y: u16,
 }
 
-impl Pen<'_> {
+impl Painter<'_> {
     fn text(&mut self, text: &str, style: Style) {
         if text.is_ascii() {
             let mut utf8 = [0; 4];
@@ -112,7 +119,7 @@ impl Pen<'_> {
         }
     }
 
-    fn text_over(&mut self, text: &str, offset: u32, style: Style, over: &[Over]) {
+    fn text_over(&mut self, text: &str, offset: u32, style: Style, over: &[StyleRange]) {
         for (at, g) in text.grapheme_indices(true) {
             let byte = offset + at as u32;
             let style =

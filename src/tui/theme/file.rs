@@ -61,7 +61,7 @@ pub(super) fn load(
     let mut next = Some(name.to_owned());
     while let Some(n) = next.take() {
         // A theme of the person's may inherit the shipped one of the same name.
-        let again = chain.iter().any(|f: &File| f.name == n);
+        let again = chain.iter().any(|f: &ThemeFile| f.name == n);
         let found = if again { None } else { own(&n) };
         let (file, text) = match found {
             Some(found) => found,
@@ -74,7 +74,7 @@ pub(super) fn load(
                 }
             },
         };
-        let parsed = File::parse(&n, &file, &text);
+        let parsed = ThemeFile::parse(&n, &file, &text);
         if n != "base" {
             next = Some(parsed.inherits.clone().unwrap_or_else(|| "base".into()));
         }
@@ -90,7 +90,7 @@ pub(super) fn load(
 }
 
 /// One parsed file. Values keep their line.
-struct File {
+struct ThemeFile {
     name: String,
     file: String,
     inherits: Option<String>,
@@ -101,7 +101,7 @@ struct File {
     wrong: Vec<(usize, String)>,
 }
 
-impl File {
+impl ThemeFile {
     /// What can be read of it; the rest is reported.
     fn parse(name: &str, file: &str, text: &str) -> Self {
         let mut wrong = Mistakes::of(text);
@@ -161,7 +161,7 @@ impl File {
     }
 }
 
-fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> {
+fn build(name: &str, chain: &[ThemeFile], depth: Depth) -> Result<Theme, ThemeError> {
     let palette = |word: &str| chain.iter().find_map(|f| f.palette.get(word).map(|(_, v)| v.as_str()));
     let style = |text: &str| -> Result<Style, String> {
         let mut style = Style::new();

@@ -52,7 +52,7 @@ pub(super) fn bare(theme: &Theme, style: Style) -> bool {
     style.bg.and_then(rgb).is_none() || style.bg == theme.style(Role::Text).bg
 }
 
-/// Mends what cannot be read. A theme's own colours stay as they are where the terminal shows them all.
+/// Adjusts looks that cannot be read. A theme's own colours are kept where the terminal shows them all.
 pub(super) fn mend(theme: &mut Theme, light: bool) {
     if theme.depth == Depth::Mono {
         return;

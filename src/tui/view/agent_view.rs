@@ -1,6 +1,5 @@
-//! Which agent is on the screen. Its conversation, its composer and its part of the model take the main one's
-//! place; the main one's panels are put by as they are, so that going back shows them at once. Each agent keeps
-//! its draft.
+//! Which agent is on the screen. Its conversation, its composer and its part of the model take the main one's place;
+//! the main agent's panels are kept as they are, so that going back shows them at once. Each agent keeps its draft.
 
 use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::StateEvent;
@@ -16,14 +15,14 @@ use crate::model::{EventTarget, Model};
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::{self, Panel, PanelEvent, Reply, View};
 
-/// What can be done from everywhere.
+/// Global actions of this file.
 pub const ACTIONS: &[ActionSpec] =
     &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")];
 
 /// Messages that are kept until their receipts come.
 const SENT: usize = 64;
 
-/// Does it; `None`: it is none of these, or it cannot be done now.
+/// Performs an action of this file; `None`: it is none of them, or it cannot be performed now.
 pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
     (action.0 == "crew.home" && app.model.shown.is_some())
         .then(|| vec![Effect::Navigate(Navigation::Agent(AgentId::main()))])
@@ -35,8 +34,8 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
         .then_some("The main agent is already on the screen")
 }
 
-/// Whether a command is for the agent on the screen. What is about the program, the crew or all sessions is for
-/// the main one.
+/// Whether a command is for the agent on the screen. Commands about the program, the crew or all sessions go to the
+/// main agent.
 fn is_its_own(body: &CommandBody) -> bool {
     match body {
         CommandBody::Turn(_)
@@ -119,7 +118,7 @@ impl App {
                 if let Some(shown) = self.views.iter_mut().find(|v| v.view == view) {
                     next = shown.replace(next);
                 }
-                // What was written is kept; the rest of a conversation is read anew, but for the main one's.
+                // Drafts are kept; the rest of a conversation is loaded again, except the main agent's.
                 if view == View::Composer || now.is_main() {
                     self.agent_view.parked.push((now.clone(), view, next));
                 }
@@ -127,8 +126,10 @@ impl App {
                     self.tell(Owner::View(view), PanelEvent::Opened);
                 }
             }
-            let another =
-                Effect::Tell(View::Sessions, Box::new(panel::sessions::Another { main: agent.is_main() }));
+            let another = Effect::Tell(
+                View::Sessions,
+                Box::new(panel::sessions::SessionSwitch { main: agent.is_main() }),
+            );
             self.effects(Owner::Shell, vec![another]);
             if !agent.is_main() {
                 self.ask_snapshot();

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::app::effect::Effect;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::panel::View;
-use crate::view::layout::{self, Class, Preset};
+use crate::view::layout::{self, Preset, SizeClass};
 use crate::view::layout_request;
 
 /// Names and help.
@@ -30,7 +30,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
 ];
 
-/// Does it; `None`: it is none of these.
+/// Performs an action of this file; `None`: it is none of them.
 pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
     Some(match action.0 {
         "focus.next" => step(app, true),
@@ -51,7 +51,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
     Some(match action.0 {
-        "screen.layout" if !Class::of(app.screen.size.width, app.screen.size.height).wide() => {
+        "screen.layout" if !SizeClass::of(app.screen.size.width, app.screen.size.height).wide() => {
             "This terminal shows one view at a time; layouts need 112 columns"
         }
         "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
@@ -61,7 +61,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
     })
 }
 
-/// What an action would change, as it is now; empty when there is nothing to tell.
+/// The current value of what an action changes; empty if it has none.
 pub(crate) fn state(app: &App, action: Action) -> &'static str {
     match action.0 {
         "screen.rail" if app.screen.rail => "shown",
@@ -114,7 +114,7 @@ fn direction(app: &App, dx: i32, dy: i32) -> Vec<Effect> {
         (i32::from(r.x) + i32::from(r.width) / 2, i32::from(r.y) + i32::from(r.height) / 2)
     };
     let whole =
-        |p: &crate::view::layout::Part| if p.title.area() > 0 { p.title.union(p.inner) } else { p.inner };
+        |p: &crate::view::layout::ViewArea| if p.title.area() > 0 { p.title.union(p.inner) } else { p.inner };
     let Some(here) = areas.part(app.screen.focus).or(areas.parts().next()).map(|p| middle(whole(p))) else {
         return Vec::new();
     };

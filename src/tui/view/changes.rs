@@ -11,8 +11,8 @@ use crate::model::{Revisions, Slice};
 use crate::panel::View;
 use crate::theme::Role;
 use crate::view::frame_state::{Chrome, LastFrame};
-use crate::view::layout::{Areas, Class, LayoutRequest};
-use crate::view::view_panel::{Facts, ViewPanel};
+use crate::view::layout::{Areas, LayoutRequest, SizeClass};
+use crate::view::view_panel::{PanelFacts, ViewPanel};
 use crate::view::{cx, frame, is_covered, layout_request, notice_bar};
 use crate::widget::draw;
 
@@ -31,7 +31,7 @@ const CHROME: &[Slice] = &[
 /// What header, footer and borders would show now.
 pub(super) fn chrome_of(app: &App) -> Chrome {
     let facts = |v: &ViewPanel| {
-        let Facts { title, empty, attention, .. } = v.facts();
+        let PanelFacts { title, empty, attention, .. } = v.facts();
         (title.clone(), *empty, *attention)
     };
     let docked = layout_request::docked(app).and_then(|o| app.panel(o));
@@ -95,7 +95,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     if layout_request::request(app, buf.area, rows) != last.request {
         return None;
     }
-    let areas = app.screen.areas.clone().filter(|a| a.class != Class::Tiny)?;
+    let areas = app.screen.areas.clone().filter(|a| a.class != SizeClass::Tiny)?;
     let layers = app.layer_areas(&areas, buf.area, 0);
     if layers != last.layers {
         return None;
@@ -110,7 +110,7 @@ pub(super) fn draw(app: &mut App, slices: &Revisions, buf: &mut Buffer) -> Optio
     let chrome = chrome_of(app);
     if notices.is_some() || chrome != last.chrome {
         // Narrow screens have one line for header and footer, and a mark beside the composer.
-        if areas.class <= Class::S {
+        if areas.class <= SizeClass::S {
             return None;
         }
         let before = app.frame.drawn.len();

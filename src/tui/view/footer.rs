@@ -1,5 +1,5 @@
-//! The last line: what Enter, Tab and Escape do now, then the ways to everything else. Made from the
-//! active keymap, so rebinding never makes it lie.
+//! The last line: what Enter, Tab and Escape do now, then the ways to everything else. Made from the active keymap, so
+//! it follows rebinding.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,8 +18,8 @@ pub struct FooterItem {
     pub action: Action,
 }
 
-/// Looks the hints up. One without a key here is left out; so is one whose key is shown already.
-pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<FooterItem> {
+/// The items of the footer. A hint without a key here is left out, and one whose key is shown already.
+pub fn items(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<FooterItem> {
     let mut out: Vec<FooterItem> = Vec::with_capacity(hints.len());
     for h in hints {
         let Some(key) = cx.keys.describe(h.action, cx.scopes) else { continue };
@@ -34,9 +34,10 @@ pub fn told(hints: &[Hint], cx: &DrawCx<'_>) -> Vec<FooterItem> {
 }
 
 /// How many of them fit into `width` columns. They go from the right.
-pub fn fitting(told: &[FooterItem], width: u16) -> usize {
+pub fn fitting(items: &[FooterItem], width: u16) -> usize {
     let mut used = 1;
-    told.iter()
+    items
+        .iter()
         .take_while(|t| {
             used += t.key.width() + 1 + t.label.width() + 2;
             used <= usize::from(width) + 2
@@ -48,9 +49,9 @@ pub fn fitting(told: &[FooterItem], width: u16) -> usize {
 pub fn draw(cx: &DrawCx<'_>, hints: &[Hint], area: Rect, buf: &mut Buffer) {
     let bar = cx.theme.style(Role::Bar);
     draw::clear(buf, area, bar);
-    let told = told(hints, cx);
+    let items = items(hints, cx);
     let mut at = Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..area };
-    for t in &told[..fitting(&told, area.width)] {
+    for t in &items[..fitting(&items, area.width)] {
         for (text, role, gap) in [(t.key.as_str(), Role::Accent, 1), (t.label, Role::Dim, 2)] {
             let used = draw::text(buf, at, text, bar.patch(cx.theme.style(role))) + gap;
             at = Rect { x: at.x + used.min(at.width), width: at.width.saturating_sub(used), ..at };

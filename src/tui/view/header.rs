@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::panel::{Attention, DrawCx, View};
 use crate::theme::Role;
-use crate::view::layout::Class;
+use crate::view::layout::SizeClass;
 use crate::view::notice_bar::LOW;
 use crate::view::words::{goal, money, needs_you, short};
 use crate::widget::draw;
@@ -42,7 +42,7 @@ pub struct Badge {
 }
 
 /// Draws. At XS the pieces share the status line with the footer.
-pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class, area: Rect, buf: &mut Buffer) {
+pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass, area: Rect, buf: &mut Buffer) {
     draw::clear(buf, area, cx.theme.style(Role::Bar));
     let (mut left, mut right) = pieces(cx, facts, class);
     // Where every column counts one space is enough between words.
@@ -87,13 +87,13 @@ fn drop_worst(left: &mut Vec<Piece>, right: &mut Vec<Piece>, least: u8) -> bool 
     false
 }
 
-/// Says the least important piece that can be said in fewer words so; `false` when there is none.
+/// Shortens the least important piece that has a short form; `false` when there is none.
 fn shorten_worst(left: &mut [Piece], right: &mut [Piece]) -> bool {
     let long = left.iter_mut().chain(right).filter(|p| p.brief != p.text).max_by_key(|p| p.rank);
     long.map(|p| p.text.clone_from(&p.brief)).is_some()
 }
 
-fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Vec<Piece>) {
+fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>, Vec<Piece>) {
     let m = cx.model;
     let s = &m.agent.session;
     let mut left = Vec::new();
@@ -199,7 +199,7 @@ pub fn profile_role(p: Profile) -> Role {
     }
 }
 
-fn context(cx: &DrawCx<'_>, class: Class) -> String {
+fn context(cx: &DrawCx<'_>, class: SizeClass) -> String {
     let s = &cx.model.agent.session;
     match s.window {
         Some(window) if window > 0 => {

@@ -6,7 +6,7 @@ use crate::panel::View;
 
 /// Classes by size; see the table in `screen.md` 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum SizeClass {
     /// Below 30 columns or 8 rows: a notice.
     Tiny,
     /// Below 60 columns or 16 rows: conversation, one-line composer, one status line.
@@ -21,7 +21,7 @@ pub enum Class {
     Xl,
 }
 
-impl Class {
+impl SizeClass {
     /// Of a screen.
     pub fn of(width: u16, height: u16) -> Self {
         match (width, height) {
@@ -123,7 +123,7 @@ pub struct LayoutRequest {
 
 /// A titled part of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ViewArea {
     pub view: View,
     /// Where the title (and border line) is; height 1, or 0 when there is none.
     pub title: Rect,
@@ -133,15 +133,15 @@ pub struct Part {
 /// Rectangles. Parts that are not shown have no area.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Areas {
-    pub class: Class,
+    pub class: SizeClass,
     pub header: Rect,
-    pub main: Part,
-    pub tree: Option<Part>,
-    pub rail: Vec<Part>,
+    pub main: ViewArea,
+    pub tree: Option<ViewArea>,
+    pub rail: Vec<ViewArea>,
     pub notices: Rect,
     /// Row of the notice bar's border, when it has one.
     pub notices_title: Rect,
-    pub composer: Part,
+    pub composer: ViewArea,
     pub footer: Rect,
     /// Columns of vertical borders, from row to row.
     pub verticals: Vec<(u16, u16, u16)>,
@@ -151,12 +151,12 @@ pub struct Areas {
 
 impl Areas {
     /// Every part with a view, for drawing, mouse and focus by direction.
-    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub fn parts(&self) -> impl Iterator<Item = &ViewArea> {
         self.tree.iter().chain([&self.main]).chain(&self.rail).chain([&self.composer])
     }
 
     /// The part that shows `view`.
-    pub fn part(&self, view: View) -> Option<&Part> {
+    pub fn part(&self, view: View) -> Option<&ViewArea> {
         self.parts().find(|p| p.view == view && p.inner.area() > 0)
     }
 }
@@ -166,13 +166,13 @@ const NONE: Rect = Rect { x: 0, y: 0, width: 0, height: 0 };
 /// Lays out.
 pub fn layout(w: &LayoutRequest) -> Areas {
     let s = w.screen;
-    let class = Class::of(s.width, s.height);
+    let class = SizeClass::of(s.width, s.height);
     let full = w.zoom == Zoom::Full && w.focus != View::Composer;
     match class {
-        Class::Tiny => tiny(w, class),
-        Class::Xs => narrow(w, class, full),
-        Class::S | Class::M => single(w, class, full),
-        Class::L | Class::Xl => wide(w, class, full),
+        SizeClass::Tiny => tiny(w, class),
+        SizeClass::Xs => narrow(w, class, full),
+        SizeClass::S | SizeClass::M => single(w, class, full),
+        SizeClass::L | SizeClass::Xl => wide(w, class, full),
     }
 }
 
@@ -180,11 +180,11 @@ fn row(s: Rect, y: u16, height: u16) -> Rect {
     Rect { x: s.x, y: s.y + y, width: s.width, height: height.min(s.height.saturating_sub(y)) }
 }
 
-fn bare(view: View, inner: Rect) -> Part {
-    Part { view, title: NONE, inner }
+fn bare(view: View, inner: Rect) -> ViewArea {
+    ViewArea { view, title: NONE, inner }
 }
 
-fn tiny(w: &LayoutRequest, class: Class) -> Areas {
+fn tiny(w: &LayoutRequest, class: SizeClass) -> Areas {
     let s = w.screen;
     let composer = if s.height > 1 { row(s, s.height - 1, 1) } else { s };
     let notice = row(s, 0, s.height.saturating_sub(1));
@@ -204,7 +204,7 @@ fn tiny(w: &LayoutRequest, class: Class) -> Areas {
 }
 
 /// Conversation, composer, one status line.
-fn narrow(w: &LayoutRequest, class: Class, full: bool) -> Areas {
+fn narrow(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
     let s = w.screen;
     // The composer grows over the conversation only while it has the focus.
     let most = if w.docked { s.height - 2 } else { (s.height / 2).max(1) };
@@ -233,9 +233,9 @@ fn narrow(w: &LayoutRequest, class: Class, full: bool) -> Areas {
 }
 
 /// One view at a time, with rules (M) or without (S).
-fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
+fn single(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
     let s = w.screen;
-    let rule = u16::from(class == Class::M);
+    let rule = u16::from(class == SizeClass::M);
     // A view other than the conversation is shown in full height while it has the focus.
     let full = full || (w.main != View::Conversation && w.focus == w.main && !w.docked);
     let rules = if full { rule } else { rule * 3 };
@@ -247,7 +247,7 @@ fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let top = 1 + rule;
     let line = row(s, top + main + notices + rule, composer);
     let inner = Rect { x: s.x + 1, width: s.width - 1, ..line };
-    let lead = if class == Class::S { Rect { x: s.x + 2, width: s.width - 2, ..line } } else { inner };
+    let lead = if class == SizeClass::S { Rect { x: s.x + 2, width: s.width - 2, ..line } } else { inner };
     let mut lines = Vec::new();
     if rule > 0 {
         lines.push(row(s, 1, 1));
@@ -261,7 +261,7 @@ fn single(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     Areas {
         class,
         header: row(s, 0, 1),
-        main: Part { title, ..bare(w.main, row(s, top, main)) },
+        main: ViewArea { title, ..bare(w.main, row(s, top, main)) },
         tree: None,
         rail: Vec::new(),
         notices: row(s, top + main, notices),
@@ -284,7 +284,7 @@ fn rail_width(w: &LayoutRequest) -> u16 {
 }
 
 /// Side by side, with borders that neighbours share.
-fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
+fn wide(w: &LayoutRequest, class: SizeClass, full: bool) -> Areas {
     let s = w.screen;
     // A section of the rail that was given the whole screen takes the place of the main view.
     let section = full && w.sections.iter().any(|x| x.view == w.focus);
@@ -293,11 +293,11 @@ fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
     let composer = w.composer.clamp(1, most.max(1));
     let bottom = s.height - 1;
     let composer_top = bottom - composer - 1;
-    let in_tree = |v: View| class == Class::Xl && v == View::Sessions;
+    let in_tree = |v: View| class == SizeClass::Xl && v == View::Sessions;
     let sections: Vec<Section> =
         w.sections.iter().filter(|x| !in_tree(x.view) && x.view != main_view).copied().collect();
     let show_rail = w.rail && !full && !sections.is_empty();
-    let show_tree = w.rail && !full && class == Class::Xl && main_view != View::Sessions;
+    let show_tree = w.rail && !full && class == SizeClass::Xl && main_view != View::Sessions;
     let right = s.width - 1;
     let rail_x = if show_rail { right - rail_width(w) } else { right };
     let main_x = if show_tree { 34 } else { 0 };
@@ -310,7 +310,7 @@ fn wide(w: &LayoutRequest, class: Class, full: bool) -> Areas {
         width: (to - x).saturating_sub(1),
         height: y2.saturating_sub(y),
     };
-    let titled = |view: View, x: u16, to: u16, y: u16, y2: u16| Part {
+    let titled = |view: View, x: u16, to: u16, y: u16, y2: u16| ViewArea {
         view,
         title: Rect { x: s.x + x, y: s.y + y, width: to - x + 1, height: 1 },
         inner: column(x, to, y + 1, y2),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::app::state::Owner;
 use crate::panel::{Placement, View};
-use crate::view::layout::{Class, LayoutRequest, Section};
+use crate::view::layout::{LayoutRequest, Section, SizeClass};
 
 /// Sections of the rail, in their fixed order.
 pub(crate) const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
@@ -15,7 +15,7 @@ pub(crate) const RAIL_COLUMNS: u16 = 36;
 
 /// What the views on the screen ask of the layout now; so many rows for the notice bar.
 pub(crate) fn request(app: &App, screen: Rect, notices: u16) -> LayoutRequest {
-    let class = Class::of(screen.width, screen.height);
+    let class = SizeClass::of(screen.width, screen.height);
     let docked = docked(app);
     let composer = match docked {
         Some(owner) => match app.panel(owner).map(|p| p.placement(screen.width, &app.model)) {

@@ -25,21 +25,21 @@ fn wish(width: u16, height: u16) -> LayoutRequest {
 #[test]
 fn classes_follow_the_table() {
     for (w, h, class) in [
-        (220, 60, Class::Xl),
-        (160, 50, Class::Xl),
-        (118, 25, Class::L),
-        (112, 24, Class::L),
-        (111, 24, Class::M),
-        (80, 24, Class::M),
-        (79, 24, Class::S),
-        (60, 20, Class::S),
-        (59, 20, Class::Xs),
-        (80, 15, Class::Xs),
-        (40, 12, Class::Xs),
-        (29, 24, Class::Tiny),
-        (80, 7, Class::Tiny),
+        (220, 60, SizeClass::Xl),
+        (160, 50, SizeClass::Xl),
+        (118, 25, SizeClass::L),
+        (112, 24, SizeClass::L),
+        (111, 24, SizeClass::M),
+        (80, 24, SizeClass::M),
+        (79, 24, SizeClass::S),
+        (60, 20, SizeClass::S),
+        (59, 20, SizeClass::Xs),
+        (80, 15, SizeClass::Xs),
+        (40, 12, SizeClass::Xs),
+        (29, 24, SizeClass::Tiny),
+        (80, 7, SizeClass::Tiny),
     ] {
-        assert_eq!(Class::of(w, h), class, "{w}x{h}");
+        assert_eq!(SizeClass::of(w, h), class, "{w}x{h}");
     }
 }
 

@@ -28,12 +28,12 @@ use crate::model::Revisions;
 use crate::panel::{DrawCx, Hint, KeyRouting, Panel, Placement, View};
 use crate::theme::Role;
 use crate::view::header::{Badge, HeaderFacts};
-use crate::view::layout::{Areas, Class, Part};
+use crate::view::layout::{Areas, SizeClass, ViewArea};
 use crate::view::layout_request::RAIL;
 use crate::view::view_panel::ViewPanel;
 use crate::widget::draw;
 
-/// A drawing context from the app's fields, so that panels stay free to be borrowed.
+/// Makes a drawing context from single fields of the app, so that panels can be borrowed at the same time.
 macro_rules! cx {
     ($app:expr, $scopes:expr, $focus:expr) => {
         $crate::panel::DrawCx {
@@ -43,7 +43,7 @@ macro_rules! cx {
             now: $app.model.now,
             mono: $app.model.mono,
             ascii: $app.model.ui.ascii,
-            still: $app.model.ui.reduced_motion,
+            reduced_motion: $app.model.ui.reduced_motion,
             keys: &$app.keys.map,
             scopes: $scopes,
             kept: 0,
@@ -109,7 +109,7 @@ impl App {
         let request = layout_request::request(self, buf.area, notices.len() as u16);
         let areas = layout::layout(&request);
         draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
-        if areas.class == Class::Tiny {
+        if areas.class == SizeClass::Tiny {
             let style = self.themes.current().style(Role::Strong);
             let words = format!("{}x{} is too small; you can still type", buf.area.width, buf.area.height);
             draw::text(buf, areas.main.inner, &words, style);
@@ -121,13 +121,13 @@ impl App {
         let covered = is_covered(&layers, &areas, buf.area, spare);
         // A view names the keys that hold in it, not those of a dialog that lies over it.
         let below = self.view_scopes();
-        let parts: Vec<Part> = areas.parts().copied().collect();
+        let parts: Vec<ViewArea> = areas.parts().copied().collect();
         let mut cursor = None;
         self.views.iter_mut().for_each(ViewPanel::was_hidden);
         for part in parts {
             let skip = covered
                 || (part.view == View::Composer && docked.is_some())
-                || (part.view != View::Composer && areas.class == Class::Tiny);
+                || (part.view != View::Composer && areas.class == SizeClass::Tiny);
             if skip || part.inner.area() == 0 {
                 continue;
             }
@@ -140,7 +140,7 @@ impl App {
             notice_bar::draw(&cx, &notices, areas.notices, buf);
             frame::draw(self, &areas, &cx, buf);
         }
-        if areas.class == Class::S || areas.class == Class::Xs {
+        if areas.class == SizeClass::S || areas.class == SizeClass::Xs {
             let c = areas.composer.inner;
             if c.area() > 0 && c.x >= 2 && docked.is_none() && !covered {
                 draw::put(buf, c.x - 2, c.y, ">", cx.theme.style(Role::User));
@@ -201,7 +201,7 @@ impl App {
     /// Draws the panel of a view on a cleared ground.
     fn view_into(
         &mut self,
-        part: &Part,
+        part: &ViewArea,
         focus: bool,
         scopes: &[&'static str],
         slices: &Revisions,
@@ -220,7 +220,7 @@ impl App {
     /// Draws the panel of a view over what it drew before; returns the part that is new.
     pub(crate) fn panel_again(
         &mut self,
-        part: &Part,
+        part: &ViewArea,
         scopes: &[&'static str],
         slices: &Revisions,
         buf: &mut Buffer,
@@ -304,8 +304,8 @@ impl App {
             .collect();
         let facts = HeaderFacts { badges, errors: self.unseen_errors() };
         let hints = self.hints();
-        if areas.class == Class::Xs {
-            // What the keys do matters more than where we are.
+        if areas.class == SizeClass::Xs {
+            // The keys are more important than the place.
             let half = areas.footer.width / 3;
             let left = Rect { width: half, ..areas.footer };
             let right = Rect { x: areas.footer.x + half, width: areas.footer.width - half, ..areas.footer };
@@ -321,7 +321,7 @@ impl App {
         }
     }
 
-    /// What the footer tells: the panel's first hints, Escape, the rest, the ways to everything else.
+    /// Hints of the footer: the panel's first two, Escape, the panel's others, palette and help.
     pub(crate) fn hints(&self) -> Vec<Hint> {
         let top = self.status_of(self.top());
         if let Some(KeyRouting::Raw { release }) = top.map(|s| s.keys) {
@@ -334,10 +334,10 @@ impl App {
         }
         let mut own = self.panel(self.top()).map_or_else(Vec::new, |p| p.hints(&self.model));
         let rest = own.split_off(own.len().min(2));
-        // In the first of two Escapes on idle and empty nothing is promised.
+        // The first of two Escapes on an idle screen has no label.
         let escape = match escape_step {
             EscapeStep::Arm | EscapeStep::Nothing => None,
-            // A question that is left waits at the side, unless its dialog says otherwise.
+            // A question that is left stays open, unless its dialog says otherwise.
             EscapeStep::Layer => Some(top.map_or("close", |s| s.leave)),
             escape_step => escape_step.label(),
         };
@@ -379,7 +379,7 @@ impl App {
                     draw::clear(buf, area, cx.theme.style(Role::Dialog));
                     area
                 }
-                _ if areas.class <= Class::Xs && area.height < 4 => {
+                _ if areas.class <= SizeClass::Xs && area.height < 4 => {
                     draw::clear(buf, area, cx.theme.style(Role::Dialog));
                     area
                 }
@@ -390,7 +390,7 @@ impl App {
                 *cursor = None;
             }
             self.layer_into((i, inner), top, scopes, slices, buf, cursor);
-            // Words keep their colour, but lie on the dialog's ground, not on the screen's.
+            // Text keeps its colour on the dialog's background.
             let theme = self.themes.current();
             if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
                 draw::ground(buf, inner, screen, dialog);
@@ -399,7 +399,7 @@ impl App {
     }
 
     fn draw_which_key(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
-        if self.keys.pending.is_empty() || areas.class == Class::Tiny {
+        if self.keys.pending.is_empty() || areas.class == SizeClass::Tiny {
             return;
         }
         if self.keys.which || self.model.mono >= self.keys.since + self.which_delay() {
@@ -436,7 +436,7 @@ impl App {
     /// Errors since the log was last looked at.
     pub(crate) fn unseen_errors(&self) -> usize {
         use tiller_protocol::NoticeKind::{Info, User};
-        // What a person asked for and cannot have was said; it is nothing that lasts.
+        // The refusal of a request was shown once; it is no lasting state.
         let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
         self.model.notices.iter().skip(self.outside.seen).filter(lasts).count()
     }

@@ -100,12 +100,12 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
     let specs = || step.actions.iter().filter_map(|a| cx.keys.words().find(&a.id));
-    // Escape has many names; in a tour it is the one that the step is about.
+    // Escape is bound to several actions; in a tour it is named by the step's action.
     let label = |s: &crate::keymap::action::ActionSpec| match s.action.0 {
         "global.escape" => EscapeStep::Stop.label().unwrap_or(s.label),
         _ => s.label,
     };
-    let told = |labels: bool| -> String {
+    let line = |labels: bool| -> String {
         let key = |s: &crate::keymap::action::ActionSpec| match labels {
             true => format!("{} {}", cx.key(s.action.0), label(s)),
             false => cx.key(s.action.0),
@@ -115,9 +115,9 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<NoticeLine>) {
         format!("tour {at}/{of}  {}{keys}", step.title)
     };
     // A key is never cut: where there is too little room, the text below says what it does.
-    let whole = told(true);
+    let whole = line(true);
     let fits = whole.width() + right.width() + 4 <= usize::from(width);
-    let text = if fits { whole } else { told(false) };
+    let text = if fits { whole } else { line(false) };
     out.push(NoticeLine { text, right, role: Role::Strong, act: None });
     let width = usize::from(width).clamp(20, 102) - 2;
     let rows = crate::widget::wrap::wrap(&step.text, width);

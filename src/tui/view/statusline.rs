@@ -1,6 +1,6 @@
-//! A line of the person's own in the header: a command gets the state as JSON, and the first line that it
-//! prints is shown. It runs off the screen's thread, one at a time, when the state has changed; at rest
-//! never. What it prints is foreign text like any other.
+//! The status line in the header: a configured command receives the state as JSON, and the first line of its output is
+//! shown. It runs on another thread, one run at a time, when the state has changed; never while nothing changes. Its
+//! output is untrusted text.
 
 use serde_json::json;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};

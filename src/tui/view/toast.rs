@@ -47,7 +47,7 @@ impl Toasts {
         }
     }
 
-    /// Forgets those whose time is over.
+    /// Drops toasts whose time is over.
     pub(crate) fn expire(&mut self, now: Duration) {
         self.list.retain(|t| t.until > now);
     }

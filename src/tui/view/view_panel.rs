@@ -8,12 +8,12 @@ use crate::panel::{Attention, Panel, Placement, Reply, View};
 
 /// The state that something was made from: of the panel itself and of the model.
 #[derive(Clone, Copy)]
-struct Source {
+struct DrawnState {
     panel: Revision,
     slices: Revisions,
 }
 
-impl Source {
+impl DrawnState {
     /// Whether the panel and these slices, and those that everything depends on, are still in this state.
     fn is_current(&self, panel: Revision, slices: &Revisions, reads: &[Slice]) -> bool {
         self.panel == panel && self.slices.same(slices, reads) && self.slices.same(slices, Slice::SHARED)
@@ -24,7 +24,7 @@ impl Source {
 pub(crate) struct TrackedPanel {
     panel: Tracked<Box<dyn Panel>>,
     /// `None`: it is not on the screen.
-    drawn: Option<Source>,
+    drawn: Option<DrawnState>,
     /// When it changes by itself (monotonic), as it said when it was drawn.
     wake: Option<Duration>,
 }
@@ -86,12 +86,18 @@ impl TrackedPanel {
         self.wake = None;
     }
 
-    fn source(&self, slices: &Revisions) -> Source {
-        Source { panel: self.panel.revision(), slices: *slices }
+    fn source(&self, slices: &Revisions) -> DrawnState {
+        DrawnState { panel: self.panel.revision(), slices: *slices }
     }
 
     /// Whether nothing has changed since `source`, and no change by itself is due.
-    fn is_current(&self, source: Option<Source>, model: &Model, slices: &Revisions, reads: &[Slice]) -> bool {
+    fn is_current(
+        &self,
+        source: Option<DrawnState>,
+        model: &Model,
+        slices: &Revisions,
+        reads: &[Slice],
+    ) -> bool {
         let due = self.wake.is_some_and(|w| w <= model.mono);
         !due && source.is_some_and(|s| s.is_current(self.panel.revision(), slices, reads))
     }
@@ -99,7 +105,7 @@ impl TrackedPanel {
 
 /// What layout, titles and badges show of a panel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct PanelFacts {
     pub(crate) title: String,
     /// There is nothing to show.
     pub(crate) empty: bool,
@@ -114,9 +120,9 @@ pub(crate) struct ViewPanel {
     pub(crate) view: View,
     panel: TrackedPanel,
     reads: &'static [Slice],
-    facts: Facts,
+    facts: PanelFacts,
     /// The state that the facts were made from.
-    counted: Option<Source>,
+    counted: Option<DrawnState>,
     /// How often its rows were counted, and how often it was drawn.
     #[cfg(test)]
     pub(crate) calls: (u32, u32),
@@ -129,7 +135,7 @@ impl ViewPanel {
             view,
             panel: TrackedPanel::new(panel),
             reads,
-            facts: Facts::default(),
+            facts: PanelFacts::default(),
             counted: None,
             #[cfg(test)]
             calls: (0, 0),
@@ -156,7 +162,7 @@ impl ViewPanel {
     }
 
     /// What layout, titles and badges show of it, as of the last [`ViewPanel::count`].
-    pub(crate) fn facts(&self) -> &Facts {
+    pub(crate) fn facts(&self) -> &PanelFacts {
         &self.facts
     }
 
@@ -175,7 +181,7 @@ impl ViewPanel {
             Placement::Rows(rows) => Some(rows),
             _ => None,
         };
-        self.facts = Facts { rows, columns, ..Facts::default() };
+        self.facts = PanelFacts { rows, columns, ..PanelFacts::default() };
         self.name(model);
         self.counted = Some(self.panel.source(slices));
         #[cfg(test)]

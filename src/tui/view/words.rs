@@ -5,8 +5,7 @@ use tiller_protocol::{AgentState, GoalState, GoalView};
 use crate::model::Model;
 use crate::theme::Role;
 
-/// Leaves out the least important piece of at least this rank; `false` when there is none.
-/// How a goal stands, in a word or two.
+/// State of a goal in a word or two, and its look.
 pub(crate) fn goal(g: &GoalView) -> (String, Role) {
     match g.state {
         GoalState::Working => (format!("goal {}/{}", g.done, g.goal.turns), Role::Accent),

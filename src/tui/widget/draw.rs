@@ -22,8 +22,8 @@ pub struct Lines {
 }
 
 thread_local! {
-    /// Whether marks are ASCII. Of a thread and not of a call: a mark stands where text was cut, deep below
-    /// the owner of the settings, and one thread draws.
+    /// Whether marks are ASCII. It is a thread-local, because text is cut far below the owner of the settings, and one
+    /// thread draws.
     static ASCII: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 

@@ -31,7 +31,7 @@ pub fn chip_number(c: char) -> Option<u32> {
 
 /// What the last edit was, so that neighbours of the same kind are undone together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Last {
+enum EditKind {
     #[default]
     Other,
     Typed,
@@ -51,14 +51,14 @@ pub struct Edit {
     redo: Vec<(String, usize)>,
     kills: Vec<String>,
     yank: (usize, Range<usize>),
-    last: Last,
+    last: EditKind,
     /// Edits belong to one step of undo; `true`: that step is saved already.
     group: Option<bool>,
-    wrapped: rows::Wrapped,
+    wrapped: rows::RowCache,
 }
 
 /// One visual row: its bytes, without the newline that ends it.
-pub type Row = Range<usize>;
+pub type RowRange = Range<usize>;
 
 #[path = "edit_rows.rs"]
 mod rows;
@@ -72,7 +72,7 @@ impl Edit {
 
     /// Takes everything out; can be undone.
     pub fn take(&mut self) -> String {
-        self.save(Last::Other);
+        self.save(EditKind::Other);
         self.caret = 0;
         std::mem::take(&mut self.text)
     }
@@ -99,9 +99,9 @@ impl Edit {
             "edit.yank" => Self::yank,
             "edit.yank_pop" => Self::yank_pop,
             "edit.transpose" => Self::transpose,
-            "edit.upper" => |e| e.change_case(Case::Upper),
-            "edit.lower" => |e| e.change_case(Case::Lower),
-            "edit.capital" => |e| e.change_case(Case::Capital),
+            "edit.upper" => |e| e.change_case(LetterCase::Upper),
+            "edit.lower" => |e| e.change_case(LetterCase::Lower),
+            "edit.capital" => |e| e.change_case(LetterCase::Capital),
             "edit.undo" => Self::undo,
             "edit.redo" => Self::redo,
             _ => return false,
@@ -129,7 +129,7 @@ impl Edit {
 
     /// Replaces everything; undo brings the old text back.
     pub fn set(&mut self, text: &str) {
-        self.save(Last::Other);
+        self.save(EditKind::Other);
         self.text = text.to_owned();
         self.caret = self.text.len();
     }
@@ -162,14 +162,14 @@ impl Edit {
 
     fn insert_raw(&mut self, text: &str) {
         let word = text.chars().all(|c| !c.is_whitespace()) && text.len() <= 4;
-        self.save(if word { Last::Typed } else { Last::Other });
+        self.save(if word { EditKind::Typed } else { EditKind::Other });
         self.text.insert_str(self.caret, text);
         self.caret += text.len();
     }
 
     /// Replaces `range` by `text` and puts the caret behind it.
     pub fn replace(&mut self, range: Range<usize>, text: &str) {
-        self.save(Last::Other);
+        self.save(EditKind::Other);
         self.text.replace_range(range.clone(), text);
         self.caret = range.start + text.len();
     }
@@ -179,7 +179,7 @@ impl Edit {
     fn moved(&mut self, to: usize) {
         self.caret = to;
         self.goal = None;
-        self.last = Last::Other;
+        self.last = EditKind::Other;
     }
 
     /// One letter left.
@@ -251,7 +251,7 @@ impl Edit {
         }
         self.caret = at;
         self.goal = Some(goal);
-        self.last = Last::Other;
+        self.last = EditKind::Other;
         true
     }
 
@@ -269,7 +269,7 @@ impl Edit {
             return;
         }
         let before = range.start < self.caret;
-        let joined = self.save(if kill { Last::Killed } else { Last::Other });
+        let joined = self.save(if kill { EditKind::Killed } else { EditKind::Other });
         let cut: String = self.text.drain(range.clone()).collect();
         self.caret = range.start;
         if kill {
@@ -339,13 +339,13 @@ impl Edit {
             let from = self.caret;
             self.insert_raw(&text);
             self.yank = (self.kills.len() - 1, from..self.caret);
-            self.last = Last::Yanked;
+            self.last = EditKind::Yanked;
         }
     }
 
     /// Right after a yank: the kill before it instead.
     pub fn yank_pop(&mut self) {
-        if self.last != Last::Yanked || self.kills.is_empty() {
+        if self.last != EditKind::Yanked || self.kills.is_empty() {
             return;
         }
         let at = self.yank.0.checked_sub(1).unwrap_or(self.kills.len() - 1);
@@ -353,7 +353,7 @@ impl Edit {
         let text = self.kills[at].clone();
         self.replace(self.yank.1.clone(), &text);
         self.yank = (at, from..self.caret);
-        self.last = Last::Yanked;
+        self.last = EditKind::Yanked;
     }
 
     /// Swaps the letters around the caret and moves on.
@@ -367,13 +367,13 @@ impl Edit {
     }
 
     /// Upper, lower or capital letters from the caret to the end of the word.
-    pub fn change_case(&mut self, how: Case) {
+    pub fn change_case(&mut self, how: LetterCase) {
         let end = self.word_end(self.caret);
         let word = &self.text[self.caret..end];
         let new: String = match how {
-            Case::Upper => word.to_uppercase(),
-            Case::Lower => word.to_lowercase(),
-            Case::Capital => {
+            LetterCase::Upper => word.to_uppercase(),
+            LetterCase::Lower => word.to_lowercase(),
+            LetterCase::Capital => {
                 let mut first = true;
                 word.chars()
                     .flat_map(|c| {
@@ -395,7 +395,7 @@ impl Edit {
     /// The next edit is a step of its own again.
     pub fn end_group(&mut self) {
         self.group = None;
-        self.last = Last::Other;
+        self.last = EditKind::Other;
     }
 
     /// Undoes the last edit.
@@ -405,7 +405,7 @@ impl Edit {
         if let Some(then) = self.undo.pop() {
             self.redo.push((std::mem::take(&mut self.text), self.caret));
             (self.text, self.caret) = then;
-            self.last = Last::Other;
+            self.last = EditKind::Other;
         }
     }
 
@@ -414,13 +414,13 @@ impl Edit {
         if let Some(then) = self.redo.pop() {
             self.undo.push((std::mem::take(&mut self.text), self.caret));
             (self.text, self.caret) = then;
-            self.last = Last::Other;
+            self.last = EditKind::Other;
         }
     }
 
     /// Remembers the state before an edit. True when it goes on with the last one.
-    fn save(&mut self, kind: Last) -> bool {
-        let joined = kind == self.last && kind != Last::Other;
+    fn save(&mut self, kind: EditKind) -> bool {
+        let joined = kind == self.last && kind != EditKind::Other;
         let saved = self.group == Some(true);
         let own = if self.group.is_some() { !saved } else { !joined };
         self.group = self.group.map(|_| true);
@@ -441,7 +441,7 @@ impl Edit {
 
 /// For [`Edit::change_case`].
 #[derive(Clone, Copy, Debug)]
-pub enum Case {
+pub enum LetterCase {
     Upper,
     Lower,
     Capital,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Edit, Row, chip_number};
+use super::{Edit, RowRange, chip_number};
 
 impl Edit {
     // ---- boundaries
@@ -49,7 +49,7 @@ impl Edit {
     /// The visual rows at this width (in cells, at least 1). There is always one. Breaks behind white space
     /// where that is possible; a row that fills the width exactly is followed by the caret's own row only
     /// when text follows.
-    pub fn rows(&self, width: usize, label: &dyn Fn(char) -> Option<String>) -> Arc<Vec<Row>> {
+    pub fn rows(&self, width: usize, label: &dyn Fn(char) -> Option<String>) -> Arc<Vec<RowRange>> {
         let width = width.max(1);
         let mut known = self.wrapped.0.borrow_mut();
         if self.text.len() < LARGE {
@@ -62,21 +62,27 @@ impl Edit {
             }
             return Arc::clone(&k.rows);
         }
-        let mut new = Known { width, text: self.text.clone(), ..Known::default() };
+        let mut new = CachedRows { width, text: self.text.clone(), ..CachedRows::default() };
         new.rows = Arc::new(wrap(&self.text, 0, width, label));
         new.note_chips(&self.text, label);
         Arc::clone(&known.insert(new).rows)
     }
 
     /// Row and column (in cells) of the caret among `rows`.
-    pub fn position(&self, rows: &[Row], label: &dyn Fn(char) -> Option<String>) -> (usize, usize) {
+    pub fn position(&self, rows: &[RowRange], label: &dyn Fn(char) -> Option<String>) -> (usize, usize) {
         let row = rows.partition_point(|r| r.start <= self.caret).saturating_sub(1);
         let upto = self.caret.clamp(rows[row].start, rows[row].end);
         (row, letters(&self.text[rows[row].start..upto]).map(|(_, g)| cell_width(g, label)).sum())
     }
 
     /// Puts the caret at a cell of a row, for the mouse.
-    pub fn click(&mut self, rows: &[Row], row: usize, col: usize, label: &dyn Fn(char) -> Option<String>) {
+    pub fn click(
+        &mut self,
+        rows: &[RowRange],
+        row: usize,
+        col: usize,
+        label: &dyn Fn(char) -> Option<String>,
+    ) {
         let Some(range) = rows.get(row.min(rows.len().saturating_sub(1))) else { return };
         let (mut at, mut cells) = (range.start, 0);
         for g in self.text[range.clone()].graphemes(true) {
@@ -98,24 +104,24 @@ const CHIP_BYTE: u8 = 0xF3;
 
 /// The rows of a large text, as they were asked for last. A copy of the text begins without them.
 #[derive(Debug, Default)]
-pub(super) struct Wrapped(RefCell<Option<Known>>);
+pub(super) struct RowCache(RefCell<Option<CachedRows>>);
 
-impl Clone for Wrapped {
+impl Clone for RowCache {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedRows {
     width: usize,
     text: String,
     /// Chips in it, with the cells of their labels.
     chips: Vec<(char, usize)>,
-    rows: Arc<Vec<Row>>,
+    rows: Arc<Vec<RowRange>>,
 }
 
-impl Known {
+impl CachedRows {
     fn same_chips(&self, label: &dyn Fn(char) -> Option<String>) -> bool {
         self.chips.iter().all(|(c, cells)| chip_width(*c, label) == *cells)
     }
@@ -177,7 +183,7 @@ thread_local! {
 }
 
 /// The rows of whole lines that begin at byte `from` of the text.
-fn wrap(lines: &str, mut from: usize, width: usize, label: &dyn Fn(char) -> Option<String>) -> Vec<Row> {
+fn wrap(lines: &str, mut from: usize, width: usize, label: &dyn Fn(char) -> Option<String>) -> Vec<RowRange> {
     #[cfg(test)]
     WRAPPED.set(WRAPPED.get() + lines.len());
     let mut rows = Vec::new();

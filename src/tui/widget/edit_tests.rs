@@ -22,8 +22,8 @@ fn none(_: char) -> Option<String> {
 
 #[test]
 fn edits_as_readline_does() {
-    type Row = (&'static str, fn(&mut Edit), &'static str);
-    let cases: &[Row] = &[
+    type RowRange = (&'static str, fn(&mut Edit), &'static str);
+    let cases: &[RowRange] = &[
         ("one two|", Edit::kill_big_word_back, "one |"),
         ("one /a/b-c  |", Edit::kill_big_word_back, "one |"),
         ("one /a/b|", Edit::kill_word_back, "one /a/|"),
@@ -125,7 +125,7 @@ proptest! {
                 6 => b.delete_back(), 7 => b.delete_forward(), 8 => b.kill_to_end(), 9 => b.kill_to_start(),
                 10 => b.kill_big_word_back(), 11 => b.kill_word_back(), 12 => b.kill_word(), 13 => b.yank(), 14 => b.yank_pop(),
                 15 => b.transpose(), 16 => b.undo(), 17 => b.redo(), 18 => { b.vertical(true, width, &none); }
-                19 => { b.vertical(false, width, &none); } 20 => b.change_case(Case::Capital), _ => b.insert(&typed),
+                19 => { b.vertical(false, width, &none); } 20 => b.change_case(LetterCase::Capital), _ => b.insert(&typed),
             }
             prop_assert!(b.text().is_char_boundary(b.caret()));
             let rows = b.rows(width, &none);

@@ -48,7 +48,7 @@ pub fn draw(edit: &Edit, area: Rect, buf: &mut Buffer, theme: &Theme) {
     let sheet = sheet(edit, usize::from(area.width));
     let top = top(place(edit, &sheet, usize::from(area.width)).0, area);
     for (n, row) in sheet.rows.iter().skip(top).take(usize::from(area.height)).enumerate() {
-        let place = paint::Place { x: area.x, y: area.y + n as u16, columns: area.width };
+        let place = paint::PaintTarget { x: area.x, y: area.y + n as u16, columns: area.width };
         if let Some(line) = sheet.lines.get(row.line as usize) {
             paint::row(buf, place, line, *row, theme, &[]);
         }

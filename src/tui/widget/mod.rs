@@ -1,4 +1,4 @@
-//! Small parts that panels and dialogs are made of. They hold state and draw; they send nothing.
+//! Small parts that panels and dialogs are made of. They have state and draw; they send nothing.
 //!
 //! | part | for |
 //! | --- | --- |

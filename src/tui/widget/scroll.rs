@@ -1,4 +1,4 @@
-//! Lines that are scrolled, and how much of them the person has had on the screen.
+//! Scrolled lines, and how much of them has been on the screen.
 
 use crossterm::event::{MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
@@ -122,7 +122,7 @@ impl Scroll {
     /// Draws the window into `area`, which must have the size that [`Scroll::measure`] received.
     pub fn draw(&self, area: Rect, buf: &mut Buffer, theme: &Theme) {
         for (n, row) in self.sheet.rows.iter().skip(self.top).take(usize::from(area.height)).enumerate() {
-            let place = paint::Place { x: area.x, y: area.y + n as u16, columns: area.width };
+            let place = paint::PaintTarget { x: area.x, y: area.y + n as u16, columns: area.width };
             if let Some(line) = self.sheet.lines.get(row.line as usize) {
                 paint::row(buf, place, line, *row, theme, &[]);
             }

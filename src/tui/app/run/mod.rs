@@ -18,7 +18,7 @@ use crate::app::msg::{Msg, OutputMsg, SignalMsg};
 use crate::app::ui::{Exit, UiError, UiOptions};
 use crate::input::reader::{HANGUP, Reader};
 use crate::input::{Input, TerminalFact};
-use crate::terminal::notify::Window;
+use crate::terminal::notify::TerminalWindow;
 use crate::terminal::signals::Signals;
 use crate::terminal::terminal_io::TerminalIo;
 use crate::terminal::{QUERIES, Terminal};
@@ -41,7 +41,7 @@ pub(crate) struct Loop {
     pub(crate) buf: Buffer,
     pub(crate) pacing: FramePacing,
     pub(crate) clock: std::sync::Arc<dyn Clock>,
-    /// Set: the loop ends with it.
+    /// If set, the loop ends with this result.
     pub(crate) exit: Option<Exit>,
     /// `None` in tests.
     pub(crate) options: Option<UiOptions>,
@@ -67,7 +67,7 @@ impl Loop {
         Ok(made)
     }
 
-    /// With the bytes going to `out`.
+    /// Makes the loop; bytes for the terminal go to `out`.
     pub(crate) fn with_output(
         app: App,
         (tx, inbox): (Post, Inbox),
@@ -129,7 +129,7 @@ impl Loop {
         Ok(self.exit.unwrap_or(Exit::Quit))
     }
 
-    /// One turn: wait, take in, do, draw.
+    /// One iteration: wait, take in messages, perform tasks, draw.
     fn turn(&mut self) {
         let rest = self.io.reader.as_ref().and_then(Reader::rest);
         let limit = self.patience().into_iter().chain(rest).min();
@@ -163,7 +163,7 @@ impl Loop {
         }
     }
 
-    /// Whether the rest of an input sequence did not come in time.
+    /// Whether the rest of an input sequence has not arrived in time.
     fn given_up(&self) -> bool {
         self.io.reader.as_ref().and_then(Reader::rest).is_some_and(|t| t.is_zero())
     }
@@ -182,7 +182,7 @@ impl Loop {
         }
     }
 
-    /// How long to block; `None`: until something happens.
+    /// How long to block; `None`: until a message or input arrives.
     fn patience(&self) -> Option<Duration> {
         let retry = self.outbox.retry_after();
         if !self.attached.here() {
@@ -308,7 +308,7 @@ impl Loop {
                 }
                 Task::Window(WindowTask::Notify(text)) => self.io.writer.write(self.io.window.notify(&text)),
                 Task::Window(WindowTask::Title(text)) => {
-                    let mut out = Window::title(&text);
+                    let mut out = TerminalWindow::title(&text);
                     out.push_str(&self.io.window.busy(self.app.model.agent.turn.running));
                     self.io.writer.write(out);
                 }
@@ -341,7 +341,7 @@ impl Loop {
     }
 }
 
-/// The model's words, piece by piece.
+/// Whether the event is a piece of a streamed reply.
 fn is_words(event: &Event) -> bool {
     matches!(&event.body, EventBody::Turn(TurnEvent::TextDelta { .. }))
 }

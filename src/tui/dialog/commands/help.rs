@@ -11,7 +11,7 @@ use crate::keymap::vocabulary::Vocabulary;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("help.open", "help", "Search keys and commands", |app| Ok(Box::new(open(app))))
         .keys(&["f1", "leader f1"])],
@@ -38,7 +38,7 @@ struct Help {
     items: Vec<Item>,
 }
 
-/// Makes it for where the focus is now.
+/// Makes the list for the panel that has the focus now.
 pub(crate) fn open(app: &App) -> Picker {
     let words = app.registry.words();
     let here = app.scopes();

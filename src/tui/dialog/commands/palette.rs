@@ -17,7 +17,7 @@ use crate::panel::View;
 use crate::registry::{Dialog, Opener, Registry};
 use crate::slash::{self, SlashCommand};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("palette.open", "palette", "Find and run any action", |app| {
         Ok(Box::new(open(app)))
@@ -30,8 +30,8 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const SESSIONS: Token = Token(1);
 const MODELS: Token = Token(2);
 
-/// What it lists.
-struct Everything {
+/// The palette's rows, and what they are made from.
+struct PaletteSource {
     registry: &'static Registry,
     /// Actions and commands.
     fixed: Vec<Item>,
@@ -43,7 +43,7 @@ struct Everything {
     models: Vec<ModelChoice>,
 }
 
-/// Makes it from what can be done now.
+/// Makes the palette with the actions that are available now.
 pub(crate) fn open(app: &App) -> Picker {
     let scopes = app.scopes();
     let map = &app.keys.map;
@@ -87,7 +87,7 @@ pub(crate) fn open(app: &App) -> Picker {
     // What cannot be done now stands at the end, with its reason.
     // What ends or takes something away is found by its name, and is never what lies under the cursor by itself.
     fixed.sort_by_key(|i| (i.disabled.is_some(), ends(&i.id), recent(i)));
-    Picker::new(Everything {
+    Picker::new(PaletteSource {
         registry: app.registry,
         fixed,
         themes: app.themes.names(),
@@ -140,7 +140,7 @@ fn both(a: &str, b: &str) -> String {
     }
 }
 
-/// Whether the command means nothing without arguments.
+/// Whether the command needs arguments.
 fn needs_words(c: &dyn SlashCommand) -> bool {
     c.usage().split_once(' ').is_some_and(|(_, args)| !args.starts_with('['))
 }
@@ -160,7 +160,7 @@ fn stands_for(c: &dyn SlashCommand, model: &Model) -> Option<Action> {
     }
 }
 
-impl Source for Everything {
+impl Source for PaletteSource {
     fn title(&self) -> String {
         "Palette".into()
     }
@@ -266,7 +266,7 @@ impl Source for Everything {
     }
 }
 
-/// A command without arguments is done; one that needs some is put into the composer, to be completed.
+/// Runs a command that needs no arguments; a command that needs some is put into the composer.
 fn run(c: &dyn SlashCommand, model: &Model) -> Vec<Effect> {
     if needs_words(c) {
         let text = format!("/{} ", c.name());

@@ -1,10 +1,10 @@
-//! How the set-up looks: its words, the list or the field, and what was said.
+//! Draws the set-up dialog: its text, the list or the field, and the last message.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{FirstRun, Step};
+use super::{FirstRun, SetupStep};
 use crate::model::Model;
 use crate::panel::DrawCx;
 use crate::panel::rows::Rows;
@@ -15,7 +15,7 @@ use crate::widget::wrap::wrap;
 use crate::widget::{draw, input};
 
 impl FirstRun {
-    /// Words, list or field, what was said.
+    /// Areas of the text, of the list or field, and of the last message.
     pub(super) fn parts(&self, area: Rect) -> [Rect; 3] {
         let (words, said) = self.heights(area.width);
         let words = words.min(area.height);
@@ -32,7 +32,7 @@ impl FirstRun {
         words.saturating_add(list.max(3)).saturating_add(1 + said)
     }
 
-    /// Rows of the words, and of what was said.
+    /// Rows of the text, and of the last message.
     fn heights(&self, columns: u16) -> (u16, u16) {
         let lines = |text: &str| wrap(text, usize::from(columns)).len() as u16;
         (lines(&self.words()), self.said.as_deref().map_or(1, lines).clamp(1, 4))
@@ -84,7 +84,7 @@ impl FirstRun {
     /// The field as it is drawn: a key is stars.
     fn shown(&self) -> Edit {
         match self.step {
-            Step::Key(_) => {
+            SetupStep::Key(_) => {
                 let stars = |t: &str| "*".repeat(t.graphemes(true).count());
                 let mut edit = Edit::with(&stars(self.field.text()));
                 edit.set_caret(stars(&self.field.text()[..self.field.caret()]).len());

@@ -30,7 +30,7 @@ use crate::panel::{
 use crate::registry::{Dialog, Opener};
 use crate::widget::edit::Edit;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("setup.open", "setup", "Set up a model: a key, a server or the demo", |_| {
         Ok(Box::new(FirstRun::default()))
@@ -44,7 +44,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Submit the text")];
 
 /// Default keys of the section `setup`.
@@ -70,15 +70,15 @@ const WIDTH: u16 = 76;
 const CONNECT: Token = Token(1);
 const LOOK: Token = Token(2);
 
-/// Where it stands.
+/// The step of the set-up.
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum SetupStep {
     Menu,
     Provider,
     /// The key of this provider is pasted.
     Key(&'static str),
     Url,
-    /// The answer is waited for: what is being done.
+    /// A request is running: what is being done.
     Busy(String),
     /// One of these is to be chosen.
     Model(Vec<ModelRef>),
@@ -86,7 +86,7 @@ enum Step {
 
 /// What a row stands for.
 #[derive(Clone, Debug, PartialEq)]
-enum Choice {
+enum SetupChoice {
     /// A key of the environment: this model, or the variable's name.
     Ready(ModelRef),
     Variable(String),
@@ -102,7 +102,7 @@ enum Choice {
 
 /// The dialog.
 pub struct FirstRun {
-    step: Step,
+    step: SetupStep,
     rows: Rows,
     field: Edit,
     said: Option<String>,
@@ -113,23 +113,24 @@ pub struct FirstRun {
     /// The session had a model of its own when the set-up was asked for: the engine may give it one before
     /// the answer is here.
     had: bool,
-    /// It came by itself, then: keys that follow at once were meant for the composer.
+    /// When the dialog opened by itself: keys that follow at once were meant for the composer. `None`: it was
+    /// requested.
     came: Option<Duration>,
 }
 
-/// Told to it when a message waits for it: then it did not come by itself.
-pub(crate) struct AskedFor;
+/// Message to an open set-up dialog that it is needed now: a message waits for a model.
+pub(crate) struct SetupNeeded;
 
 impl Default for FirstRun {
     fn default() -> Self {
         let (rows, field) = (Rows::default(), Edit::default());
         let (found, said, tried) = (Vec::new(), None, None);
-        Self { step: Step::Menu, rows, field, said, tried, found, had: false, came: None }
+        Self { step: SetupStep::Menu, rows, field, said, tried, found, had: false, came: None }
     }
 }
 
 impl FirstRun {
-    /// Offered without being asked for.
+    /// The dialog as it opens by itself.
     pub(crate) fn by_itself(now: Duration) -> Self {
         Self { came: Some(now), ..Self::default() }
     }
@@ -140,33 +141,41 @@ impl FirstRun {
         self.came.is_some_and(|t| model.mono.saturating_sub(t) < delay)
     }
 
-    fn choices(&self, model: &Model) -> Vec<(Choice, String)> {
+    fn choices(&self, model: &Model) -> Vec<(SetupChoice, String)> {
         match &self.step {
-            Step::Menu => self.menu(model),
-            Step::Provider => PROVIDERS.iter().map(|p| (Choice::Provider(p), (*p).to_owned())).collect(),
-            Step::Model(models) => models.iter().map(|m| (Choice::Model(m.clone()), m.0.clone())).collect(),
+            SetupStep::Menu => self.menu(model),
+            SetupStep::Provider => {
+                PROVIDERS.iter().map(|p| (SetupChoice::Provider(p), (*p).to_owned())).collect()
+            }
+            SetupStep::Model(models) => {
+                models.iter().map(|m| (SetupChoice::Model(m.clone()), m.0.clone())).collect()
+            }
             _ => Vec::new(),
         }
     }
 
     /// Keys come first, and programs before servers, for they are known from the start: no number changes when
     /// a server is found.
-    fn menu(&self, model: &Model) -> Vec<(Choice, String)> {
+    fn menu(&self, model: &Model) -> Vec<(SetupChoice, String)> {
         let keys = model.environment.found_keys.iter().map(|k| {
-            let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
+            let choice =
+                k.model.clone().map_or_else(|| SetupChoice::Variable(k.variable.clone()), SetupChoice::Ready);
             (choice, format!("Use the key in {} ({})", k.variable, k.provider))
         });
         let fixed = [
-            (Choice::Key, "Paste a key of a model provider".to_owned()),
-            (Choice::Url, "Use a server by its base URL (a local one needs no key)".into()),
-            (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
+            (SetupChoice::Key, "Paste a key of a model provider".to_owned()),
+            (SetupChoice::Url, "Use a server by its base URL (a local one needs no key)".into()),
+            (
+                SetupChoice::Demo,
+                "Use the built-in demo model: no key, no network, not a language model".into(),
+            ),
         ];
         let programs = model.environment.found_agents.iter().map(|a| {
-            (Choice::Program(a.clone()), format!("Use {a}, installed on this machine, as an agent"))
+            (SetupChoice::Program(a.clone()), format!("Use {a}, installed on this machine, as an agent"))
         });
         let found = self.found.iter().map(|(provider, place)| {
             (
-                Choice::Local(provider.clone()),
+                SetupChoice::Local(provider.clone()),
                 format!("Use {provider}, a {place} (nothing has been sent to it)"),
             )
         });
@@ -175,23 +184,23 @@ impl FirstRun {
 
     fn words(&self) -> String {
         match &self.step {
-            Step::Menu => "No model is set up yet. What you type is kept.".into(),
-            Step::Provider => "Which provider is the key for?".into(),
-            Step::Key(p) => format!(
+            SetupStep::Menu => "No model is set up yet. What you type is kept.".into(),
+            SetupStep::Provider => "Which provider is the key for?".into(),
+            SetupStep::Key(p) => format!(
                 "Paste the {p} key. It is not shown. It is tested, then stored in a file that \
                     only you can read."
             ),
-            Step::Url => "The server's base URL, for example http://localhost:11434/v1".into(),
-            Step::Busy(what) => format!("{what}..."),
-            Step::Model(_) => "Which model? /model changes it later.".into(),
+            SetupStep::Url => "The server's base URL, for example http://localhost:11434/v1".into(),
+            SetupStep::Busy(what) => format!("{what}..."),
+            SetupStep::Model(_) => "Which model? /model changes it later.".into(),
         }
     }
 
     fn writing(&self) -> bool {
-        matches!(self.step, Step::Key(_) | Step::Url)
+        matches!(self.step, SetupStep::Key(_) | SetupStep::Url)
     }
 
-    fn go(&mut self, step: Step) -> Reply {
+    fn go(&mut self, step: SetupStep) -> Reply {
         self.step = step;
         self.field = Edit::default();
         self.said = None;
@@ -204,21 +213,21 @@ impl FirstRun {
             return Reply::done();
         };
         match choice {
-            Choice::Ready(model) | Choice::Model(model) => chosen(model),
-            Choice::Demo => chosen(ModelRef("demo/demo".into())),
-            Choice::Program(name) => {
+            SetupChoice::Ready(model) | SetupChoice::Model(model) => chosen(model),
+            SetupChoice::Demo => chosen(ModelRef("demo/demo".into())),
+            SetupChoice::Program(name) => {
                 let before = ComposerRequest::Prepend(format!("/spawn @{name} "));
                 let told = Effect::Tell(View::Composer, Box::new(before));
                 Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), told])
             }
-            Choice::Key => self.go(Step::Provider),
-            Choice::Url => self.go(Step::Url),
-            Choice::Provider(p) => self.go(Step::Key(p)),
-            Choice::Variable(variable) => {
+            SetupChoice::Key => self.go(SetupStep::Provider),
+            SetupChoice::Url => self.go(SetupStep::Url),
+            SetupChoice::Provider(p) => self.go(SetupStep::Key(p)),
+            SetupChoice::Variable(variable) => {
                 let what = format!("Testing the key in {variable}");
                 self.connect(model, Connect::Variable { variable }, what)
             }
-            Choice::Local(provider) => {
+            SetupChoice::Local(provider) => {
                 let what = format!("Asking {provider} for its models");
                 self.connect(model, Connect::Local { provider }, what)
             }
@@ -228,11 +237,11 @@ impl FirstRun {
     fn send(&mut self, model: &Model) -> Reply {
         let text = self.field.text().trim().to_owned();
         match self.step {
-            Step::Key(provider) if !text.is_empty() => {
+            SetupStep::Key(provider) if !text.is_empty() => {
                 let key = Secret::from(text);
                 self.connect(model, Connect::Key { provider: provider.into(), key }, "Testing the key".into())
             }
-            Step::Url if !text.is_empty() => {
+            SetupStep::Url if !text.is_empty() => {
                 let url = with_scheme(&text);
                 self.connect(model, Connect::Server { url }, "Asking the server for its models".into())
             }
@@ -243,8 +252,8 @@ impl FirstRun {
     fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
         self.had = model.agent.session.model.is_real();
         // A URL is shown again when nothing answers there; a key is not.
-        let tried = (self.step == Step::Url).then(|| self.field.clone());
-        let _ = self.go(Step::Busy(busy));
+        let tried = (self.step == SetupStep::Url).then(|| self.field.clone());
+        let _ = self.go(SetupStep::Busy(busy));
         self.tried = tried;
         Reply::with(Effect::Task(Task::Connect(what, CONNECT)))
     }
@@ -253,7 +262,7 @@ impl FirstRun {
         let toast = Effect::Toast(Notice::new(NoticeKind::Info, done.said));
         let mut models = done.models;
         if models.len() > 1 {
-            let _ = self.go(Step::Model(models));
+            let _ = self.go(SetupStep::Model(models));
             return Reply::with(toast);
         }
         let mut effects = vec![Effect::Pop, toast];
@@ -305,7 +314,7 @@ fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
 impl Panel for FirstRun {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new(if self.writing() { "setup_text" } else { "setup" })
-            .escape((self.step != Step::Menu).then_some(EscapeStep::Popup))
+            .escape((self.step != SetupStep::Menu).then_some(EscapeStep::Popup))
     }
 
     fn title(&self, _model: &Model) -> String {
@@ -356,7 +365,7 @@ impl Panel for FirstRun {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         match self.step {
-            Step::Busy(_) => Vec::new(),
+            SetupStep::Busy(_) => Vec::new(),
             _ if self.writing() => vec![Hint::of("setup.send")],
             _ => vec![Hint::as_("list.open", "choose")],
         }
@@ -389,7 +398,7 @@ impl FirstRun {
                     self.open(model)
                 }
                 // Words are for the composer: nothing that is typed is lost, and this can be opened again.
-                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => Reply::Done(vec![
+                _ if self.step == SetupStep::Menu && (c != ' ' || self.unseen(model)) => Reply::Done(vec![
                     Effect::Focus(View::Composer),
                     Effect::Compose(ComposerInput::Key(*key)),
                 ]),
@@ -408,7 +417,7 @@ impl FirstRun {
                 Effect::Compose(ComposerInput::Paste(text.to_owned())),
             ]);
         } else {
-            // Perhaps a key: it must not stand in the composer for all to see.
+            // The text may be a key: it must not be shown in the composer.
             self.said = Some("Choose first what it is, then paste it again".into());
         }
         Reply::done()
@@ -427,8 +436,8 @@ impl FirstRun {
             return Reply::with(Effect::Pop);
         }
         match self.step {
-            Step::Key(_) => self.go(Step::Provider),
-            _ => self.go(Step::Menu),
+            SetupStep::Key(_) => self.go(SetupStep::Provider),
+            _ => self.go(SetupStep::Menu),
         }
     }
 
@@ -444,7 +453,7 @@ impl FirstRun {
             Ok(Ok(done)) => self.connected(done),
             Ok(Err(why)) => {
                 let tried = self.tried.take();
-                let reply = self.go(if tried.is_some() { Step::Url } else { Step::Menu });
+                let reply = self.go(if tried.is_some() { SetupStep::Url } else { SetupStep::Menu });
                 self.field = tried.unwrap_or_default();
                 self.said = Some(why);
                 reply
@@ -454,7 +463,7 @@ impl FirstRun {
     }
 
     fn on_message(&mut self, what: Box<dyn Any>) -> Reply {
-        if what.is::<AskedFor>() {
+        if what.is::<SetupNeeded>() {
             self.came = None;
         }
         Reply::done()

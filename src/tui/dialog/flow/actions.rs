@@ -3,7 +3,7 @@
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 
-/// What it can do.
+/// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("flow.forward", "needed by", "Go to a step that needs the selected one"),
     ActionSpec::key_only("flow.back", "needs", "Go to a step that the selected one needs"),

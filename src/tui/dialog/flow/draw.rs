@@ -1,25 +1,25 @@
-//! How a workflow looks: the head, the picture with a row a step, and below it what is known of the chosen one.
+//! Draws a workflow: the head line, the graph with one row per step, and details of the selected step below it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::{AgentState, StepState, StepView, WorkflowView};
 
-use super::sums::{self, Sum};
+use super::totals::{self, StepTotals};
 use super::{Flow, agents, graph};
 use crate::panel::DrawCx;
+use crate::panel::row_end::RowEnd;
 use crate::panel::rows::lasting;
-use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, paint, shorten_end, width};
 use crate::theme::Role;
 use crate::view::words::{money, short};
 use crate::widget::draw;
 
-/// Columns of a name at most.
+/// Columns of a step's name at most.
 const NAME: usize = 24;
 /// Share of a limit, in percent, from which it is shown.
 const TOLD: u64 = 10;
-/// Columns from which who works at it stands in the row.
+/// From this width on, a row names the agent of its step.
 const WIDE: u16 = 60;
 
 /// Everything below the head.
@@ -41,7 +41,7 @@ fn look(state: StepState) -> (&'static str, &'static str, Role) {
     }
 }
 
-/// The same, with what only its agents know.
+/// The same, with the state of the step's agents.
 pub(super) fn stands(
     flow: &WorkflowView,
     step: &StepView,
@@ -50,9 +50,9 @@ pub(super) fn stands(
     if step.state != StepState::Running {
         return look(step.state);
     }
-    let agent = sums::agent(cx.model, step);
+    let agent = totals::agent(cx.model, step);
     match agent.map(|a| a.state) {
-        _ if sums::waits(cx.model, step) => ("!", "needs you", Role::Waiting),
+        _ if totals::waits(cx.model, step) => ("!", "needs you", Role::Waiting),
         Some(AgentState::Paused) => ("=", "paused", Role::Waiting),
         Some(AgentState::Queued) => (".", "queued", Role::Dim),
         _ if flow.paused => ("=", "pausing", Role::Waiting),
@@ -61,7 +61,7 @@ pub(super) fn stands(
     }
 }
 
-fn cost(sum: Sum) -> String {
+fn cost(sum: StepTotals) -> String {
     match (sum.priced, sum.cost.0, sum.unknown) {
         (false, _, _) => String::new(),
         (_, 0, true) => "$?".into(),
@@ -76,11 +76,11 @@ fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
         (StepState::Cancelled, _) => ("-", "stopped", Role::Skipped),
         (state, _) => look(state),
     };
-    let sum = Sum::of_all(cx.model, flow);
+    let sum = StepTotals::of_all(cx.model, flow);
     let mut line = Line::new(Wrap::Cut);
     line.push_strict(&format!("{glyph} {word}"), Look::of(role));
     let mut rest = format!("  {} of {} done", flow.done(), flow.steps.len());
-    let waits = flow.steps.iter().filter(|s| sums::waits(cx.model, s)).count();
+    let waits = flow.steps.iter().filter(|s| totals::waits(cx.model, s)).count();
     for part in [
         Some(sum.ms).filter(|ms| *ms > 0).map(|ms| format!("{} of work", lasting(ms))),
         Some(sum.tokens).filter(|t| *t > 0).map(|t| format!("{} tokens", short(t))),
@@ -102,7 +102,7 @@ fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
 /// The picture.
 pub(super) fn lines(
     flow: &WorkflowView,
-    shape: &[graph::Row],
+    shape: &[graph::GraphRow],
     chosen: &str,
     columns: u16,
     cx: &DrawCx<'_>,
@@ -115,7 +115,7 @@ pub(super) fn lines(
         let own = flow.steps.iter().find(|s| s.id == chosen);
         step.needs.iter().any(|n| n == chosen) || own.is_some_and(|s| s.needs.contains(&step.id))
     };
-    let row = |r: &graph::Row| {
+    let row = |r: &graph::GraphRow| {
         let step = r.step.and_then(|s| flow.steps.get(s));
         let mut line = Line::new(Wrap::Cut);
         line.push_strict(" ", Look::of(Role::Text));
@@ -145,7 +145,7 @@ pub(super) fn lines(
 /// What stands right of a step's name: at the right end the figures, the most important first, as far as there is
 /// room; between them what it does, or why it did not come to its end.
 fn rest(line: &mut Line, step: &StepView, stand: (&str, &str, Role), columns: u16, cx: &DrawCx<'_>) {
-    let sum = Sum::of(cx.model, step);
+    let sum = StepTotals::of(cx.model, step);
     let (_, word, role) = stand;
     let time = if sum.ms > 0 { format!("{word} {}", lasting(sum.ms)) } else { word.to_owned() };
     let round = match (step.round, step.rounds) {
@@ -160,12 +160,12 @@ fn rest(line: &mut Line, step: &StepView, stand: (&str, &str, Role), columns: u1
         (tokens, Role::Dim),
         (who(step, columns, cx), Role::Dim),
     ];
-    Right::of(&right, width(line.text()), usize::from(columns)).end(line, &act(step, cx));
+    RowEnd::of(&right, width(line.text()), usize::from(columns)).end(line, &act(step, cx));
 }
 
-/// The agent's name and what it is: its program, its role, or its model.
+/// The agent's name, and its program, role or model.
 fn who(step: &StepView, columns: u16, cx: &DrawCx<'_>) -> String {
-    let agent = sums::agent(cx.model, step);
+    let agent = totals::agent(cx.model, step);
     let child = agent.and_then(|a| a.child.as_deref());
     let kind = match child {
         Some(c) if c.backend.is_external() => c.backend.to_string(),
@@ -181,7 +181,7 @@ fn who(step: &StepView, columns: u16, cx: &DrawCx<'_>) -> String {
 fn act(step: &StepView, cx: &DrawCx<'_>) -> String {
     match step.state {
         StepState::Running => {
-            let agent = sums::agent(cx.model, step);
+            let agent = totals::agent(cx.model, step);
             agent.map_or(String::new(), |a| if a.act.is_empty() { step.goal.clone() } else { a.act.clone() })
         }
         StepState::Failed | StepState::Skipped | StepState::Cancelled if !step.said.is_empty() => {
@@ -271,7 +271,7 @@ impl Flow {
         }
         for (n, row) in self.detail.rows.iter().enumerate().take(usize::from(below.height)) {
             let Some(line) = self.detail.lines.get(row.line as usize) else { continue };
-            let place = paint::Place { x: below.x, y: below.y + n as u16, columns: below.width };
+            let place = paint::PaintTarget { x: below.x, y: below.y + n as u16, columns: below.width };
             paint::row(buf, place, line, *row, cx.theme, &[]);
         }
         let hidden = self.detail.rows.len().saturating_sub(usize::from(below.height));
@@ -291,7 +291,7 @@ fn draw_nothing(buf: &mut Buffer, area: Rect, cx: &DrawCx<'_>) {
 fn paint_line(buf: &mut Buffer, area: Rect, line: &Line, cx: &DrawCx<'_>) {
     let sheet = crate::text::sheet::Sheet::new(vec![line.clone()], usize::from(area.width).max(1));
     if let Some(row) = sheet.rows.first() {
-        let place = paint::Place { x: area.x, y: area.y, columns: area.width };
+        let place = paint::PaintTarget { x: area.x, y: area.y, columns: area.width };
         paint::row(buf, place, line, *row, cx.theme, &[]);
     }
 }

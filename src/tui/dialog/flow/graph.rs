@@ -1,4 +1,4 @@
-//! The picture of a workflow: one row a step, layer by layer, with the ways between them at the left.
+//! The graph of a workflow: one row per step, layer by layer, with edges at the left.
 //!
 //! ```text
 //! v        build
@@ -6,8 +6,8 @@
 //! v │      docs
 //! .─╯      ship
 //! ```
-//! A step stands in a lane. The lane goes down from it until the last step that needs it; there it ends, or that
-//! step takes its place.
+//! A step stands in a lane. The lane goes down from it until the last step that needs it; there it ends, or that step
+//! takes its place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use tiller_protocol::StepView;
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Row {
-    /// Its place in the definition; `None`: only ways.
+pub(super) struct GraphRow {
+    /// Index of the step in the definition; `None`: a row of edges only.
     pub(super) step: Option<usize>,
     /// A character a column; the step's own mark is [`NODE`].
     pub(super) cells: Vec<char>,
@@ -55,15 +55,16 @@ pub(super) fn order(needs: &[Vec<usize>]) -> Vec<usize> {
     all
 }
 
-/// Where a way goes down: the steps below that it still leads to.
+/// A vertical edge: the steps below that it still leads to.
 type Lane = BTreeSet<usize>;
 
-/// The rows. `airy`: with a row of ways between steps.
-pub(super) fn rows(needs: &[Vec<usize>], airy: bool) -> Vec<Row> {
+/// The rows of the graph. `airy`: with a row of edges between steps.
+pub(super) fn rows(needs: &[Vec<usize>], airy: bool) -> Vec<GraphRow> {
     let order = order(needs);
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     let mut lanes: Vec<Option<Lane>> = Vec::new();
-    // A column whose step leads nowhere: who stands right below it would look as if it came from there.
+    // A step without successors frees its column one row later: a step right below it would look as if it depended on
+    // it.
     let mut shut: Option<usize> = None;
     let mut rows = Vec::new();
     for (nth, step) in order.iter().enumerate() {
@@ -88,7 +89,7 @@ pub(super) fn rows(needs: &[Vec<usize>], airy: bool) -> Vec<Row> {
         if lanes.len() <= column {
             lanes.resize(column + 1, None);
         }
-        rows.push(Row { step: Some(*step), cells: across(&lanes, column, &into, &ends) });
+        rows.push(GraphRow { step: Some(*step), cells: across(&lanes, column, &into, &ends) });
         let on: Lane = (0..needs.len()).filter(|i| !seen.contains(i) && needs[*i].contains(step)).collect();
         shut = on.is_empty().then_some(column);
         lanes[column] = (!on.is_empty()).then_some(on);
@@ -101,13 +102,13 @@ pub(super) fn rows(needs: &[Vec<usize>], airy: bool) -> Vec<Row> {
                 cells.extend([if lane.is_some() { '│' } else { ' ' }, ' ']);
             }
             cells.pop();
-            rows.push(Row { step: None, cells });
+            rows.push(GraphRow { step: None, cells });
         }
     }
     rows
 }
 
-/// The row of a step in `column`, with the ways that lead into it.
+/// The row of a step in `column`, with its incoming edges.
 fn across(lanes: &[Option<Lane>], column: usize, into: &[usize], ends: &[usize]) -> Vec<char> {
     let from = into.iter().copied().min().unwrap_or(column).min(column);
     let to = into.iter().copied().max().unwrap_or(column).max(column);

@@ -16,7 +16,7 @@ fn steps(text: &str) -> Vec<StepView> {
 fn picture(text: &str, airy: bool) -> String {
     let steps = steps(text);
     let needs = needs(&steps);
-    let line = |r: &Row| {
+    let line = |r: &GraphRow| {
         let cells: String = r.cells.iter().map(|c| if *c == NODE { 'o' } else { *c }).collect();
         let name = r.step.map_or("", |s| steps[s].id.as_str());
         format!("{cells:9}{name}").trim_end().to_owned()

@@ -1,12 +1,12 @@
-//! What the keys do with the workflow and its chosen step.
+//! Actions on the workflow and its selected step.
 
 use tiller_protocol::{AgentCommand, AgentId, AgentView, CommandBody, StepState, StepView, WorkflowView};
 
-use super::{DIFF, Flow, agents, graph, say, start, sums};
+use super::{DIFF, Flow, agents, graph, say, start, totals};
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::reader::text::Text;
-use crate::dialog::text_prompt::Words;
+use crate::dialog::text_prompt::TextPrompt;
 use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::agents::{message, pause, raise};
@@ -70,7 +70,7 @@ impl Flow {
         Reply::done()
     }
 
-    /// Along a way to a step that needs this one, or that this one needs; again from one to the next beside it.
+    /// Moves along an edge to a step that needs this one, or that this one needs; pressed again, to the next of them.
     fn along(&mut self, flow: &WorkflowView, forward: bool) {
         let needs = graph::needs(&flow.steps);
         let order = graph::order(&needs);
@@ -105,7 +105,7 @@ impl Flow {
         if step.agent.is_some() {
             all.push(Hint::as_("list.open", "open"));
         }
-        if flow.steps.iter().any(|s| sums::waits(model, s)) {
+        if flow.steps.iter().any(|s| totals::waits(model, s)) {
             all.push(Hint::of("flow.answer"));
         }
         let runs = flow.state == StepState::Running;
@@ -136,7 +136,7 @@ impl Flow {
 }
 
 fn of_step(id: &str, flow: &WorkflowView, step: &StepView, model: &Model) -> Option<Reply> {
-    let agent = sums::agent(model, step);
+    let agent = totals::agent(model, step);
     let with = |then: &dyn Fn(&AgentView, &str) -> Reply| match agent {
         Some(a) => then(a, &model.name_of(&a.id)),
         None => begun(step),
@@ -172,7 +172,7 @@ fn end(flow: &WorkflowView, step: &StepView) -> Reply {
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "end it", then))))
 }
 
-/// The step's question, else the next one of anybody's.
+/// Opens the question of the step's agents, else the oldest question of any agent.
 fn answer(step: &StepView, model: &Model) -> Reply {
     let of = |id: &AgentId| model.questions.open.iter().find(|k| k.agent == *id || k.agent.is_below(id));
     match agents(step).find_map(of) {
@@ -181,7 +181,7 @@ fn answer(step: &StepView, model: &Model) -> Reply {
     }
 }
 
-/// All of it: the agent's own words, which are longer than the row's.
+/// Opens the whole result of a step.
 fn result(step: &StepView, model: &Model) -> Reply {
     let told = step.agent.as_ref().and_then(|id| model.row(id)).and_then(|a| a.child.as_deref());
     let own = told.map_or("", |c| c.result.as_str());
@@ -205,7 +205,7 @@ fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
     };
     let about = "runs the step and all that need it again; add a note if you like";
     let title = format!("Retry {}", clean::plain(&step.id));
-    Reply::with(Effect::Push(Box::new(Words::new(&title, about, "", Box::new(then)))))
+    Reply::with(Effect::Push(Box::new(TextPrompt::new(&title, about, "", Box::new(then)))))
 }
 
 fn resume(flow: &WorkflowView) -> Reply {

@@ -1,12 +1,12 @@
-//! A workflow as it runs: its steps as a picture, how each stands, who works at it, what came out, and the keys that
-//! steer them. One that has ended can be looked at as well, and gone on with from where it failed.
+//! A running workflow: its steps as a graph with their states, agents and results, and actions on them. A workflow that
+//! has ended can be viewed too, and continued from the step that failed.
 
 mod actions;
 mod draw;
 mod graph;
 mod keys;
 mod start;
-mod sums;
+mod totals;
 
 use std::time::Duration;
 
@@ -52,19 +52,19 @@ const DIFF: Token = Token(1);
 /// The dialog.
 #[derive(Default)]
 pub(crate) struct Flow {
-    /// Which one is looked at.
+    /// Id of the workflow.
     id: String,
-    /// The chosen step.
+    /// Id of the selected step.
     step: String,
-    /// Rows of the picture, in the order of the screen, and the first that is shown.
-    shape: Vec<graph::Row>,
+    /// Rows of the graph from the top, and below the first one that is shown.
+    shape: Vec<graph::GraphRow>,
     lines: Vec<crate::text::line::Line>,
     top: usize,
-    /// What is known of the chosen step.
+    /// Details of the selected step.
     detail: Sheet,
 }
 
-/// Opens the one that matters most: it runs, or was started last. Without any: those that can be started.
+/// Opens the workflow that runs, else the one that was started last, else the list of workflows to start.
 pub(super) fn open(model: &Model) -> Box<dyn Panel> {
     match latest(model) {
         Some(flow) => Box::new(Flow::of(flow)),
@@ -77,7 +77,7 @@ fn latest(model: &Model) -> Option<&WorkflowView> {
     all.iter().rfind(|w| w.state == StepState::Running).or_else(|| all.last())
 }
 
-/// Opens this one.
+/// Opens the workflow with this id; `None`: there is none.
 pub(crate) fn open_at(model: &Model, id: &str) -> Option<Box<dyn Panel>> {
     let flow = model.crew.workflows.iter().find(|w| w.id == id)?;
     Some(Box::new(Flow::of(flow)))
@@ -99,8 +99,8 @@ impl Flow {
         Some((flow, flow.steps.iter().find(|s| s.id == self.step)?))
     }
 
-    /// The picture of one with so many rows of room.
-    fn shape(flow: &WorkflowView, room: usize) -> Vec<graph::Row> {
+    /// The graph of a workflow in `room` rows.
+    fn shape(flow: &WorkflowView, room: usize) -> Vec<graph::GraphRow> {
         let needs = graph::needs(&flow.steps);
         let airy = flow.steps.len() * 2 <= room + 1;
         graph::rows(&needs, airy)
@@ -132,7 +132,7 @@ impl Flow {
     }
 }
 
-/// Where a look at it begins: what waits for the person, runs or failed; else its first step.
+/// The step to select first: one that waits for the person, runs or failed; else the first step.
 fn first(flow: &WorkflowView) -> String {
     let of = |state: StepState| flow.steps.iter().find(|s| s.state == state);
     let order = graph::order(&graph::needs(&flow.steps));
@@ -142,7 +142,7 @@ fn first(flow: &WorkflowView) -> String {
     step.map_or_else(String::new, |s| s.id.clone())
 }
 
-/// Agents of a step: who works at it, and who looks at that.
+/// Agents of a step: the worker and the reviewer.
 fn agents(step: &StepView) -> impl Iterator<Item = &AgentId> {
     step.agent.iter().chain(&step.reviewers)
 }
@@ -279,7 +279,7 @@ impl Flow {
     }
 }
 
-/// For the tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(super) fn sample() -> Box<dyn Panel> {
     Box::new(Flow { id: "w1".into(), ..Flow::default() })
 }

@@ -12,23 +12,23 @@ use crate::text::clean;
 const LIST: Token = Token(1);
 
 #[derive(Default)]
-struct Files {
+struct WorkflowFiles {
     rows: Vec<WorkflowFile>,
     loaded: bool,
 }
 
 /// Makes it.
 pub(super) fn open() -> Picker {
-    Picker::new(Files::default())
+    Picker::new(WorkflowFiles::default())
 }
 
-impl Files {
+impl WorkflowFiles {
     fn row(&self, item: &Item) -> Option<&WorkflowFile> {
         self.rows.iter().find(|f| f.name == item.id)
     }
 }
 
-impl Source for Files {
+impl Source for WorkflowFiles {
     fn title(&self) -> String {
         "Start a workflow".into()
     }
@@ -86,7 +86,7 @@ impl Source for Files {
     }
 }
 
-impl Files {
+impl WorkflowFiles {
     /// What the list says while it has no rows.
     fn empty_text(&self) -> &'static str {
         match (self.loaded, self.rows.is_empty()) {

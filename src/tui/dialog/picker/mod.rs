@@ -36,7 +36,7 @@ mod draw;
 mod source;
 pub use source::{EngineQuery, Item, ListSpec, Outcome, Source};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Pickers", ACTIONS)],
     scopes: &[
@@ -47,7 +47,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What every picker can do.
+/// Actions of every picker.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("picker.choose", "choose", "Choose the selected row"),
     ActionSpec::key_only("picker.down", "down", "Next row"),
@@ -74,14 +74,14 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("tab", "picker.complete"),
 ];
 
-/// What a match in the shown text is worth over one in the words beside it.
+/// Score of a match in the shown text, above a match in the hidden text of a row.
 const SEEN: u32 = 10_000;
 
-/// Words that an action of the source asked for; they are written in place of the filter.
-struct Words {
+/// A text that an action of the source requested; it is typed in place of the filter.
+struct InputField {
     label: String,
     edit: Edit,
-    /// The row that they are about.
+    /// The row that the text is about.
     item: Item,
 }
 
@@ -98,7 +98,7 @@ pub struct Picker {
     list: ListState,
     page: usize,
     matcher: Matcher,
-    words: Option<Words>,
+    words: Option<InputField>,
 }
 
 impl Picker {
@@ -155,7 +155,7 @@ impl Picker {
 
     /// Rows that can match `text`: where it only goes on from the last filter, those that matched that.
     fn among(&self, text: &str) -> Vec<usize> {
-        // Signs of the filter's own grammar may let more rows in as well as fewer.
+        // Characters of the filter's syntax may widen the result as well as narrow it.
         let words = |t: &str| t.chars().all(|c| c.is_alphanumeric() || c == ' ');
         if !self.sought.is_empty() && text.starts_with(&self.sought) && words(text) {
             let mut rows = self.found.clone();
@@ -173,14 +173,14 @@ impl Picker {
             return;
         }
         let pattern = Pattern::parse(&text, CaseMatching::Smart, Normalization::Smart);
-        // Words that stand there as they are count more than letters found here and there.
+        // A contiguous match counts more than a fuzzy one.
         let whole = Pattern::new(&text, CaseMatching::Smart, Normalization::Smart, AtomKind::Substring);
         let mut scored: Vec<(u32, usize)> = self
             .among(&text)
             .into_iter()
             .filter_map(|i| {
                 let all = pattern.score(self.needles[i].slice(..), &mut self.matcher)?;
-                // What is seen counts more than words that are only searched.
+                // A match in the shown text counts more than one in the hidden text.
                 let text = Utf32String::from(self.items[i].text.as_str());
                 let seen = pattern.score(text.slice(..), &mut self.matcher);
                 let there = match seen {
@@ -215,7 +215,7 @@ impl Picker {
         Reply::Done(effects)
     }
 
-    /// What an own action of the source led to.
+    /// Carries out the outcome of an action of the source.
     fn come_of(&mut self, outcome: Outcome, model: &Model) -> Reply {
         match outcome {
             Outcome::Stay { effects, reload } => {
@@ -228,7 +228,8 @@ impl Picker {
             }
             Outcome::Input { label, text } => {
                 if let Some(item) = self.chosen().cloned() {
-                    self.words = Some(Words { label: format!("{label}: "), edit: Edit::with(&text), item });
+                    self.words =
+                        Some(InputField { label: format!("{label}: "), edit: Edit::with(&text), item });
                 }
                 Reply::done()
             }
@@ -240,7 +241,7 @@ impl Picker {
         }
     }
 
-    /// The person's choice stays where it was, though rows came or went.
+    /// Keeps the row with this id selected, though rows came or went.
     fn keep(&mut self, id: Option<String>) {
         if let Some(at) = id.and_then(|id| self.found.iter().position(|i| self.items[*i].id == id)) {
             self.list.chosen = at;
@@ -248,7 +249,7 @@ impl Picker {
         self.list.show(self.found.len(), self.page);
     }
 
-    /// The words are there.
+    /// Submits the requested text to the source.
     fn written(&mut self, model: &Model) -> Reply {
         let Some(w) = self.words.take() else { return Reply::Ignored };
         let outcome = self.source.submit(&w.item, w.edit.text().trim(), model);
@@ -325,7 +326,7 @@ impl Panel for Picker {
             id => {
                 let before = self.input.text().to_owned();
                 if !self.input.act(id) {
-                    // Its own editing keys never reach what lies below.
+                    // Editing keys never reach the panel below.
                     return if id.starts_with("edit.") { Reply::done() } else { Reply::Ignored };
                 }
                 return if before == self.input.text() { Reply::done() } else { self.typed(model) };
@@ -421,7 +422,7 @@ impl Picker {
                     return Reply::done();
                 }
                 if row == self.list.chosen {
-                    // As by key: what decides something waits until the list has been in sight.
+                    // As by key: a row that decides something waits until the list was readable.
                     return Reply::with(Effect::Act(Action("picker.choose")));
                 }
                 self.list.chosen = row;

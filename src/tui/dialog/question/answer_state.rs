@@ -30,8 +30,8 @@ impl AnswerState {
         self.feedback = None;
     }
 
-    /// A letter without a function was typed: it belongs to a message that was meant for the composer, and the letters
-    /// after it answer nothing.
+    /// Notes a letter without a function: it belongs to a message that was meant for the composer, and the letters
+    /// after it must not answer.
     pub(super) fn ignore_letter(&mut self, now: Duration) {
         self.delay.note_typed(now);
         self.feedback = Some(TYPED.into());

@@ -1,5 +1,5 @@
-//! Messages that wait: which goes out next and when. Each can be moved, changed, sent at another time,
-//! taken back into the composer or away. The engine has the queue; here is only what it said last.
+//! Queued messages: which is sent next and when. Each can be moved, edited, sent at another time, taken back into the
+//! composer or removed. The engine owns the queue; the dialog shows its last report.
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -27,7 +27,7 @@ use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, field};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("queue.open", "queue", "Reorder, edit or remove waiting messages", |app| {
         let none = app.model.agent.waiting().next().is_none();
@@ -47,7 +47,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("queue.edit", "edit", "Edit the selected message"),
     ActionSpec::key_only("queue.up", "move up", "Move the selected message up"),
@@ -89,9 +89,9 @@ pub struct Queue {
     /// Messages as listed, and the chosen one.
     ids: Vec<QueueId>,
     chosen: Option<QueueId>,
-    /// The message whose words are changed, as it was, and the words.
+    /// The message that is being edited: id, original, and the new text.
     edit: Option<(QueueId, Message, Edit)>,
-    /// What was sent as a change and is not answered yet; it must not be lost.
+    /// An edited message that the engine has not confirmed; its text must not be lost.
     sent: Option<Message>,
 }
 
@@ -122,7 +122,7 @@ fn waits(q: &Queued) -> bool {
     q.state != QueuedState::Delivered
 }
 
-/// Changed words that are sent nowhere go to the composer's history; unchanged ones are in the queue or out.
+/// Keeps an edited text that is not sent in the composer's history. An unchanged text is in the queue or was sent.
 fn changed(old: &Message, edit: &Edit) -> Option<Effect> {
     let text = edit.text().trim_end();
     if text.is_empty() || text == old.text {
@@ -384,7 +384,7 @@ impl Queue {
     }
 
     fn on_event(&mut self, model: &Model) -> Reply {
-        // It went out while its words were being changed: they must not be sent as if it still waited.
+        // The message was sent while it was being edited: the edit must not be sent as a change.
         if let Some((_, old, edit)) =
             self.edit.take_if(|(id, ..)| !model.agent.queue.iter().any(|q| q.id == *id && waits(q)))
         {
@@ -400,7 +400,7 @@ impl Queue {
             }
             return Reply::Done(all);
         }
-        // Nothing waits any more: nothing is left to do here, unless words are being written.
+        // The queue is empty: the dialog closes unless a message is being edited.
         if model.agent.waiting().next().is_none() && self.edit.is_none() && self.sent.is_none() {
             return Reply::with(Effect::Pop);
         }

@@ -1,5 +1,5 @@
-//! A question on the side and its answer. Neither becomes part of the conversation; the turn that runs goes
-//! on below. The answer can be copied; closing the dialog drops it.
+//! A side question (`/btw`) and its answer. Neither becomes part of the conversation, and a running turn continues. The
+//! answer can be copied; closing the dialog drops it.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -18,7 +18,7 @@ use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::scroll::Scroll;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog =
     Dialog { samples: &[("on the side", || Box::new(Aside::new("why is it so?")))], ..Dialog::NONE };
 
@@ -33,7 +33,7 @@ pub struct Aside {
 }
 
 impl Aside {
-    /// Asks this as soon as it is shown.
+    /// Makes the dialog; it asks the question as soon as it is shown.
     pub fn new(question: &str) -> Self {
         Self { question: question.into(), answer: None, scroll: Scroll::default(), columns: None }
     }

@@ -1,4 +1,4 @@
-//! What an image chip holds, in cells. Only images that the person attached: nothing is ever fetched.
+//! An attached image drawn in cells. Only images that the person attached are shown: nothing is ever fetched.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Picture {
     }
 }
 
-/// Slow: only in a job.
+/// Decodes the image. Slow: call it from a job.
 fn decode(data: &str) -> Decoded {
     let bytes = STANDARD.decode(data).map_err(|e| format!("the file is damaged: {e}"))?;
     let mut limits = image::Limits::default();

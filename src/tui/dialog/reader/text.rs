@@ -19,7 +19,7 @@ use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::scroll::Scroll;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog =
     Dialog { scopes: &[Scope::new("text", Some("list"), "Texts", false)], ..Dialog::NONE };
 

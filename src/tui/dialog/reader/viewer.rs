@@ -18,13 +18,13 @@ use crate::panel::conversation::{ConversationPanel, private_file, search};
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
 use crate::registry::{Dialog, Opener};
 use crate::text::line::{Line, Look, Wrap};
-use crate::text::paint::{self, Over};
+use crate::text::paint::{self, StyleRange};
 use crate::text::wrap::{Row, wrap};
 use crate::text::{clean, width};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new(
         "viewer.open",
@@ -38,7 +38,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What viewers have besides the keys of lists.
+/// Actions of the viewers, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("viewer.dump", "dump", "Write it to the terminal's scrollback"),
     ActionSpec::key_only("viewer.edit", "editor", "Open it in the editor"),
@@ -67,7 +67,7 @@ const FULL: Token = Token(1);
 
 /// The whole output of one tool call. Only the visible lines are ever cut and cleaned, so its length
 /// does not matter.
-pub struct Output {
+pub struct OutputViewer {
     call_id: String,
     title: String,
     text: String,
@@ -86,7 +86,7 @@ pub struct Output {
     file: Option<std::path::PathBuf>,
 }
 
-impl Output {
+impl OutputViewer {
     /// Shows what is known, and asks for the rest.
     pub fn new(tool: &ToolCell) -> Self {
         let mut o = Self {
@@ -118,7 +118,7 @@ impl Output {
         self.text = text;
     }
 
-    /// Line `n` as it came.
+    /// Line `n`, not cleaned.
     fn raw(&self, n: usize) -> &str {
         let from = self.starts.get(n).copied().unwrap_or(self.text.len());
         let to = self.starts.get(n + 1).map_or(self.text.len(), |s| s - 1);
@@ -200,7 +200,7 @@ impl Output {
     }
 }
 
-impl Panel for Output {
+impl Panel for OutputViewer {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new(if self.typing { "input" } else { "viewer" })
             .escape(self.edit.is_some().then_some(EscapeStep::Search))
@@ -311,12 +311,12 @@ impl Panel for Output {
             let (line, rows) = self.rows_of(n);
             let look = if self.hit == Some(n) { Modifier::REVERSED } else { Modifier::UNDERLINED };
             let style = cx.theme.style(Role::Match).add_modifier(look);
-            let over: Vec<Over> = search::over(&line, self.words(), style);
+            let over: Vec<StyleRange> = search::over(&line, self.words(), style);
             for row in rows.iter().skip(if n == first { skip } else { 0 }) {
                 if y >= self.rows {
                     break;
                 }
-                let place = paint::Place { x: area.x, y: area.y + y as u16, columns: area.width };
+                let place = paint::PaintTarget { x: area.x, y: area.y + y as u16, columns: area.width };
                 paint::row(buf, place, &line, *row, cx.theme, &over);
                 y += 1;
             }
@@ -329,7 +329,7 @@ impl Panel for Output {
             crate::widget::draw::clear(buf, line, cx.theme.style(Role::Bar));
             let found = if self.typing || self.hit.is_some() { "" } else { "  no hits" };
             let text = format!("/{}{found}", clean::plain(self.words()));
-            let place = paint::Place { x: area.x, y: line.y, columns: area.width };
+            let place = paint::PaintTarget { x: area.x, y: line.y, columns: area.width };
             paint::text(buf, place, &text, cx.theme.style(Role::Bar));
         }
     }
@@ -344,7 +344,7 @@ impl Panel for Output {
     }
 }
 
-impl Output {
+impl OutputViewer {
     fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(edit) = self.edit.as_mut().filter(|_| self.typing) else { return Reply::Ignored };
         match key.code {
@@ -414,9 +414,12 @@ mod tests {
     use super::*;
     use crate::testing::Robot;
 
-    fn output(lines: usize) -> Output {
-        let mut o =
-            Output::new(&ToolCell { call_id: "c".into(), name: "terminal".into(), ..ToolCell::default() });
+    fn output(lines: usize) -> OutputViewer {
+        let mut o = OutputViewer::new(&ToolCell {
+            call_id: "c".into(),
+            name: "terminal".into(),
+            ..ToolCell::default()
+        });
         o.set((0..lines).map(|n| format!("line {n} {}\n", if n == 777 { "needle" } else { "" })).collect());
         o
     }

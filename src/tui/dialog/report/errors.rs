@@ -1,4 +1,4 @@
-//! What went wrong in this session, newest first: cause, what to do, the technical rest.
+//! Errors and notices of this session, newest first: cause, what to do, technical details.
 
 use tiller_protocol::{Notice, Time};
 
@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("errors.open", "errors", "Show errors and notices", |app| {
         Ok(Box::new(open(app)))
@@ -23,19 +23,19 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What the log can do besides a picker.
+/// Its actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("errors.copy", "copy", "Copy the whole entry")];
 
-struct Log {
+struct ErrorLog {
     notices: Vec<(Time, Notice)>,
 }
 
 /// Makes it.
 pub(crate) fn open(app: &App) -> Picker {
-    Picker::new(Log { notices: app.model.notices.iter().rev().cloned().collect() })
+    Picker::new(ErrorLog { notices: app.model.notices.iter().rev().cloned().collect() })
 }
 
-/// Everything that a notice says.
+/// The full text of a notice.
 fn whole(n: &Notice) -> String {
     let mut text = n.message.clone();
     for h in &n.hints {
@@ -49,14 +49,14 @@ fn whole(n: &Notice) -> String {
     crate::widget::wrap::wrap(&text, 60).join("\n")
 }
 
-impl Log {
+impl ErrorLog {
     fn of(&self, item: &Item) -> Option<&Notice> {
         let n: usize = item.id.parse().ok()?;
         self.notices.get(n).map(|(_, n)| n)
     }
 }
 
-impl Source for Log {
+impl Source for ErrorLog {
     fn title(&self) -> String {
         "Errors and notices".into()
     }

@@ -13,7 +13,7 @@ pub(super) fn rows(ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Vec<It
 }
 
 fn row(op: &Op, ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Item {
-    let (detail, changed, inverse) = told(&op.change);
+    let (detail, changed, inverse) = describe_change(&op.change);
     let own = op.root() == op.id;
     // An even number of rows: it is undone.
     let undone = own && ops.iter().filter(|o| o.root() == op.id).count() % 2 == 0;
@@ -39,8 +39,8 @@ fn row(op: &Op, ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Item {
     Item { more: more.join("\n\n"), ..Item::new(op.id.to_string(), text).detail(detail) }
 }
 
-/// What kind it is, what it changed, and its opposite.
-fn told(change: &OpChange) -> (String, String, String) {
+/// Kind of an operation, what it changed, and its inverse.
+fn describe_change(change: &OpChange) -> (String, String, String) {
     let branch = |head: &Option<String>| match head {
         Some(head) => format!("on {head} again."),
         None => "on a branch of its own.".to_owned(),

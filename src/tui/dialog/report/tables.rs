@@ -15,7 +15,7 @@ use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 use crate::view::words::short;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
         Opener::new("context.open", "context", "What takes up the model's context", |_| {
@@ -34,7 +34,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What they can do besides a picker's own.
+/// Their actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] =
     &[ActionSpec::key_only("report.next", "group by", "Cost by model, by agent, by day")];
 
@@ -42,7 +42,7 @@ pub const ACTIONS: &[ActionSpec] =
 const AUDIT: u32 = 1000;
 const OPS: u32 = 1000;
 
-/// A table: its title, its question, how an answer becomes rows.
+/// A table: its title, its query, and the rows of an answer.
 struct Report {
     title: &'static str,
     ask: CommandBody,
@@ -139,7 +139,7 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// What is not exactly known of a number of calls; empty when all of it is.
+/// What is estimated or missing in a number of calls; empty if nothing is.
 fn unsure(calls: u64, estimated: u64, unpriced: u64) -> String {
     let mut out = Vec::new();
     if estimated > 0 {

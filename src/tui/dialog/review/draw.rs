@@ -4,13 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
-use super::state::{File, shown};
-use super::{Field, Phase, Review};
+use super::state::{ReviewFile, shown};
+use super::{CommentField, Phase, Review};
 use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::diff::Hunk;
 use crate::text::line::{Gutter, Line, Look, Wrap};
-use crate::text::paint::{self, Place};
+use crate::text::paint::{self, PaintTarget};
 use crate::text::sheet::Sheet;
 use crate::text::{clean, shorten_end, shorten_middle, width};
 use crate::theme::Role;
@@ -20,14 +20,14 @@ const TWO: u16 = 70;
 
 /// What a laid-out line shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct LineTarget {
     pub hunk: usize,
     /// `None`: the hunk's header, or a comment.
     pub line: Option<usize>,
 }
 
 /// Parts of the panel.
-struct Parts {
+struct ReviewAreas {
     /// Empty when there is no room beside the hunks.
     files: Rect,
     head: Rect,
@@ -36,11 +36,11 @@ struct Parts {
     field: Rect,
 }
 
-/// Columns from which on old and new have room side by side.
+/// Columns of one side from which old and new stand side by side.
 const BOTH: usize = 40;
 
 impl Review {
-    fn parts(&self, area: Rect) -> Parts {
+    fn parts(&self, area: Rect) -> ReviewAreas {
         let field_rows = u16::from(self.typing.is_some()).min(area.height);
         let field = Rect { y: area.bottom() - field_rows, height: field_rows, ..area };
         let inner = Rect { height: area.height - field_rows, ..area };
@@ -48,11 +48,11 @@ impl Review {
             let w = (area.width / 4).clamp(20, 40);
             let files = Rect { width: w, ..inner };
             let body = Rect { x: area.x + w + 1, width: area.width - w - 1, ..inner };
-            Parts { files, head: Rect { height: 0, ..body }, body, field }
+            ReviewAreas { files, head: Rect { height: 0, ..body }, body, field }
         } else {
             let head = Rect { height: inner.height.min(1), ..inner };
             let body = Rect { y: inner.y + head.height, height: inner.height - head.height, ..inner };
-            Parts { files: Rect { width: 0, ..inner }, head, body, field }
+            ReviewAreas { files: Rect { width: 0, ..inner }, head, body, field }
         }
     }
 
@@ -66,7 +66,7 @@ impl Review {
         let wanted = self.state.show.side.unwrap_or(columns >= diff::SIDE_BY_SIDE);
         self.beside = (columns >= BOTH).then_some(wanted);
         let side = self.beside == Some(true);
-        let mut lines: Vec<(Line, Spot)> = self.stray_lines();
+        let mut lines: Vec<(Line, LineTarget)> = self.stray_lines();
         if let Some(f) = self.state.current() {
             if f.hunks.is_empty() {
                 let why = match f.conflict {
@@ -74,7 +74,7 @@ impl Review {
                     false => ("Not a text file: only the whole file can be reverted.", Role::Dim),
                 };
                 let line = Line::strict(why.0, Look::of(why.1), Wrap::Word);
-                lines.push((line, Spot { hunk: 0, line: None }));
+                lines.push((line, LineTarget { hunk: 0, line: None }));
             }
             for (n, hunk) in f.hunks.iter().enumerate() {
                 lines.extend(self.hunk_lines(f, hunk, n, columns, side));
@@ -87,18 +87,25 @@ impl Review {
         self.follow();
     }
 
-    /// Unsent remarks that no line here belongs to, above the hunks.
-    fn stray_lines(&self) -> Vec<(Line, Spot)> {
+    /// Unsent comments that belong to no line shown here, above the hunks.
+    fn stray_lines(&self) -> Vec<(Line, LineTarget)> {
         let line = |c: &crate::model::remarks::Comment| {
             let text = format!("{}:{}  {}", c.path, c.line, c.text);
             let line = Line::strict(&text, Look::of(Role::Accent), Wrap::Word);
             // No hunk has this number: it is never chosen.
-            (line.gutter(Gutter::new("# ", Role::Accent)), Spot { hunk: usize::MAX, line: None })
+            (line.gutter(Gutter::new("# ", Role::Accent)), LineTarget { hunk: usize::MAX, line: None })
         };
         self.state.strays().into_iter().map(line).collect()
     }
 
-    fn hunk_lines(&self, f: &File, hunk: &Hunk, n: usize, columns: usize, side: bool) -> Vec<(Line, Spot)> {
+    fn hunk_lines(
+        &self,
+        f: &ReviewFile,
+        hunk: &Hunk,
+        n: usize,
+        columns: usize,
+        side: bool,
+    ) -> Vec<(Line, LineTarget)> {
         let shown = shown(hunk, self.state.show);
         let part = Hunk { lines: shown.iter().map(|(_, l)| l.clone()).collect(), ..hunk.clone() };
         let mut out = Vec::new();
@@ -117,11 +124,11 @@ impl Review {
         if f.conflict {
             head.push("  conflict: the file has changed since", Look::of(Role::Error));
         }
-        out.push((head, Spot { hunk: n, line: None }));
+        out.push((head, LineTarget { hunk: n, line: None }));
         let mut commented: Vec<usize> = Vec::new();
         for (line, k) in diff::hunk(&part, columns, side) {
             let Some((index, source)) = shown.get(k) else { continue };
-            out.push((line, Spot { hunk: n, line: Some(*index) }));
+            out.push((line, LineTarget { hunk: n, line: Some(*index) }));
             if commented.contains(index) {
                 continue;
             }
@@ -134,7 +141,10 @@ impl Review {
                         Line::strict(&text, Look::of(Role::Dim), Wrap::Word)
                     }
                 };
-                out.push((line.gutter(Gutter::new("      # ", Role::Accent)), Spot { hunk: n, line: None }));
+                out.push((
+                    line.gutter(Gutter::new("      # ", Role::Accent)),
+                    LineTarget { hunk: n, line: None },
+                ));
             }
         }
         out
@@ -142,8 +152,8 @@ impl Review {
 
     /// The laid-out line that is chosen.
     fn chosen_line(&self) -> usize {
-        let at = |s: &Spot| s.hunk == self.state.hunk && s.line == Some(self.state.line);
-        let head = |s: &Spot| s.hunk == self.state.hunk;
+        let at = |s: &LineTarget| s.hunk == self.state.hunk && s.line == Some(self.state.line);
+        let head = |s: &LineTarget| s.hunk == self.state.hunk;
         self.spots.iter().position(at).or_else(|| self.spots.iter().position(head)).unwrap_or(0)
     }
 
@@ -174,24 +184,29 @@ impl Review {
         if let Some(words) = words {
             let columns = area.width.saturating_sub(1);
             let text = shorten_end(&words, columns.into(), cx.ascii);
-            paint::text(buf, Place { x: area.x + 1, y: area.y, columns }, &text, cx.theme.style(Role::Dim));
+            paint::text(
+                buf,
+                PaintTarget { x: area.x + 1, y: area.y, columns },
+                &text,
+                cx.theme.style(Role::Dim),
+            );
             return;
         }
         let parts = self.parts(area);
         self.paint_files(cx, &parts, buf);
         self.paint_hunks(cx, parts.body, buf);
-        if let Some(Field { edit, .. }) = &self.typing {
+        if let Some(CommentField { edit, .. }) = &self.typing {
             let label = "comment: ";
             let style = cx.theme.style(Role::Accent);
             let f = parts.field;
             crate::widget::draw::clear(buf, f, cx.theme.style(Role::Bar));
-            let used = paint::text(buf, Place { x: f.x, y: f.y, columns: f.width }, label, style);
+            let used = paint::text(buf, PaintTarget { x: f.x, y: f.y, columns: f.width }, label, style);
             let field = Rect { x: f.x + used, width: f.width - used, ..f };
             crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Bar));
         }
     }
 
-    fn paint_files(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
+    fn paint_files(&self, cx: &DrawCx<'_>, parts: &ReviewAreas, buf: &mut Buffer) {
         if parts.files.width == 0 {
             if let Some(f) = self.state.current() {
                 let mut text = format!("file {}/{} ", self.state.file + 1, self.state.files.len());
@@ -200,7 +215,7 @@ impl Review {
                     usize::from(parts.head.width).saturating_sub(width(&text)),
                     cx.ascii,
                 ));
-                let place = Place { x: parts.head.x, y: parts.head.y, columns: parts.head.width };
+                let place = PaintTarget { x: parts.head.x, y: parts.head.y, columns: parts.head.width };
                 paint::text(buf, place, &text, cx.theme.style(Role::Strong));
             }
             return;
@@ -217,11 +232,11 @@ impl Review {
             let mut text = file_row(f, parts.files.width.into(), cx.ascii);
             let room = usize::from(parts.files.width).saturating_sub(width(&text));
             text.push_str(&" ".repeat(room));
-            paint::text(buf, Place { x: parts.files.x, y, columns: parts.files.width }, &text, style);
+            paint::text(buf, PaintTarget { x: parts.files.x, y, columns: parts.files.width }, &text, style);
         }
         let bar = if cx.ascii { "|" } else { "│" };
         for y in parts.files.y..parts.files.bottom() {
-            let place = Place { x: parts.files.right(), y, columns: 1 };
+            let place = PaintTarget { x: parts.files.right(), y, columns: 1 };
             paint::text(buf, place, bar, cx.theme.style(Role::Border));
         }
     }
@@ -231,7 +246,7 @@ impl Review {
         for (k, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(self.rows) {
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
             let y = body.y + (k - self.top) as u16;
-            paint::row(buf, Place { x: body.x, y, columns: body.width }, line, *row, cx.theme, &[]);
+            paint::row(buf, PaintTarget { x: body.x, y, columns: body.width }, line, *row, cx.theme, &[]);
             let spot = self.spots.get(row.line as usize);
             let picked = spot.is_some_and(|s| {
                 s.hunk == self.state.hunk && s.line.is_some_and(|l| (from..=to).contains(&l))
@@ -245,7 +260,12 @@ impl Review {
             let text = format!(" {below} rows below ");
             let columns = width(&text) as u16;
             let x = body.right().saturating_sub(columns).max(body.x);
-            paint::text(buf, Place { x, y: body.bottom() - 1, columns }, &text, cx.theme.style(Role::Bar));
+            paint::text(
+                buf,
+                PaintTarget { x, y: body.bottom() - 1, columns },
+                &text,
+                cx.theme.style(Role::Bar),
+            );
         }
     }
 
@@ -264,7 +284,7 @@ impl Review {
         } else if parts.body.contains(at) {
             let row = self.top + usize::from(at.y - parts.body.y);
             let spot = self.sheet.rows.get(row).and_then(|r| self.spots.get(r.line as usize)).copied();
-            if let Some(Spot { hunk, line }) = spot.filter(|s| s.hunk != usize::MAX) {
+            if let Some(LineTarget { hunk, line }) = spot.filter(|s| s.hunk != usize::MAX) {
                 if hunk != self.state.hunk {
                     self.state.go_hunk(hunk);
                 }
@@ -278,7 +298,7 @@ impl Review {
             return None;
         }
         let parts = self.parts(area);
-        if let Some(Field { edit, .. }) = &self.typing {
+        if let Some(CommentField { edit, .. }) = &self.typing {
             let before = width(edit.text().get(..edit.caret())?);
             let x = (9 + before).min(usize::from(parts.field.width).saturating_sub(1)) as u16;
             return Some(Position::new(parts.field.x + x, parts.field.y));
@@ -289,7 +309,7 @@ impl Review {
 }
 
 /// `M src/client.rs +18 -4`, within `columns`.
-fn file_row(f: &File, columns: usize, ascii: bool) -> String {
+fn file_row(f: &ReviewFile, columns: usize, ascii: bool) -> String {
     let state = if f.conflict { "!" } else { diff::letter(f.diff.kind) };
     let counts = format!(" +{} -{}", f.diff.added, f.diff.removed);
     let room = columns.saturating_sub(counts.len() + 2);

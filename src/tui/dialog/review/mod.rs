@@ -18,7 +18,7 @@ use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::Scope;
-use crate::model::remarks::Spot;
+use crate::model::remarks::CommentAnchor;
 use crate::model::{Model, Slice};
 use crate::panel::{
     DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -26,10 +26,10 @@ use crate::panel::{
 use crate::registry::{Dialog, Opener, PanelEntry};
 use crate::text::sheet::Sheet;
 use crate::widget::edit::Edit;
-use state::State;
+use state::ReviewState;
 use talk::say;
 
-/// What is registered of the view of changes.
+/// Registers the view of changes.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Diff,
     make: |_| Box::new(Review::view()),
@@ -38,7 +38,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     scopes: &[],
 };
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new(
         "review.open",
@@ -68,26 +68,26 @@ enum Phase {
     None(String),
 }
 
-/// A remark that is being written.
-struct Field {
+/// A comment that is being written.
+struct CommentField {
     edit: Edit,
-    /// What it is about, whatever is chosen meanwhile.
-    spot: Spot,
+    /// The line that it is about, whichever line is selected meanwhile.
+    spot: CommentAnchor,
 }
 
 /// The panel of view 6, and the dialog.
 pub struct Review {
     phase: Phase,
-    state: State,
+    state: ReviewState,
     layer: bool,
-    typing: Option<Field>,
-    /// Of the remarks, as this review knows them.
+    typing: Option<CommentField>,
+    /// Revision of the comments that this review has read.
     revision: u64,
     /// Paths of the hunks that were sent back and not answered yet.
     pending: Vec<String>,
     /// The current file laid out: each line with its hunk and the line of it.
     sheet: Sheet,
-    spots: Vec<draw::Spot>,
+    spots: Vec<draw::LineTarget>,
     top: usize,
     rows: usize,
     stamp: u64,
@@ -102,7 +102,7 @@ impl Review {
     fn made(layer: bool) -> Self {
         Self {
             phase: Phase::Stale,
-            state: State::default(),
+            state: ReviewState::default(),
             layer,
             typing: None,
             revision: 0,
@@ -118,12 +118,12 @@ impl Review {
         }
     }
 
-    /// As view 6: asks when it is first used.
+    /// The panel of view 6: it queries the engine when it is first used.
     pub fn view() -> Self {
         Self::made(false)
     }
 
-    /// As a dialog: asks at once.
+    /// The dialog: it queries the engine at once.
     pub fn dialog() -> Self {
         Self::made(true)
     }
@@ -288,7 +288,7 @@ impl Review {
     fn on_escape(&mut self, escape_step: EscapeStep, model: &Model) -> Reply {
         self.changes += 1;
         match escape_step {
-            // What was written stays: it comes back when the line is remarked on again.
+            // An unfinished comment is kept: it returns when the line is commented on again.
             EscapeStep::Popup => {
                 self.keep_remarks(model);
                 self.typing = None;
@@ -306,7 +306,7 @@ impl Review {
 
     fn on_event(&mut self, event: &Event) -> Reply {
         let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
-        // What the person is looking at is not taken away from them; a view that was not used is asked anew.
+        // A view that the person has used keeps its content; one that was not used is loaded again.
         if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
             self.changes += 1;
             self.phase = Phase::Stale;
@@ -385,7 +385,7 @@ impl Review {
             "review.lines" | "list.mark" => s.mark = if s.mark.is_some() { None } else { Some(s.line) },
             "review.comment" => {
                 let Some(spot) = s.place() else { return say("There is no line here to comment on") };
-                self.typing = Some(Field { edit: Edit::with(&s.remarks.text_on(&spot)), spot });
+                self.typing = Some(CommentField { edit: Edit::with(&s.remarks.text_on(&spot)), spot });
             }
             "review.send" => return self.send(),
             "review.discard" => return self.discard(),
@@ -414,7 +414,7 @@ impl Review {
     }
 }
 
-/// For tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub fn sample() -> Review {
     use tiller_protocol::tool::FileDiff;
     let mut r = Review::dialog();

@@ -4,31 +4,31 @@ use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
 
-use crate::model::remarks::{Comment, Remarks, Spot};
-use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
+use crate::model::remarks::{Comment, CommentAnchor, Remarks};
+use crate::text::diff::{DiffLine, Hunk, LineKind, Patch};
 
 /// A changed file.
-pub(super) struct File {
+pub(super) struct ReviewFile {
     pub diff: FileDiff,
     pub hunks: Vec<Hunk>,
-    /// The person has looked at it and wants it so.
+    /// The person has accepted the file as it is.
     pub accepted: bool,
-    /// A hunk of it did not go back: the file has changed since.
+    /// A hunk could not be reverted: the file has changed since.
     pub conflict: bool,
 }
 
 /// How differences are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Show {
+pub(super) struct DiffOptions {
     /// Lines of context around changes, 0 to 3.
     pub context: usize,
-    /// Changes of blanks only are shown as context.
+    /// Lines that differ in white space only are shown as context.
     pub ignore_blanks: bool,
     /// Side by side: `None` decides by width.
     pub side: Option<bool>,
 }
 
-impl Default for Show {
+impl Default for DiffOptions {
     fn default() -> Self {
         Self { context: 3, ignore_blanks: false, side: None }
     }
@@ -36,10 +36,10 @@ impl Default for Show {
 
 /// The state of a review.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ReviewState {
     pub turn: Option<EntryId>,
     pub title: String,
-    pub files: Vec<File>,
+    pub files: Vec<ReviewFile>,
     pub file: usize,
     /// The chosen line: hunk and index in it.
     pub hunk: usize,
@@ -48,13 +48,13 @@ pub(super) struct State {
     pub mark: Option<usize>,
     /// Unsent remarks of the session: also those on lines that are not shown.
     pub remarks: Remarks,
-    pub show: Show,
-    /// Hunks that went back in this review.
+    pub show: DiffOptions,
+    /// Hunks that were reverted in this review.
     pub rejected: u32,
 }
 
-impl State {
-    /// Takes in what the engine says. The place stays where the file is still there.
+impl ReviewState {
+    /// Takes the engine's review. The selection stays if its file is still there.
     pub(super) fn load(&mut self, review: Review) {
         let path = self.files.get(self.file).map(|f| f.diff.path.clone());
         let keep: Vec<(String, bool, bool)> =
@@ -71,7 +71,7 @@ impl State {
             .map(|diff| {
                 let known = keep.iter().find(|k| same && k.0 == diff.path);
                 let hunks = Patch::read(&diff.diff).hunks;
-                File {
+                ReviewFile {
                     diff,
                     hunks,
                     accepted: known.is_some_and(|k| k.1),
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    pub(super) fn current(&self) -> Option<&File> {
+    pub(super) fn current(&self) -> Option<&ReviewFile> {
         self.files.get(self.file)
     }
 
@@ -109,7 +109,7 @@ impl State {
         self.hunk = n;
         self.mark = None;
         self.line =
-            self.hunk().and_then(|h| h.lines.iter().position(|l| l.kind != Kind::Context)).unwrap_or(0);
+            self.hunk().and_then(|h| h.lines.iter().position(|l| l.kind != LineKind::Context)).unwrap_or(0);
     }
 
     /// The next hunk, over the files' ends.
@@ -161,7 +161,7 @@ impl State {
         (mark.min(self.line), mark.max(self.line))
     }
 
-    /// What `r` sends back: the hunk, or the chosen lines of it.
+    /// The patch that `r` reverts: the hunk, or the selected lines of it.
     pub(super) fn reject_hunk(&self) -> Option<Vec<Reject>> {
         let file = self.current()?;
         if file.hunks.is_empty() {
@@ -172,7 +172,10 @@ impl State {
         let hunk = match self.mark {
             Some(_) => {
                 let (from, to) = self.chosen();
-                hunk.lines.get(from..=to)?.iter().find(|l| matches!(l.kind, Kind::Added | Kind::Removed))?;
+                hunk.lines
+                    .get(from..=to)?
+                    .iter()
+                    .find(|l| matches!(l.kind, LineKind::Added | LineKind::Removed))?;
                 hunk.part(&path, kind, from, to)
             }
             None => hunk.to_patch(&path, kind),
@@ -180,7 +183,7 @@ impl State {
         Some(vec![Reject { path, hunk }])
     }
 
-    /// What `R` sends back: every hunk of the file, or the whole of one that is not text.
+    /// What `R` reverts: every hunk of the file, or a binary file as a whole.
     pub(super) fn reject_file(&self) -> Option<Vec<Reject>> {
         let file = self.current()?;
         let (path, kind) = (&file.diff.path, file.diff.kind);
@@ -193,12 +196,12 @@ impl State {
     }
 
     /// Where a comment would go.
-    pub(super) fn place(&self) -> Option<Spot> {
+    pub(super) fn place(&self) -> Option<CommentAnchor> {
         let line = self.hunk()?.lines.get(self.line)?;
         Some((self.current()?.diff.path.clone(), line.new.or(line.old)?, line.text.clone()))
     }
 
-    /// Comments about a line; `true`: it was begun only.
+    /// Comments on a line; `true`: the comment is unfinished.
     pub(super) fn comments_on<'a>(
         &'a self,
         path: &'a str,
@@ -210,8 +213,8 @@ impl State {
         done.chain(self.remarks.begun.iter().filter(here).map(|c| (c, true)))
     }
 
-    /// Comments that stand at no line of the current file but belong to it; at the first file also those on files that
-    /// are not shown at all.
+    /// Comments of the current file that belong to no line of it; at the first file also the comments on files that are
+    /// not shown.
     pub(super) fn strays(&self) -> Vec<&Comment> {
         let Some(file) = self.current() else { return Vec::new() };
         let known = |c: &Comment| self.files.iter().any(|f| f.diff.path == c.path);
@@ -226,7 +229,7 @@ impl State {
         self.remarks.done.iter().chain(&self.remarks.begun).filter(stray).collect()
     }
 
-    /// A remark is about a file that is shown.
+    /// Whether a comment is about a file that is shown.
     pub(super) fn remarked(&self) -> bool {
         let mut all = self.remarks.done.iter().chain(&self.remarks.begun);
         all.any(|c| self.files.iter().any(|f| f.diff.path == c.path))
@@ -235,13 +238,13 @@ impl State {
 
 /// The lines of a hunk that are shown, with their indices: less context, and changes of blanks only as
 /// context, where that is wanted.
-pub(super) fn shown(hunk: &Hunk, show: Show) -> Vec<(usize, DiffLine)> {
+pub(super) fn shown(hunk: &Hunk, show: DiffOptions) -> Vec<(usize, DiffLine)> {
     let mut lines: Vec<(usize, DiffLine)> = hunk.lines.iter().cloned().enumerate().collect();
     if show.ignore_blanks {
         lines = without_blanks(lines);
     }
     let changed: Vec<usize> =
-        lines.iter().enumerate().filter(|(_, (_, l))| l.kind != Kind::Context).map(|(k, _)| k).collect();
+        lines.iter().enumerate().filter(|(_, (_, l))| l.kind != LineKind::Context).map(|(k, _)| k).collect();
     let near = |k: usize| changed.iter().any(|c| c.abs_diff(k) <= show.context);
     if changed.is_empty() {
         return lines;
@@ -254,8 +257,8 @@ fn without_blanks(lines: Vec<(usize, DiffLine)>) -> Vec<(usize, DiffLine)> {
     let mut out: Vec<(usize, DiffLine)> = Vec::new();
     let mut n = 0;
     while n < lines.len() {
-        let removed = lines[n..].iter().take_while(|l| l.1.kind == Kind::Removed).count();
-        let added = lines[n + removed..].iter().take_while(|l| l.1.kind == Kind::Added).count();
+        let removed = lines[n..].iter().take_while(|l| l.1.kind == LineKind::Removed).count();
+        let added = lines[n + removed..].iter().take_while(|l| l.1.kind == LineKind::Added).count();
         if removed == 0 && added == 0 {
             out.push(lines[n].clone());
             n += 1;
@@ -264,7 +267,7 @@ fn without_blanks(lines: Vec<(usize, DiffLine)>) -> Vec<(usize, DiffLine)> {
         let (old, new) = (&lines[n..n + removed], &lines[n + removed..n + removed + added]);
         let same = removed == added && old.iter().zip(new).all(|(a, b)| bare(&a.1) == bare(&b.1));
         if same {
-            out.extend(new.iter().map(|(k, l)| (*k, DiffLine { kind: Kind::Context, ..l.clone() })));
+            out.extend(new.iter().map(|(k, l)| (*k, DiffLine { kind: LineKind::Context, ..l.clone() })));
         } else {
             out.extend_from_slice(&lines[n..n + removed + added]);
         }

@@ -1,4 +1,4 @@
-//! What a review asks of the engine, and what it makes of the answers.
+//! Requests of a review to the engine, and their answers.
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::ReplyEvent;
@@ -58,7 +58,7 @@ impl Review {
         Reply::Done(effects)
     }
 
-    /// Takes all remarks away; their text stays among the earlier prompts.
+    /// Discards all comments; their text stays in the prompt history.
     pub(super) fn discard(&mut self) -> Reply {
         let remarks = std::mem::take(&mut self.state.remarks);
         let all: Vec<Comment> = remarks.done.into_iter().chain(remarks.begun).collect();
@@ -73,7 +73,7 @@ impl Review {
         ])
     }
 
-    /// Takes over what another review of this window changed.
+    /// Takes over comments that another review of this window changed.
     pub(super) fn read_remarks(&mut self, model: &Model) {
         let Some(session) = model.shown_session() else { return };
         let (remarks, revision) = model.remarks.read(model.environment.folders.draft.as_deref(), session);
@@ -84,7 +84,7 @@ impl Review {
         }
     }
 
-    /// Keeps the remarks, with what stands in the field, as it is now.
+    /// Saves the comments, including the unfinished one in the field.
     pub(super) fn keep_remarks(&mut self, model: &Model) {
         if let Some(f) = &self.typing {
             self.state.remarks.begin(&f.spot, f.edit.text());

@@ -1,5 +1,5 @@
-//! A branch was left: shall a summary of it stand where the person goes on? In place of the composer for a moment.
-//! "No" has the focus, and typing on means no: the keys go to the composer.
+//! Asks, after a branch was left, whether a summary of it is added where the conversation continues. The dialog lies in
+//! place of the composer for a moment. "No" has the focus, and typing means no: the keys go to the composer.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
@@ -25,7 +25,7 @@ use crate::theme::Role;
 use crate::widget::edit::Edit;
 use crate::widget::{draw, input};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Branch summary", ACTIONS)],
     scopes: &[Scope::new("leave", None, "Branch summary", false).keys(KEYS)],
@@ -33,7 +33,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do.
+/// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("leave.press", "choose", "Choose the focused answer; the default is no"),
     ActionSpec::key_only("leave.next", "next answer", "Next answer"),
@@ -52,15 +52,15 @@ pub(crate) const KEYS: &[DefaultKey] = &[
 const ANSWERS: [&str; 3] = ["no summary", "summary", "with instructions"];
 const LABEL: &str = "what to keep: ";
 
-/// The question.
-pub(crate) struct Leave {
+/// The dialog.
+pub(crate) struct BranchSummaryPrompt {
     from: EntryId,
     words: String,
     focus: usize,
     writing: Option<Edit>,
 }
 
-impl Leave {
+impl BranchSummaryPrompt {
     fn of(from: EntryId, name: &BranchName, entries: u64) -> Self {
         let what = if entries == 1 { "1 entry".into() } else { format!("{entries} entries") };
         let words = format!(
@@ -74,7 +74,7 @@ impl Leave {
         Reply::Done(vec![Effect::Pop, carry(self.from, focus), Effect::Focus(View::Composer)])
     }
 
-    /// What was written, for the composer's history.
+    /// Keeps the text of the field in the composer's history.
     fn kept(&mut self) -> Option<Effect> {
         self.writing.take().and_then(|edit| text_prompt::keep(edit.text()))
     }
@@ -91,15 +91,15 @@ fn carry(from: EntryId, focus: Option<String>) -> Effect {
 }
 
 impl App {
-    /// Asks, or does what the setting says.
+    /// Opens the dialog, or does what the setting says.
     pub(crate) fn branch_left(&mut self, from: EntryId, name: &BranchName, entries: u64) {
         match self.model.ui.branch_summary {
             BranchSummary::Never => {}
             BranchSummary::Always => self.effects(self.top(), vec![carry(from, None)]),
             BranchSummary::Ask if self.layers.is_empty() && !self.model.agent.turn.running => {
-                self.push(Box::new(Leave::of(from, name, entries)));
+                self.push(Box::new(BranchSummaryPrompt::of(from, name, entries)));
             }
-            // Something else is being answered: that is not disturbed.
+            // Another question is being answered: it stays on top.
             BranchSummary::Ask => {
                 let said = "To add a summary of the branch that you left: /branch";
                 self.effects(self.top(), vec![Effect::Toast(Notice::new(NoticeKind::Info, said))]);
@@ -108,7 +108,7 @@ impl App {
     }
 }
 
-impl Panel for Leave {
+impl Panel for BranchSummaryPrompt {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new(if self.writing.is_some() { "input" } else { "leave" })
             .escape(self.writing.is_some().then_some(EscapeStep::Popup))
@@ -198,7 +198,7 @@ impl Panel for Leave {
     }
 }
 
-impl Leave {
+impl BranchSummaryPrompt {
     fn on_key(&mut self, key: &KeyEvent) -> Reply {
         let Some(edit) = &mut self.writing else {
             return Reply::Done(vec![
@@ -242,7 +242,7 @@ impl Leave {
 
     fn on_event(&mut self, event: &Event) -> Reply {
         match &event.body {
-            // The person is somewhere else by now: it is too late to ask.
+            // Another session is shown by now: it is too late to ask.
             EventBody::State(StateEvent::HeadMoved { .. })
             | EventBody::Turn(TurnEvent::SessionStarted { .. } | TurnEvent::TurnStarted { .. }) => {
                 Reply::Done([Effect::Pop].into_iter().chain(self.kept()).collect())
@@ -252,10 +252,10 @@ impl Leave {
     }
 }
 
-/// With plausible content, for the tests that walk all dialogs.
-pub(crate) fn sample() -> Leave {
+/// The dialog with plausible content, for the tests that visit all dialogs.
+pub(crate) fn sample() -> BranchSummaryPrompt {
     let name = BranchName { head: "main".into(), label: String::new() };
-    Leave::of(EntryId(Default::default()), &name, 12)
+    BranchSummaryPrompt::of(EntryId(Default::default()), &name, 12)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The branches of the session: go to one, name it, put it away, begin another, bring over what one was about.
+//! The branches of the session: open one, name it, archive it, begin another, carry over a summary of one.
 
 use tiller_protocol::branch::BranchView;
 use tiller_protocol::command::{Query, SessionCommand};
@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new(
         "branches.open",
@@ -29,7 +29,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a picker's own.
+/// Its actions, besides those of a picker.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("branches.new", "new", "Start another branch here; this one stays as it is"),
     ActionSpec::key_only("branches.name", "name", "Name the branch"),
@@ -52,13 +52,13 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("leader x", "branches.archive"),
 ];
 
-/// Of the list; changes have others.
+/// Token of the list; changes have other tokens.
 const LIST: Token = Token(1);
 const CHANGE: Token = Token(2);
 
-/// What the words are for that the person writes.
+/// What the typed text is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Wanted {
+enum BranchInput {
     #[default]
     Name,
     Focus,
@@ -68,7 +68,7 @@ enum Wanted {
 struct Branches {
     rows: Vec<BranchView>,
     archived: bool,
-    wanted: Wanted,
+    wanted: BranchInput,
     loaded: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn open() -> Picker {
     Picker::new(Branches::default())
 }
 
-/// With rows, for the tests that walk all dialogs.
+/// With rows, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Picker {
     let row = |head: &str, words: &str, open| BranchView {
         name: tiller_protocol::BranchName { head: head.into(), label: String::new() },
@@ -94,8 +94,8 @@ fn toast(text: &str) -> Outcome {
     Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false }
 }
 
-/// Goes to a branch. Where it has said something, a dialog says first that the files stay, and can bring those of
-/// the branch.
+/// Opens a branch. If the branch has entries, a dialog says first that files stay as they are, and can restore the
+/// files of the branch.
 pub(crate) fn open_branch(head: String, word: &str, tip: Option<EntryId>) -> Effect {
     match tip {
         Some(tip) => Effect::Push(Box::new(Restore::branch(head, word.to_owned(), tip))),
@@ -109,7 +109,7 @@ impl Branches {
         self.rows.iter().find(|b| b.name.head == *head)
     }
 
-    /// A change, and then the list anew.
+    /// Sends a change, then reads the list again.
     fn change(command: SessionCommand) -> Outcome {
         let effects = vec![
             Effect::ask(CommandBody::Session(command), CHANGE),
@@ -201,7 +201,7 @@ impl Source for Branches {
             }
             "branches.name" => {
                 let text = self.row(item)?.name.label.clone();
-                self.wanted = Wanted::Name;
+                self.wanted = BranchInput::Name;
                 Some(Outcome::Input { label: "name", text })
             }
             "branches.archive" => {
@@ -218,7 +218,7 @@ impl Source for Branches {
                 b if b.entry.is_none() => toast("This branch has no messages"),
                 _ if model.agent.turn.running => toast("A turn is running; stop it first"),
                 _ => {
-                    self.wanted = Wanted::Focus;
+                    self.wanted = BranchInput::Focus;
                     Outcome::Input { label: "what the summary must keep (optional)", text: String::new() }
                 }
             }),
@@ -230,18 +230,18 @@ impl Source for Branches {
         let nothing = Outcome::none();
         let Some(b) = self.row(Some(item)) else { return nothing };
         match (self.wanted, b.entry) {
-            (Wanted::Name, _) if text.is_empty() || text == b.name.label => nothing,
-            (Wanted::Name, _) => Self::change(SessionCommand::LabelBranch {
+            (BranchInput::Name, _) if text.is_empty() || text == b.name.label => nothing,
+            (BranchInput::Name, _) => Self::change(SessionCommand::LabelBranch {
                 session: None,
                 head: b.name.head.clone(),
                 label: text.to_owned(),
             }),
-            (Wanted::Focus, Some(from)) => {
+            (BranchInput::Focus, Some(from)) => {
                 let focus = Some(text.to_owned()).filter(|t| !t.is_empty());
                 let carry = SessionCommand::CarryOver { from, focus };
                 Outcome::Close(vec![Effect::send(CommandBody::Session(carry))])
             }
-            (Wanted::Focus, None) => nothing,
+            (BranchInput::Focus, None) => nothing,
         }
     }
 

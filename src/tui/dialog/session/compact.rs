@@ -1,4 +1,4 @@
-//! Before a compaction: what goes and what stays.
+//! The dialog before a compaction: what is summarised and what stays.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -17,7 +17,7 @@ use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("compact.open", "compact", "Compact the conversation to free context", |app| {
         if app.model.agent.turn.running {
@@ -34,7 +34,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do.
+/// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("compact.go", "compact", "Compact the conversation").deciding(),
     ActionSpec::key_only("compact.focus", "say what to keep", "Write what the summary must keep"),

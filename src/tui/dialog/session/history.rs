@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("history.open", "history", "Find an earlier prompt", |_| Ok(Box::new(open())))
         .keys(&["leader h"])],
@@ -24,7 +24,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a picker's own.
+/// Its actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only(
     "history.wider",
     "widen scope",

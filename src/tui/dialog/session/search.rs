@@ -1,5 +1,5 @@
-//! Find words in everything that was said, as one types: in this folder's sessions, everywhere, or in this one.
-//! Enter goes to the hit, one more key goes on from there on a branch of its own.
+//! Full-text search of sessions while the text is typed: those of this folder, all, or the open one. Enter opens the
+//! hit; another key continues from it on a new branch.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
@@ -7,7 +7,7 @@ use tiller_protocol::{
     CommandBody, Event, EventBody, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId,
 };
 
-use crate::app::effect::{Effect, Navigation, Token, Visit};
+use crate::app::effect::{Effect, EntryAction, Navigation, Token};
 use crate::dialog::picker::{EngineQuery, Item, ListSpec, Outcome, Picker, Source};
 use crate::dialog::session::sessions::ago;
 use crate::keymap::action::{Action, ActionSpec};
@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("search.open", "find", "Search the text of all sessions", |app| {
         Ok(Box::new(open(&app.model)))
@@ -32,7 +32,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a picker's own.
+/// Its actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "search.wider",
@@ -46,7 +46,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 /// Hits shown at most.
 const LIMIT: u32 = 200;
 
-/// Where it looks.
+/// Which sessions are searched.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SearchScope {
     Project,
@@ -110,7 +110,7 @@ impl Search {
     }
 
     fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
-        let then = if branch { Visit::Branch } else { Visit::Show };
+        let then = if branch { EntryAction::Branch } else { EntryAction::Show };
         vec![Effect::Navigate(Navigation::Entry { session: hit.session, entry: hit.entry, then })]
     }
 }
@@ -158,7 +158,7 @@ impl Source for Search {
         if *query != self.query() {
             return None;
         }
-        // The index takes a long history in by and by, some of it with each question.
+        // A long history is indexed step by step, some of it with each query.
         let before = if self.loaded { self.page.behind } else { u64::MAX };
         let again = page.behind > 0 && page.behind < before;
         self.page = page.clone();
@@ -169,7 +169,7 @@ impl Source for Search {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let row = |h: &SearchHit| {
-            // The match is what one looks for: it stands near the beginning of the row, after a whole word.
+            // The match stands near the beginning of the row, after a whole word.
             let before = &h.preview[..h.mark.0];
             let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
             let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };

@@ -1,4 +1,4 @@
-//! Pick a session: those of this project, or everywhere; last used first.
+//! The list of sessions: of this project, or all; last used first.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("sessions.open", "sessions", "Open another session", |_| Ok(Box::new(open())))
         .keys(&["leader s"])],
@@ -24,7 +24,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a picker's own.
+/// Its actions, besides those of a picker.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "sessions.everywhere",
@@ -53,19 +53,19 @@ pub(crate) const KEYS: &[DefaultKey] = &[
     ("leader d", "sessions.trash"),
 ];
 
-/// Which of them are listed.
+/// Which sessions are listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Show {
+enum SessionFilter {
     #[default]
     Current,
-    /// Also those that were put away, and those of `tiller exec`.
+    /// Archived sessions and those of `tiller exec` too.
     Archived,
-    /// Only those that were thrown away.
+    /// Only sessions in the trash.
     Trash,
 }
 
-/// What a refused change has to bring back.
-enum Before {
+/// How to undo a change in the list that the engine refused.
+enum Rollback {
     Row(SessionSummary),
     Trash(SessionId),
 }
@@ -76,12 +76,12 @@ const CHANGES: u64 = 10;
 #[derive(Default)]
 struct Sessions {
     everywhere: bool,
-    show: Show,
+    show: SessionFilter,
     rows: Vec<SessionSummary>,
-    /// Thrown away, or in the trash taken back, since the list came.
+    /// Sessions moved to the trash, or restored from it, since the list came.
     moved: HashSet<SessionId>,
     /// Changes that the engine has not answered.
-    changes: Vec<(Token, Before)>,
+    changes: Vec<(Token, Rollback)>,
     next: u64,
     loaded: bool,
 }
@@ -108,8 +108,8 @@ impl Sessions {
         CommandBody::Query(Query::Sessions {
             everywhere: self.everywhere,
             filter: String::new(),
-            archived: self.show == Show::Archived,
-            trashed: self.show == Show::Trash,
+            archived: self.show == SessionFilter::Archived,
+            trashed: self.show == SessionFilter::Trash,
         })
     }
 
@@ -117,8 +117,8 @@ impl Sessions {
         Outcome::Stay { effects: vec![Effect::ask(self.query(), Token(1))], reload: true }
     }
 
-    /// Asks for a change that is shown already; a refusal brings back what was before.
-    fn change(&mut self, command: SessionCommand, before: Before) -> Outcome {
+    /// Requests a change that is shown already; a refusal undoes it in the list.
+    fn change(&mut self, command: SessionCommand, before: Rollback) -> Outcome {
         self.next += 1;
         let token = Token(CHANGES + self.next);
         self.changes.push((token, before));
@@ -126,7 +126,7 @@ impl Sessions {
     }
 
     fn trashed(&self, id: SessionId) -> bool {
-        (self.show == Show::Trash) != self.moved.contains(&id)
+        (self.show == SessionFilter::Trash) != self.moved.contains(&id)
     }
 
     fn row(&self, item: Option<&Item>) -> Option<&SessionSummary> {
@@ -139,9 +139,9 @@ impl Source for Sessions {
     fn title(&self) -> String {
         let of = if self.everywhere { "all projects" } else { "this project" };
         match self.show {
-            Show::Current => format!("Sessions of {of}"),
-            Show::Archived => format!("Sessions of {of}, archived included"),
-            Show::Trash => format!("Trash of {of}"),
+            SessionFilter::Current => format!("Sessions of {of}"),
+            SessionFilter::Archived => format!("Sessions of {of}, archived included"),
+            SessionFilter::Trash => format!("Trash of {of}"),
         }
     }
 
@@ -170,13 +170,13 @@ impl Source for Sessions {
             ReplyEvent::ErrorReply { .. } => {
                 let at = self.changes.iter().position(|(t, _)| *t == token);
                 match at.map(|i| self.changes.swap_remove(i).1) {
-                    Some(Before::Row(old)) => {
+                    Some(Rollback::Row(old)) => {
                         if let Some(row) = self.rows.iter_mut().find(|s| s.id == old.id) {
                             *row = old;
                         }
                         Some(Vec::new())
                     }
-                    Some(Before::Trash(id)) => {
+                    Some(Rollback::Trash(id)) => {
                         if !self.moved.remove(&id) {
                             self.moved.insert(id);
                         }
@@ -233,9 +233,9 @@ impl Source for Sessions {
             }
             "sessions.archived" => {
                 self.show = match self.show {
-                    Show::Current => Show::Archived,
-                    Show::Archived => Show::Trash,
-                    Show::Trash => Show::Current,
+                    SessionFilter::Current => SessionFilter::Archived,
+                    SessionFilter::Archived => SessionFilter::Trash,
+                    SessionFilter::Trash => SessionFilter::Current,
                 };
                 Some(self.again())
             }
@@ -250,7 +250,7 @@ impl Source for Sessions {
                 let before = s.clone();
                 s.archived = !s.archived;
                 let archive = SessionCommand::Archive { id, archived: s.archived };
-                Some(self.change(archive, Before::Row(before)))
+                Some(self.change(archive, Rollback::Row(before)))
             }
             "sessions.trash" => {
                 let id = self.row(item)?.id;
@@ -258,7 +258,7 @@ impl Source for Sessions {
                 if !self.moved.remove(&id) {
                     self.moved.insert(id);
                 }
-                Some(self.change(SessionCommand::Trash { id, trashed }, Before::Trash(id)))
+                Some(self.change(SessionCommand::Trash { id, trashed }, Rollback::Trash(id)))
             }
             "sessions.fork" => {
                 let s = self.row(item)?;
@@ -280,17 +280,17 @@ impl Source for Sessions {
         let before = s.clone();
         s.title = text.to_owned();
         let rename = SessionCommand::Rename { id: s.id, title: s.title.clone() };
-        self.change(rename, Before::Row(before))
+        self.change(rename, Rollback::Row(before))
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
         let all = if self.everywhere { "this project" } else { "all projects" };
         let away = match self.show {
-            Show::Current => "archived",
-            Show::Archived => "trash",
-            Show::Trash => "hide trash",
+            SessionFilter::Current => "archived",
+            SessionFilter::Archived => "trash",
+            SessionFilter::Trash => "hide trash",
         };
-        let trash = if self.show == Show::Trash { "restore" } else { "delete" };
+        let trash = if self.show == SessionFilter::Trash { "restore" } else { "delete" };
         let mut out = vec![Hint::as_("sessions.everywhere", all)];
         if any {
             let of_row = ["sessions.rename", "sessions.fork", "sessions.archive"];

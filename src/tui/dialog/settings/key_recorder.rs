@@ -1,5 +1,5 @@
-//! Gives an action another key: pick the action, press the key, see what it would take away, keep it. The
-//! person's own `keys.toml` is written only when the map that results is right.
+//! Binds another key to an action: pick the action, press the key, see which binding it replaces, save it. The person's
+//! own `keys.toml` is written only when the map that results is right.
 
 use std::any::Any;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::theme::Role;
 use crate::widget::draw;
 use crate::widget::wrap::wrap;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("keys.open", "keys", "Bind another key to an action", |app| {
         Ok(Box::new(open(app)))
@@ -107,9 +107,9 @@ pub struct Recorder {
     map: Arc<Keymap>,
     file: Option<PathBuf>,
     keys: Vec<Chord>,
-    /// Keys are taken as they are; afterwards they are looked at.
+    /// Keys are recorded; afterwards they are commands of the dialog.
     listening: bool,
-    /// What the key would do, or why it cannot be taken.
+    /// What the key would do, or why it cannot be bound.
     says: Result<String, String>,
     writing: bool,
     /// Counts from the frame that shows what the key would do.
@@ -134,7 +134,7 @@ impl Recorder {
         words.join(" ")
     }
 
-    /// What holds these keys now, and what follows from taking them.
+    /// What these keys do now, and what binding them changes.
     fn look(&self) -> Result<String, String> {
         if let [one] = self.keys[..]
             && self.home.text

@@ -10,7 +10,7 @@ use crate::dialog::picker::{EngineQuery, Item, ListSpec, Picker, Source};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[
         Opener::new("model.open", "model", "Choose the model", |_| Ok(Box::new(open()))).keys(&["leader m"])
@@ -31,7 +31,7 @@ pub(crate) fn open() -> Picker {
     Picker::new(Models { items: Vec::new(), loaded: false, of: None })
 }
 
-/// For this agent, whichever is on the screen.
+/// The list for this agent, whichever agent is on the screen.
 pub(crate) fn open_for(agent: AgentId, now: ModelRef) -> Picker {
     Picker::new(Models { items: Vec::new(), loaded: false, of: Some((agent, now)) })
 }

@@ -9,7 +9,7 @@ use crate::dialog::picker::{Item, Picker, Source};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("profile.open", "permissions", "Choose what runs without asking", |_| {
         Ok(Box::new(open()))

@@ -11,7 +11,7 @@ use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("settings.open", "settings", "Change screen settings", |app| {
         Ok(Box::new(open(app)))
@@ -76,7 +76,7 @@ pub(crate) fn open(app: &App) -> Picker {
     Picker::new(Settings { ui, default: value(&schema::Ui::default()) })
 }
 
-/// As a person reads it.
+/// The value in words.
 fn words(v: &Value) -> String {
     match v {
         Value::Bool(true) => "on".into(),

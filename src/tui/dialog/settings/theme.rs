@@ -6,7 +6,7 @@ use crate::dialog::picker::{Item, Picker, Source};
 use crate::model::Model;
 use crate::registry::{Dialog, Opener};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new("theme.open", "theme", "Choose a theme with a live preview", |app| {
         Ok(Box::new(open(app)))

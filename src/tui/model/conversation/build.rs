@@ -7,10 +7,10 @@ use tiller_protocol::{
 };
 
 use super::cell::shortened;
-use super::{Body, Cell, Conversation, End, Tail, ToolCell, ToolState};
+use super::{Body, Cell, Conversation, ReplyEnd, TextTail, ToolCell, ToolState};
 
 /// A result whose call is not (yet) known here.
-pub(super) struct Result {
+pub(super) struct UnmatchedResult {
     entry: EntryId,
     time: Time,
     call_id: String,
@@ -18,10 +18,10 @@ pub(super) struct Result {
     tool: Box<ToolCell>,
 }
 
-/// Collects cells. Keys are given later.
+/// Builds cells from entries. Keys are assigned later.
 pub(super) struct Builder {
     pub(super) cells: Vec<Cell>,
-    pub(super) results: Vec<Result>,
+    pub(super) results: Vec<UnmatchedResult>,
     pub(super) turn: i64,
     demo: bool,
     /// Calls may be known where the cells go to: results without a call are kept aside.
@@ -74,7 +74,7 @@ impl Builder {
                     ToolCell { call_id: call_id.clone(), name: name.clone(), ..ToolCell::default() };
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
                 tool.result = Some(node.id);
-                self.results.push(Result {
+                self.results.push(UnmatchedResult {
                     entry: node.id,
                     time: node.time,
                     call_id: call_id.clone(),
@@ -159,7 +159,7 @@ pub(super) fn shell(body: &EntryBody) -> Option<Body> {
         }
         _ => return None,
     };
-    Some(Body::Shell { line, output: Tail::of(&output), exit: None, shared, run: None })
+    Some(Body::Shell { line, output: TextTail::of(&output), exit: None, shared, run: None })
 }
 
 /// Puts a result into its call.
@@ -207,13 +207,13 @@ pub(super) fn block_body(block: &Block) -> Option<Body> {
     })
 }
 
-fn end_of(stop: &StopReason) -> Option<End> {
+fn end_of(stop: &StopReason) -> Option<ReplyEnd> {
     Some(match stop {
         StopReason::EndTurn | StopReason::ToolUse => return None,
-        StopReason::MaxTokens => End::MaxTokens,
-        StopReason::Refusal(why) => End::Refusal(why.clone()),
-        StopReason::Interrupted => End::Interrupted,
-        StopReason::Cut(why) => End::Cut(why.clone()),
+        StopReason::MaxTokens => ReplyEnd::MaxTokens,
+        StopReason::Refusal(why) => ReplyEnd::Refusal(why.clone()),
+        StopReason::Interrupted => ReplyEnd::Interrupted,
+        StopReason::Cut(why) => ReplyEnd::Cut(why.clone()),
     })
 }
 
@@ -286,7 +286,7 @@ impl Conversation {
         (from, open)
     }
 
-    /// Everything anew. Keys of entries that stay are kept.
+    /// Rebuilds all cells from a snapshot. Entries that stay keep their keys.
     pub(super) fn rebuild(&mut self, s: &Snapshot) {
         let mut keys: HashMap<(EntryId, u16), (u64, u32, Body)> = HashMap::new();
         if self.session == Some(s.session.id) {

@@ -61,7 +61,7 @@ pub enum Body {
     /// A `!` or `!!` line.
     Shell {
         line: String,
-        output: Tail,
+        output: TextTail,
         exit: Option<i32>,
         shared: bool,
         /// `None`: it has run.
@@ -71,13 +71,13 @@ pub enum Body {
     /// The label of the demo model's turns.
     Demo,
     /// Why a reply ended early.
-    End(End),
+    End(ReplyEnd),
 }
 
 /// A `!` or `!!` line that has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShellRun {
-    /// What its output goes by.
+    /// Id that its output events carry.
     pub call_id: String,
     /// It waits for the line before it.
     pub waits: bool,
@@ -85,9 +85,9 @@ pub struct ShellRun {
     pub since: Time,
 }
 
-/// Ends that a person must know of.
+/// Why a reply ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ReplyEnd {
     Interrupted,
     Cut(String),
     MaxTokens,
@@ -122,10 +122,10 @@ pub struct ToolCell {
     /// It waits for the person.
     pub asking: bool,
     pub started: Option<Time>,
-    /// When it last said something.
+    /// When it last reported output.
     pub heard: Option<Time>,
     /// Its output so far, then its result.
-    pub output: Tail,
+    pub output: TextTail,
     pub display: Option<Display>,
     pub seconds: f64,
     /// The entry of its result.
@@ -133,7 +133,7 @@ pub struct ToolCell {
 }
 
 impl ToolCell {
-    /// It began to run.
+    /// Notes that the call began to run.
     pub(super) fn start(&mut self, now: Time, arguments: &Value, verb: &str, target: &str) {
         self.verb = verb.to_owned();
         self.target = target.to_owned();
@@ -143,7 +143,7 @@ impl ToolCell {
         self.heard = Some(now);
     }
 
-    /// It said something.
+    /// Takes output of the running call.
     pub(super) fn progress(&mut self, now: Time, text: &str) {
         if !matches!(self.state, ToolState::Done(_)) {
             self.state = ToolState::Running;
@@ -153,7 +153,7 @@ impl ToolCell {
         }
     }
 
-    /// It ended. A live tail gives way to the result.
+    /// Notes that the call ended. The result replaces the live tail.
     pub(super) fn finish(
         &mut self,
         outcome: ToolOutcome,
@@ -164,7 +164,7 @@ impl ToolCell {
         self.state = ToolState::Done(outcome);
         self.asking = false;
         self.seconds = seconds;
-        self.output = Tail::of(output);
+        self.output = TextTail::of(output);
         self.display = display.map(|d| match d {
             Display::Diff { files } => {
                 let mut files = files.clone();
@@ -174,7 +174,7 @@ impl ToolCell {
                 Display::Diff { files }
             }
             Display::Output { tail, exit, full } => {
-                self.output = Tail::of(tail);
+                self.output = TextTail::of(tail);
                 Display::Output { tail: String::new(), exit: *exit, full: full.clone() }
             }
             Display::Measure { .. } => d.clone(),
@@ -207,13 +207,13 @@ fn cut(s: &mut String, max: usize) {
 
 /// The last part of a text that may be long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
+pub struct TextTail {
     text: String,
     /// Lines that were dropped before `text`.
     dropped: u64,
 }
 
-impl Tail {
+impl TextTail {
     /// The tail of `text`.
     pub fn of(text: &str) -> Self {
         let mut tail = Self::default();

@@ -1,12 +1,12 @@
-//! Lines of the person's own that run: a row from the moment they are typed, with what they say so far.
+//! Shell lines (`!`) that run: a row from the moment they are typed, with their output so far.
 
 use tiller_protocol::Time;
 use tiller_protocol::view::ShellLineView;
 
-use super::{Body, Cell, Conversation, ShellRun, Tail};
+use super::{Body, Cell, Conversation, ShellRun, TextTail};
 
 impl Conversation {
-    /// The line of the person's own that runs, else the first one that waits: what `stop_tool` names.
+    /// The shell line that runs, else the first that waits: the id for `stop_tool`.
     pub fn running_line(&self) -> Option<&str> {
         self.lines.first().map(String::as_str)
     }
@@ -19,7 +19,7 @@ impl Conversation {
         self.cells.iter_mut().rev().find(|c| is(c))
     }
 
-    /// It was taken, or begins to run.
+    /// Notes that a shell line was accepted, or begins to run.
     pub(super) fn shell_started(&mut self, now: Time, view: &ShellLineView) {
         let fresh = ShellRun { call_id: view.call_id.clone(), waits: view.waits, since: now };
         if let Some(cell) = self.shell_cell(&view.call_id) {
@@ -33,7 +33,10 @@ impl Conversation {
             self.lines.push(view.call_id.clone());
         }
         let (line, shared) = (view.line.clone(), view.shared);
-        self.push(now, Body::Shell { line, output: Tail::default(), exit: None, shared, run: Some(fresh) });
+        self.push(
+            now,
+            Body::Shell { line, output: TextTail::default(), exit: None, shared, run: Some(fresh) },
+        );
     }
 
     /// New output; `false`: it is not of a line.
@@ -46,7 +49,7 @@ impl Conversation {
         true
     }
 
-    /// It has run. Its row stays where it stands; one that is not here gets a row now.
+    /// Notes that a shell line has ended. Its row stays where it is; a line without a row gets one now.
     pub(super) fn shell_ended(&mut self, now: Time, call_id: &str, body: Body) {
         let known = self.shell_cell(call_id).map(|cell| {
             cell.rev = cell.rev.wrapping_add(1);

@@ -21,7 +21,7 @@ use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
 };
 
-pub use cell::{Body, Cell, End, ShellRun, Tail, ToolCell, ToolState};
+pub use cell::{Body, Cell, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState};
 pub use change::Change;
 
 /// Cells that are kept while the end is on the screen.
@@ -45,7 +45,7 @@ pub struct Conversation {
     first_turn: i64,
     model: ModelRef,
     running: bool,
-    /// Lines of the person's own that have not ended, by the order in which they were typed.
+    /// Shell lines that have not ended, in the order in which they were typed.
     lines: Vec<String>,
     /// Calls that wait for the person.
     asks: HashMap<AskId, String>,
@@ -177,7 +177,7 @@ impl Conversation {
             ToolEvent::ShellLine { line, output, exit, shared, call_id } => {
                 let body = Body::Shell {
                     line: line.clone(),
-                    output: Tail::of(output),
+                    output: TextTail::of(output),
                     exit: *exit,
                     shared: *shared,
                     run: None,
@@ -277,7 +277,7 @@ impl Conversation {
         if self.cells.iter().rev().take(64).any(|c| c.entry == Some(node.id)) {
             return; // a snapshot had it already
         }
-        // What a line of the person's said is on the screen already: this is the same, on disk.
+        // The output of a shell line is on the screen already: this is the stored entry.
         if let Some(Body::Shell { line, shared, .. }) = build::shell(&node.body)
             && let Some(cell) = self.cells.iter_mut().rev().find(|c| {
                 let same =

@@ -219,7 +219,7 @@ fn p7_a_million_tiny_deltas_are_cheap_and_one_cell() {
     assert!(took < std::time::Duration::from_secs(3), "{took:?} for 200,000 deltas");
     reply(1_000_000);
     // The tail of a tool is bounded whatever comes.
-    let mut tail = Tail::default();
+    let mut tail = TextTail::default();
     for n in 0..200_000 {
         tail.push(&format!("line {n}\n"));
     }

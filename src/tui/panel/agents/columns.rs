@@ -1,5 +1,4 @@
-//! Rows of agents as a table: each figure stands in a column of its own, in all rows at the same place, and the columns
-//! have names where there is room.
+//! Rows of agents as a table: each figure has its own column, and the columns have names where there is room.
 
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
@@ -9,14 +8,16 @@ use crate::widget::draw;
 /// Columns from which the model is named.
 pub(super) const WIDE: usize = 60;
 
-/// Columns below which what is done is left out.
+/// Fewest columns in which the current activity is shown.
 const LEAST: usize = 8;
-/// Columns that the figures leave to what is done, with the two before it, in a table this wide or wider.
+/// Columns that the figures leave for the current activity, including the two before it, in a table of [`WIDE`] columns
+/// or more.
 const ACT: usize = 14;
 const FULL: usize = WIDE;
-/// Columns of [`NAMES`] that go before what is done; the others give way to it.
+/// Columns of [`NAMES`] that have priority over the current activity; the others are dropped for it.
 const FIRST: usize = 3;
-/// The figures of a row, the most important first: what does not fit goes, in all rows. Left-aligned are words.
+/// The figures of a row, the most important first; columns that do not fit are dropped in all rows. `true`:
+/// left-aligned text.
 const NAMES: [(&str, bool); 9] = [
     ("state", true),
     ("message", true),
@@ -30,7 +31,7 @@ const NAMES: [(&str, bool); 9] = [
 ];
 
 /// One row before it is drawn.
-pub(super) struct Parts {
+pub(super) struct AgentRow {
     pub(super) indent: usize,
     pub(super) name: String,
     /// As [`NAMES`]; empty: nothing to say.
@@ -38,17 +39,17 @@ pub(super) struct Parts {
     pub(super) act: String,
 }
 
-/// Where the columns stand.
-pub(super) struct Table {
+/// Which columns are shown, and their widths.
+pub(super) struct ColumnLayout {
     columns: usize,
     /// Number and width of each that is shown, from left to right.
     shown: Vec<(usize, usize)>,
-    /// Columns of the name and of what is done.
+    /// Width of the name and the current activity.
     room: usize,
 }
 
-impl Table {
-    pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Parts>, columns: usize) -> Self {
+impl ColumnLayout {
+    pub(super) fn new<'a>(rows: impl Iterator<Item = &'a AgentRow>, columns: usize) -> Self {
         let mut widths = [0; NAMES.len()];
         let (mut name, mut acts) = (0, false);
         for row in rows {
@@ -91,7 +92,7 @@ impl Table {
     }
 
     /// A row of it.
-    pub(super) fn row(&self, row: &Parts) -> Line {
+    pub(super) fn row(&self, row: &AgentRow) -> Line {
         let left = format!("{}{}", " ".repeat(row.indent), clean::plain(&row.name.replace('\n', " ")));
         let mut line = Line::new(Wrap::Cut);
         line.push_strict(

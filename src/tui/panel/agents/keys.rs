@@ -1,4 +1,4 @@
-//! What the keys do with the chosen agent.
+//! Actions on the selected agent.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use tiller_protocol::{
     NoticeKind, SendMode,
 };
 
-use super::what::What;
-use super::{Agents, DIFF, KILLED, sums};
+use super::row_target::RowTarget;
+use super::{Agents, DIFF, KILLED, totals};
 use crate::app::effect::{Effect, Navigation, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
-use crate::dialog::text_prompt::Words;
+use crate::dialog::text_prompt::TextPrompt;
 use crate::keymap::action::Action;
 use crate::model::Model;
 use crate::panel::{Reply, View};
@@ -33,7 +33,7 @@ fn crew(command: AgentCommand) -> Effect {
 }
 
 /// The dialog for a message to an agent.
-pub(crate) fn message(model: &Model, id: AgentId) -> Words {
+pub(crate) fn message(model: &Model, id: AgentId) -> TextPrompt {
     let title = format!("Message to {}", model.name_of(&id));
     let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
     let child = model.row(&id).and_then(|a| a.child.as_ref());
@@ -50,14 +50,14 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
         let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer };
         Ok(vec![Effect::ask_of(id.clone(), CommandBody::Turn(submit), WORDS)])
     };
-    Words::new(&title, about, "", Box::new(then))
+    TextPrompt::new(&title, about, "", Box::new(then))
 }
 
 /// The dialog that starts an agent by hand.
-pub(crate) fn spawn() -> Words {
+pub(crate) fn spawn() -> TextPrompt {
     let about = "the task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
     let then = |text: &str| Ok(vec![Effect::ask(CommandBody::Agent(spawned(text)?), WORDS)]);
-    Words::new("Start an agent", about, "", Box::new(then))
+    TextPrompt::new("Start an agent", about, "", Box::new(then))
 }
 
 /// `@coder GOAL`, or only the goal.
@@ -122,19 +122,19 @@ fn limits_of(text: &str) -> Result<AgentLimits, String> {
 }
 
 impl Agents {
-    /// The agent that a key is about; for a tool or a process the one whose row stands above.
+    /// The agent of the selected row; for a tool or a process, the agent above it.
     fn agent<'m>(&self, model: &'m Model) -> Option<&'m AgentView> {
         let above = self.what.get(..=self.rows.chosen)?;
         let id = above.iter().rev().find_map(|w| match w {
-            What::Agent(id) => Some(id),
+            RowTarget::Agent(id) => Some(id),
             _ => None,
         })?;
         model.row(id)
     }
 
-    /// Does what a key of the panel says; `None`: it is not one of them.
+    /// Performs an action of the panel; `None`: it is none of them.
     pub(super) fn key_act(&mut self, id: &str, model: &Model) -> Option<Reply> {
-        if let Some(What::Flow(flow)) = self.chosen()
+        if let Some(RowTarget::Flow(flow)) = self.chosen()
             && let Some(reply) = flow::key(model, flow, id)
         {
             return Some(reply);
@@ -171,7 +171,7 @@ impl Agents {
 
     fn open(&mut self, model: &Model) -> Reply {
         match self.chosen() {
-            Some(What::Fold(of)) => {
+            Some(RowTarget::Fold(of)) => {
                 let of = of.clone();
                 if !self.open.remove(&of) {
                     self.open.insert(of);
@@ -179,13 +179,13 @@ impl Agents {
                 Reply::done()
             }
             // A program in a terminal is looked at there; Esc shows what is written of it.
-            Some(What::Agent(id)) if crate::panel::terminal::will(model, id) => {
+            Some(RowTarget::Agent(id)) if crate::panel::terminal::will(model, id) => {
                 Reply::with(Effect::Navigate(Navigation::Terminal(id.clone())))
             }
-            Some(What::Agent(id)) if *id != model.shown_agent() => {
+            Some(RowTarget::Agent(id)) if *id != model.shown_agent() => {
                 Reply::with(Effect::Navigate(Navigation::Agent(id.clone())))
             }
-            Some(What::Tool(id)) => {
+            Some(RowTarget::Tool(id)) => {
                 let to = crate::panel::conversation::GoTo::Call(id.clone());
                 let tell = Effect::Tell(View::Conversation, Box::new(to));
                 Reply::Done(vec![Effect::Focus(View::Conversation), tell])
@@ -194,19 +194,20 @@ impl Agents {
         }
     }
 
-    /// What is chosen has something that could be ended, and what it is called.
-    fn stoppable(&self, what: &What, model: &Model) -> Option<String> {
+    /// The name of the selected row if it can be stopped.
+    fn stoppable(&self, what: &RowTarget, model: &Model) -> Option<String> {
         let works = |id: &AgentId| model.row(id).is_some_and(|a| a.state.at_work());
         match what {
-            What::Tool(_) => Some("this tool".into()),
-            What::Process(id) => Some(id.clone()),
-            What::Agent(id) if id.is_main() => model.main_runs().then(|| "the turn".into()),
-            What::Agent(id) if works(id) => Some(model.name_of(id)),
-            What::Agent(_) | What::Flow(_) | What::Fold(_) => None,
+            RowTarget::Tool(_) => Some("this tool".into()),
+            RowTarget::Process(id) => Some(id.clone()),
+            RowTarget::Agent(id) if id.is_main() => model.main_runs().then(|| "the turn".into()),
+            RowTarget::Agent(id) if works(id) => Some(model.name_of(id)),
+            RowTarget::Agent(_) | RowTarget::Flow(_) | RowTarget::Fold(_) => None,
         }
     }
 
-    /// Ends what is chosen at the second press within three seconds; at the third: with all that it started, or hard.
+    /// Stops the selected row at the second press within three seconds; at the third press with everything that it
+    /// started, or by force.
     fn stop(&mut self, model: &Model) -> Reply {
         let Some(what) = self.chosen().cloned() else { return Reply::done() };
         let soon = |t: Duration| model.mono.saturating_sub(t) < AGAIN;
@@ -220,17 +221,17 @@ impl Agents {
         let again = before >= 2 || before == 1 && self.stoppable(&what, model).is_none();
         let main = AgentId::main();
         match what {
-            What::Tool(id) => Reply::with(Effect::send(CommandBody::Turn(TurnCommand::StopTool { id }))),
-            What::Process(id) => {
+            RowTarget::Tool(id) => Reply::with(Effect::send(CommandBody::Turn(TurnCommand::StopTool { id }))),
+            RowTarget::Process(id) => {
                 Reply::with(Effect::ask_of(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
             }
-            What::Flow(_) | What::Fold(_) => Reply::done(),
-            What::Agent(id) if id.is_main() && model.main_runs() => {
+            RowTarget::Flow(_) | RowTarget::Fold(_) => Reply::done(),
+            RowTarget::Agent(id) if id.is_main() && model.main_runs() => {
                 let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
                 Reply::with(Effect::send_to(main, stop))
             }
-            What::Agent(id) if id.is_main() => say("Nothing is running"),
-            What::Agent(id) => {
+            RowTarget::Agent(id) if id.is_main() => say("Nothing is running"),
+            RowTarget::Agent(id) => {
                 let below =
                     model.crew.agents.iter().any(|a| a.id != id && a.id.is_below(&id) && a.state.at_work());
                 let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
@@ -260,10 +261,10 @@ impl Agents {
         }
     }
 
-    /// To the next one that waits for the person, and its question.
+    /// Selects the next agent that waits for the person, and opens its question.
     fn next(&mut self, model: &Model) -> Reply {
-        let waiting = |w: &What| match w {
-            What::Agent(id) => model.row(id).is_some_and(|a| sums::waits(model, a)),
+        let waiting = |w: &RowTarget| match w {
+            RowTarget::Agent(id) => model.row(id).is_some_and(|a| totals::waits(model, a)),
             _ => false,
         };
         let n = self.what.len();
@@ -274,7 +275,7 @@ impl Agents {
         self.answer(model)
     }
 
-    /// The chosen agent's question, else the next one of anybody's.
+    /// Opens the selected agent's question, else the oldest question of any agent.
     fn answer(&self, model: &Model) -> Reply {
         let of = self.agent(model).and_then(|a| model.questions.open.iter().find(|k| k.agent == a.id));
         match of {
@@ -315,7 +316,7 @@ impl Agents {
         }
     }
 
-    /// To its item of the plan, which is its parent's: the one on the screen.
+    /// Goes to the item of the shown plan that the agent works on.
     fn todo(&self, model: &Model) -> Reply {
         let Some(a) = self.agent(model) else { return Reply::done() };
         if model.agent.todo.iter().any(|i| model.assignee(i) == Some(&a.id)) {
@@ -326,7 +327,7 @@ impl Agents {
         say(format!("{name} has no item on this list"))
     }
 
-    /// Another way from before its last message. It is shown for that.
+    /// Branches the agent's conversation before its last message, and shows the agent.
     fn branch(&self, model: &Model) -> Reply {
         let Some(a) = self.agent(model) else { return Reply::done() };
         if a.state.at_work() {
@@ -372,7 +373,7 @@ fn resume(a: &AgentView, name: &str) -> Reply {
 }
 
 fn retry(a: &AgentView, name: &str) -> Reply {
-    if !sums::ended(a.state) {
+    if !totals::ended(a.state) {
         return say(format!("{name} is working; end it first, or write to it"));
     }
     let id = a.id.clone();
@@ -381,10 +382,10 @@ fn retry(a: &AgentView, name: &str) -> Reply {
         Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
     };
     let about = "runs the same task as a new agent; add a note if you like";
-    Reply::with(Effect::Push(Box::new(Words::new(&format!("Retry {name}"), about, "", Box::new(then)))))
+    Reply::with(Effect::Push(Box::new(TextPrompt::new(&format!("Retry {name}"), about, "", Box::new(then)))))
 }
 
-/// A program knows its own models, and we do not.
+/// The models of an external program are not known here.
 fn their_model(model: &Model, a: &AgentView) -> Reply {
     let (id, now) = (a.id.clone(), a.model.clone());
     let program = now.provider().to_owned();
@@ -394,7 +395,7 @@ fn their_model(model: &Model, a: &AgentView) -> Reply {
         Ok(vec![Effect::send_to(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
     };
     let title = format!("Model of {}", model.name_of(&a.id));
-    let words = Words::new(&title, &about, now.model(), Box::new(then));
+    let words = TextPrompt::new(&title, &about, now.model(), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
 
@@ -406,7 +407,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
         Ok(vec![Effect::ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
     };
     let about = "turns, seconds, tokens, cost in dollars; omitted limits stay as they are";
-    let words = Words::new(&format!("Limits of {name}"), about, &limits_text(&limits), Box::new(then));
+    let words = TextPrompt::new(&format!("Limits of {name}"), about, &limits_text(&limits), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
 

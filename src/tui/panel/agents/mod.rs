@@ -1,11 +1,11 @@
-//! Who works at what: the tree of agents with state, time, tokens and cost, and the tools that run.
+//! The tree of agents with state, time, tokens and cost, and the tools that run.
 
 mod columns;
 mod keys;
 mod row;
-mod sums;
+mod row_target;
+mod totals;
 mod tree;
-mod what;
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
-use self::sums::{ended, waits};
-use self::tree::{Tree, processes};
+use self::row_target::RowTarget;
+use self::totals::{ended, waits};
+use self::tree::{AgentTree, processes};
 pub(crate) use self::tree::{look, nearest_limit};
-use self::what::What;
 use super::rows::Rows;
 use super::{
     Attention, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply, View,
@@ -38,7 +38,7 @@ use crate::text::{clean, paint};
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Agents,
     make: |_| Box::new(Agents::default()),
@@ -57,7 +57,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     scopes: &[Scope::new("agents", Some("list"), "Agents", false).keys(KEYS)],
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "agents.stop",
@@ -126,27 +126,27 @@ pub(crate) const KEYS: &[DefaultKey] = &[
 const PROCESSES: Token = Token(1);
 const KILLED: Token = Token(2);
 const DIFF: Token = Token(3);
-/// How often living processes are looked at while the panel is on the screen.
+/// How often the list of processes is requested while the panel is on the screen.
 const LOOK: Duration = Duration::from_secs(3);
 
 /// The panel.
 #[derive(Default)]
 pub struct Agents {
     rows: Rows,
-    what: Vec<What>,
-    /// What the key to end was pressed for last, when, and how often.
-    stopped: Option<(What, Duration, u32)>,
+    what: Vec<RowTarget>,
+    /// The row for which the stop key was pressed last, when, and how often.
+    stopped: Option<(RowTarget, Duration, u32)>,
     /// Agents whose ended children are all shown.
     open: HashSet<AgentId>,
     /// The names of the columns, where there is room.
     head: Option<Line>,
-    /// When the processes were asked for last, and whether the answer is still out.
+    /// When the processes were requested last, and whether the answer is outstanding.
     asked: Duration,
     asking: bool,
 }
 
 impl Agents {
-    fn chosen(&self) -> Option<&What> {
+    fn chosen(&self) -> Option<&RowTarget> {
         self.what.get(self.rows.chosen)
     }
 
@@ -197,7 +197,7 @@ impl Panel for Agents {
     }
 
     fn placement(&self, width: u16, model: &Model) -> Placement {
-        let tree = Tree::folded(model, Some(&self.open));
+        let tree = AgentTree::folded(model, Some(&self.open));
         let head = usize::from(tree.head(model, width).is_some());
         Placement::Rows(u16::try_from(tree.lines(model, width).0.len() + head).unwrap_or(u16::MAX))
     }
@@ -245,8 +245,8 @@ impl Panel for Agents {
         }
         let mut all = vec![Hint::as_("list.open", "open"), Hint::of("agents.stop")];
         let chosen = match self.chosen() {
-            Some(What::Agent(id)) => model.row(id),
-            Some(What::Flow(_)) => {
+            Some(RowTarget::Agent(id)) => model.row(id),
+            Some(RowTarget::Flow(_)) => {
                 return vec![
                     Hint::as_("list.open", "view"),
                     Hint::of("agents.stop"),
@@ -276,7 +276,7 @@ impl Panel for Agents {
                 let paused = a.state == AgentState::Paused;
                 let pause = if paused { "continue" } else { "pause" };
                 all.extend([Hint::as_("agents.pause", pause), Hint::of("agents.raise")]);
-                // One whose parent went on without it cannot be waited for again: that call is answered.
+                // An agent whose parent continued without it cannot be waited for again: that call has its result.
                 let behind = a.child.as_ref().is_none_or(|c| c.background);
                 all.extend((!behind).then_some(Hint::of("agents.background")));
                 all.push(Hint::of("agents.diff"));
@@ -288,10 +288,10 @@ impl Panel for Agents {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) -> Refresh {
-        let tree = Tree::folded(cx.model, Some(&self.open));
+        let tree = AgentTree::folded(cx.model, Some(&self.open));
         let (lines, what) = tree.lines(cx.model, area.width);
         self.head = tree.head(cx.model, area.width).filter(|_| usize::from(area.height) > lines.len().min(3));
-        // The choice stays with its agent or tool, also when rows come and go above.
+        // The selection stays with its agent or tool when rows above are added or removed.
         if let Some(at) = self.chosen().and_then(|c| what.iter().position(|w| w == c)) {
             self.rows.chosen = at;
         }
@@ -307,7 +307,7 @@ impl Panel for Agents {
         if let Some(head) = &self.head {
             let sheet = Sheet::new(vec![head.clone()], usize::from(area.width).max(1));
             if let (Some(line), Some(row)) = (sheet.lines.first(), sheet.rows.first()) {
-                let place = paint::Place { x: area.x, y: area.y, columns: area.width };
+                let place = paint::PaintTarget { x: area.x, y: area.y, columns: area.width };
                 paint::row(buf, place, line, *row, cx.theme, &[]);
             }
         }
@@ -368,13 +368,13 @@ impl Agents {
         }
     }
 
-    /// The agent that another layer wants to be looked at.
+    /// Selects the agent that another panel names.
     fn on_message(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
         // It may be folded: its siblings are shown with it.
         self.open.extend(id.parent());
-        self.what = Tree::folded(model, Some(&self.open)).lines(model, 40).1;
-        if let Some(at) = self.what.iter().position(|w| *w == What::Agent((*id).clone())) {
+        self.what = AgentTree::folded(model, Some(&self.open)).lines(model, 40).1;
+        if let Some(at) = self.what.iter().position(|w| *w == RowTarget::Agent((*id).clone())) {
             self.rows.chosen = at;
         }
         Reply::done()

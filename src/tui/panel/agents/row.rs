@@ -2,11 +2,11 @@
 
 use tiller_protocol::{AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt};
 
-use super::sums::{Sum, ended};
+use super::totals::{AgentTotals, ended};
 use crate::model::Model;
 use crate::model::conversation::{Body, Cell, ToolCell, ToolState};
+use crate::panel::row_end::RowEnd;
 use crate::panel::rows::lasting;
-use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
@@ -14,13 +14,13 @@ use crate::view::words::money;
 use crate::widget::draw;
 
 /// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
-pub(super) fn cost(a: &AgentView, sum: Sum) -> String {
+pub(super) fn cost(a: &AgentView, sum: AgentTotals) -> String {
     let more = if sum.unknown { "+?" } else { "" };
     match sum {
-        Sum { cost: Cost(0), unknown: true, .. } => "$?".into(),
-        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.is_demo() => String::new(),
-        Sum { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
-        Sum { cost, .. } => format!("sum {}{more}", money(cost.usd())),
+        AgentTotals { cost: Cost(0), unknown: true, .. } => "$?".into(),
+        AgentTotals { cost: Cost(0), .. } if a.cost.is_none() || a.model.is_demo() => String::new(),
+        AgentTotals { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
+        AgentTotals { cost, .. } => format!("sum {}{more}", money(cost.usd())),
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
 /// Left part, then the parts at the right, the most important first: what does not fit goes.
 pub(super) fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str, columns: usize) -> Line {
     let left = format!("{}{}", " ".repeat(indent), clean::plain(&name.replace('\n', " ")));
-    let right = Right::of(right, width(&left).min(columns / 2), columns);
+    let right = RowEnd::of(right, width(&left).min(columns / 2), columns);
     let mut line = Line::new(Wrap::Cut);
     line.push_strict(&shorten_end(&left, right.room.saturating_sub(1), draw::ascii()), Look::of(Role::Text));
     right.end(&mut line, act);

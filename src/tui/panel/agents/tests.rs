@@ -66,14 +66,19 @@ fn looks_well_in_the_rail_and_alone() {
 fn blocked_ones_come_first_and_children_below_their_parent() {
     let mut r = Robot::new(80, 24);
     crew(&mut r);
-    let (_, what) = Tree::of(&r.app.model).lines(&r.app.model, 80);
-    let agent = |id: &str| What::Agent(AgentId(id.into()));
-    let want =
-        [agent("main"), What::Tool("c1".into()), agent("main/a2"), agent("main/a1"), agent("main/a1/b1")];
+    let (_, what) = AgentTree::of(&r.app.model).lines(&r.app.model, 80);
+    let agent = |id: &str| RowTarget::Agent(AgentId(id.into()));
+    let want = [
+        agent("main"),
+        RowTarget::Tool("c1".into()),
+        agent("main/a2"),
+        agent("main/a1"),
+        agent("main/a1/b1"),
+    ];
     assert_eq!(what, want);
     // Parents that go round in a circle hang nothing up.
     r.app.model.crew.agents[0].parent = Some(AgentId("main/a1".into()));
-    let _ = Tree::of(&r.app.model).lines(&r.app.model, 80);
+    let _ = AgentTree::of(&r.app.model).lines(&r.app.model, 80);
 }
 
 /// Twelve that are done, two that failed, one that runs and one that waits.
@@ -276,8 +281,8 @@ fn crew_commands(r: &Robot) -> Vec<tiller_protocol::AgentCommand> {
 /// Puts the choice on the row of this agent.
 fn choose(r: &mut Robot, id: &str) {
     r.run("alt-3; g");
-    let what = Tree::of(&r.app.model).lines(&r.app.model, 80).1;
-    let at = what.iter().position(|w| *w == What::Agent(AgentId(id.into()))).unwrap();
+    let what = AgentTree::of(&r.app.model).lines(&r.app.model, 80).1;
+    let at = what.iter().position(|w| *w == RowTarget::Agent(AgentId(id.into()))).unwrap();
     r.run(&"j;".repeat(at));
 }
 
@@ -450,7 +455,7 @@ fn two_hundred_agents_in_a_tree_cost_little() {
     }
     let begun = std::time::Instant::now();
     for _ in 0..100 {
-        assert_eq!(Tree::of(&r.app.model).lines(&r.app.model, 80).0.len(), 201);
+        assert_eq!(AgentTree::of(&r.app.model).lines(&r.app.model, 80).0.len(), 201);
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?} for 100 frames", begun.elapsed());
 }

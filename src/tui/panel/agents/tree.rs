@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use tiller_protocol::{Activity, ProcessRow};
 use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
 
-use super::columns::{Parts, Table, WIDE};
+use super::columns::{AgentRow, ColumnLayout, WIDE};
 pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
-use super::sums::{Sum, ended, waits};
-use super::what::What;
+use super::row_target::RowTarget;
+use super::totals::{AgentTotals, ended, waits};
 use crate::model::Model;
 use crate::model::conversation::{Body, ToolCell, ToolState};
 use crate::panel::rows::lasting;
@@ -44,7 +44,7 @@ pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
 
 /// What has a row of the tree.
 #[derive(Clone, Copy)]
-enum Stands<'a> {
+enum TreeItem<'a> {
     Agent(&'a AgentView),
     /// Above the agents of its steps.
     Flow(&'a WorkflowView),
@@ -61,12 +61,12 @@ enum Stands<'a> {
 /// The agents with how deep each stands, in the order of the rows: among siblings those that need the person, then those
 /// that run, then those that wait or rest, then those that have ended; else as they were started. A wrong parent cannot
 /// make it go round for ever.
-pub(super) struct Tree<'a> {
-    order: Vec<(Stands<'a>, usize)>,
-    sums: HashMap<&'a AgentId, Sum>,
+pub(super) struct AgentTree<'a> {
+    order: Vec<(TreeItem<'a>, usize)>,
+    sums: HashMap<&'a AgentId, AgentTotals>,
 }
 
-impl<'a> Tree<'a> {
+impl<'a> AgentTree<'a> {
     /// All of it, with nothing folded.
     #[cfg(test)]
     pub(super) fn of(model: &'a Model) -> Self {
@@ -91,9 +91,9 @@ impl<'a> Tree<'a> {
                 stack.extend(below.get(&Some(&a.id)).into_iter().flatten());
             }
         }
-        let mut sums: HashMap<&AgentId, Sum> = HashMap::new();
+        let mut sums: HashMap<&AgentId, AgentTotals> = HashMap::new();
         for a in down.iter().rev() {
-            let mut sum = Sum::of(model, a);
+            let mut sum = AgentTotals::of(model, a);
             for c in below.get(&Some(&a.id)).into_iter().flatten() {
                 sum.add(sums.get(&c.id).copied().unwrap_or_default());
             }
@@ -103,61 +103,61 @@ impl<'a> Tree<'a> {
         for list in below.values_mut() {
             list.sort_by_key(|a| rank(a, sums.get(&a.id).is_some_and(|s| s.waits), busy.contains(&a.id)));
         }
-        let flows = Flows::of(model);
-        let folds = open.map(|open| Folds::of(&mut below, open, &busy, &flows)).unwrap_or_default();
+        let flows = WorkflowAgents::of(model);
+        let folds = open.map(|open| FoldedChildren::of(&mut below, open, &busy, &flows)).unwrap_or_default();
         let mut order = Vec::new();
-        let mut stack: Vec<(Stands<'a>, usize)> = Vec::new();
+        let mut stack: Vec<(TreeItem<'a>, usize)> = Vec::new();
         flows.push(&mut stack, below.get(&None), 0);
         while let Some((row, depth)) = stack.pop() {
             match row {
-                Stands::Agent(a) if seen.remove(&a.id) => {
+                TreeItem::Agent(a) if seen.remove(&a.id) => {
                     order.push((row, depth));
                     // Below all others: the stack gives the last first.
                     stack.extend(folds.row(&a.id).map(|fold| (fold, depth + 1)));
                     flows.push(&mut stack, below.get(&Some(&a.id)), depth + 1);
                 }
-                Stands::Agent(_) => {}
-                Stands::Flow(_) | Stands::Fold { .. } => order.push((row, depth)),
+                TreeItem::Agent(_) => {}
+                TreeItem::Flow(_) | TreeItem::Fold { .. } => order.push((row, depth)),
             }
         }
         Self { order, sums }
     }
 
     /// The rows at a width, and what each stands for.
-    pub(super) fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<What>) {
+    pub(super) fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<RowTarget>) {
         let columns = usize::from(columns);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
         let shown = model.shown_agent();
         let parts = self.parts(model, columns);
-        let table = Table::new(parts.values(), columns);
+        let table = ColumnLayout::new(parts.values(), columns);
         for (row, depth) in &self.order {
             let a = match row {
-                Stands::Agent(a) => a,
-                Stands::Flow(flow) => {
+                TreeItem::Agent(a) => a,
+                TreeItem::Flow(flow) => {
                     lines.push(self.flow(flow, *depth, columns));
-                    what.push(What::Flow(flow.id.clone()));
+                    what.push(RowTarget::Flow(flow.id.clone()));
                     continue;
                 }
-                Stands::Fold { of, count, badly, open } => {
+                TreeItem::Fold { of, count, badly, open } => {
                     lines.push(fold_row(*depth, *count, *badly, *open, columns));
-                    what.push(What::Fold((*of).clone()));
+                    what.push(RowTarget::Fold((*of).clone()));
                     continue;
                 }
             };
             lines.extend(parts.get(&a.id).map(|parts| table.row(parts)));
-            what.push(What::Agent(a.id.clone()));
+            what.push(RowTarget::Agent(a.id.clone()));
             let inside = depth * 2 + 2;
             // Only of the agent on the screen it is known which tools run.
             if a.id == shown {
                 for t in tools(model) {
                     lines.push(tool_row(model, t, inside, columns));
-                    what.push(What::Tool(t.call_id.clone()));
+                    what.push(RowTarget::Tool(t.call_id.clone()));
                 }
             }
             if a.id.is_main() {
                 for p in processes(model) {
                     lines.push(process_row(p, columns));
-                    what.push(What::Process(p.id.clone()));
+                    what.push(RowTarget::Process(p.id.clone()));
                 }
             }
         }
@@ -168,13 +168,13 @@ impl<'a> Tree<'a> {
     pub(super) fn head(&self, model: &Model, columns: u16) -> Option<Line> {
         let columns = usize::from(columns);
         let parts = self.parts(model, columns);
-        Table::new(parts.values(), columns).head().filter(|_| parts.len() > 1)
+        ColumnLayout::new(parts.values(), columns).head().filter(|_| parts.len() > 1)
     }
 
     /// The rows of the agents before they are drawn.
-    fn parts(&self, model: &Model, columns: usize) -> HashMap<&'a AgentId, Parts> {
+    fn parts(&self, model: &Model, columns: usize) -> HashMap<&'a AgentId, AgentRow> {
         let agents = self.order.iter().filter_map(|(row, depth)| match row {
-            Stands::Agent(a) => Some((&a.id, self.agent(model, a, *depth, columns))),
+            TreeItem::Agent(a) => Some((&a.id, self.agent(model, a, *depth, columns))),
             _ => None,
         });
         agents.collect()
@@ -191,7 +191,7 @@ impl<'a> Tree<'a> {
             (StepState::Skipped | StepState::Cancelled, _) => AgentState::Cancelled,
             (StepState::Interrupted, _) => AgentState::Interrupted,
         };
-        let mut sum = Sum::default();
+        let mut sum = AgentTotals::default();
         let own = flow.steps.iter().flat_map(|s| s.agent.iter().chain(&s.reviewers));
         own.for_each(|id| sum.add(self.sums.get(id).copied().unwrap_or_default()));
         let (mut glyph, mut word, mut role) = look(state);
@@ -211,7 +211,7 @@ impl<'a> Tree<'a> {
         row(depth * 2, &flow.called(), &right, &act, columns)
     }
 
-    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Parts {
+    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> AgentRow {
         let (mut glyph, mut word, mut role) = look(a.state);
         if waits(model, a) {
             (glyph, word, role) = look(AgentState::Waiting);
@@ -275,7 +275,7 @@ impl<'a> Tree<'a> {
             (files, Role::Dim),
             (who, Role::Dim),
         ];
-        Parts { indent: depth * 2, name: name(model, a), figures, act: act(model, a).to_owned() }
+        AgentRow { indent: depth * 2, name: name(model, a), figures, act: act(model, a).to_owned() }
     }
 }
 
@@ -307,15 +307,15 @@ fn rank(a: &AgentView, waits: bool, busy: bool) -> u8 {
 
 /// Ended children that are not shown, by their parent.
 #[derive(Default)]
-struct Folds<'a>(HashMap<&'a AgentId, (usize, usize, bool)>);
+struct FoldedChildren<'a>(HashMap<&'a AgentId, (usize, usize, bool)>);
 
-impl<'a> Folds<'a> {
+impl<'a> FoldedChildren<'a> {
     /// Takes them out of the rows, unless their parent is `open`. Agents of workflows stand below theirs.
     fn of(
         below: &mut HashMap<Option<&'a AgentId>, Vec<&'a AgentView>>,
         open: &HashSet<AgentId>,
         busy: &HashSet<&'a AgentId>,
-        flows: &Flows<'a>,
+        flows: &WorkflowAgents<'a>,
     ) -> Self {
         let mut folds = HashMap::new();
         for (parent, list) in below.iter_mut() {
@@ -345,9 +345,9 @@ impl<'a> Folds<'a> {
         Self(folds)
     }
 
-    fn row(&self, of: &'a AgentId) -> Option<Stands<'a>> {
+    fn row(&self, of: &'a AgentId) -> Option<TreeItem<'a>> {
         let (count, badly, open) = *self.0.get(of)?;
-        Some(Stands::Fold { of, count, badly, open })
+        Some(TreeItem::Fold { of, count, badly, open })
     }
 }
 
@@ -363,13 +363,13 @@ fn fold_row(depth: usize, count: usize, badly: usize, open: bool, columns: usize
 }
 
 /// The agents of workflows, which stand together below a row of their own.
-struct Flows<'a> {
+struct WorkflowAgents<'a> {
     all: &'a [WorkflowView],
     /// Of which workflow, and in which place.
     of: HashMap<&'a AgentId, (usize, usize)>,
 }
 
-impl<'a> Flows<'a> {
+impl<'a> WorkflowAgents<'a> {
     fn of(model: &'a Model) -> Self {
         let mut of = HashMap::new();
         for (at, flow) in model.crew.workflows.iter().enumerate() {
@@ -385,19 +385,19 @@ impl<'a> Flows<'a> {
     /// agents below it in the order of its steps. One that is done shows only itself.
     fn push(
         &self,
-        stack: &mut Vec<(Stands<'a>, usize)>,
+        stack: &mut Vec<(TreeItem<'a>, usize)>,
         siblings: Option<&Vec<&'a AgentView>>,
         depth: usize,
     ) {
-        let mut rows: Vec<(Stands<'a>, usize)> = Vec::new();
+        let mut rows: Vec<(TreeItem<'a>, usize)> = Vec::new();
         let mut begun: HashSet<usize> = HashSet::new();
         for a in siblings.into_iter().flatten() {
             let Some((at, _)) = self.of.get(&a.id) else {
-                rows.push((Stands::Agent(a), depth));
+                rows.push((TreeItem::Agent(a), depth));
                 continue;
             };
             let Some(flow) = self.all.get(*at).filter(|_| begun.insert(*at)) else { continue };
-            rows.push((Stands::Flow(flow), depth));
+            rows.push((TreeItem::Flow(flow), depth));
             let mut own: Vec<(usize, &'a AgentView)> = siblings
                 .into_iter()
                 .flatten()
@@ -406,7 +406,7 @@ impl<'a> Flows<'a> {
             own.sort_by_key(|(place, _)| *place);
             let over = flow.state == StepState::Done && own.iter().all(|(_, a)| ended(a.state));
             if !over {
-                rows.extend(own.into_iter().map(|(_, a)| (Stands::Agent(a), depth + 1)));
+                rows.extend(own.into_iter().map(|(_, a)| (TreeItem::Agent(a), depth + 1)));
             }
         }
         stack.extend(rows.into_iter().rev());

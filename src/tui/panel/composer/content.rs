@@ -1,4 +1,4 @@
-//! The buffer with its attachments: what stands in the composer, as a message and back.
+//! The composer's text with its attachments, and its conversion to and from a message.
 
 use tiller_protocol::{Attachment, Message};
 
@@ -11,7 +11,7 @@ const CHIP_BYTES: usize = 800;
 pub(crate) const PASTE_MAX: usize = 32 << 20;
 
 /// A mention in the text: the word, the path, the line range.
-pub(crate) type Mentioned = (String, String, Option<(u32, u32)>);
+pub(crate) type Mention = (String, String, Option<(u32, u32)>);
 
 /// Text and attachments being written.
 #[derive(Clone, Debug, Default)]
@@ -43,8 +43,8 @@ impl Content {
     }
 
     /// The labels of the chips, to be looked up while the text is being changed.
-    pub(crate) fn labels(&self) -> Labels {
-        Labels(self.attachments.iter().map(|a| a.label().to_owned()).collect())
+    pub(crate) fn labels(&self) -> ChipLabels {
+        ChipLabels(self.attachments.iter().map(|a| a.label().to_owned()).collect())
     }
 
     /// As it will be sent: chips become labels, and words `@name` or `@name:10-40` that were taken from the
@@ -77,8 +77,8 @@ impl Content {
     }
 
     /// Mentions in the text: the word, the path, the line range.
-    pub(crate) fn mentioned(&self) -> Vec<Mentioned> {
-        let mut found: Vec<Mentioned> = Vec::new();
+    pub(crate) fn mentioned(&self) -> Vec<Mention> {
+        let mut found: Vec<Mention> = Vec::new();
         let text = self.edit.text();
         for name in &self.mentions {
             let tag = format!("@{name}");
@@ -153,7 +153,7 @@ impl Content {
         false
     }
 
-    /// What the chip before the caret stands for; without one there, the last chip of the text.
+    /// The attachment of the chip before the caret, else of the last chip in the text.
     pub(crate) fn attached(&self) -> Option<&Attachment> {
         let text = self.edit.text();
         let near = text[..self.edit.caret()].chars().next_back().and_then(chip_number);
@@ -180,9 +180,9 @@ impl Content {
 }
 
 /// Labels by number.
-pub(crate) struct Labels(Vec<String>);
+pub(crate) struct ChipLabels(Vec<String>);
 
-impl Labels {
+impl ChipLabels {
     /// The label that stands for this character.
     pub(crate) fn get(&self, c: char) -> Option<String> {
         self.0.get(chip_number(c)? as usize).cloned()

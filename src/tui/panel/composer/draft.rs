@@ -1,9 +1,8 @@
-//! Typed text is sacred: the draft is on disk a moment after the last key, by a thread of its own, and
-//! whatever was there comes back at the next start.
+//! Keeps the draft on disk: a thread writes it a moment after the last key, and it is restored at the next start.
 //!
-//! Each window has a file of its own in the folder of the workspace, so that two never overwrite each other.
-//! While a window lives it holds the lock beside its file. Files without a living window are taken over by
-//! the next one that starts: the newest becomes its draft, older ones are put aside.
+//! Each window has a file of its own in the folder of the workspace, so that two never overwrite each other. While a
+//! window is open it holds the lock beside its file. Files without a window are taken over by the next one that starts:
+//! the newest becomes its draft, older ones are put aside.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -59,8 +58,8 @@ impl Draft {
         }
     }
 
-    /// What was sent and perhaps never arrived: into the text, or aside where something was written since. Gives
-    /// it, so that it can go again when it turns out to have arrived.
+    /// Moves messages that may never have arrived into the text, or aside if something was written since. Returns them,
+    /// so that they can be removed again when it turns out that they arrived.
     pub(crate) fn unsent(&mut self) -> Vec<Message> {
         let sent = std::mem::take(&mut self.sent);
         let free = self.message == Message::default();
@@ -88,25 +87,25 @@ fn join(there: &mut Message, message: Message) {
 }
 
 /// Writes the latest draft to one file. Dropping it writes what is left and ends the thread.
-pub(crate) struct Keeper {
+pub(crate) struct DraftStore {
     folder: PathBuf,
     /// This window's file.
     path: PathBuf,
-    /// Held while this window lives.
+    /// Held while this window is open.
     lock: Option<File>,
     /// Writes to `path`; begun with the first draft.
     saver: Option<Saver<Draft>>,
 }
 
-impl Keeper {
+impl DraftStore {
     /// Keeps drafts in `folder` (0700, made where there is none), in a file (0600) of this window's own.
     pub(crate) fn new(folder: PathBuf) -> Self {
         let path = folder.join(fresh_name());
         Self { folder, path, lock: None, saver: None }
     }
 
-    /// What earlier windows left; nothing when there is none or it cannot be read. What belongs to a window
-    /// that lives is left to it.
+    /// Loads what earlier windows left; empty when there is nothing or it cannot be read. Files of open windows are not
+    /// touched.
     pub(crate) fn load(&mut self) -> Draft {
         let mut left = orphans(&self.folder);
         // The newest first.
@@ -119,7 +118,7 @@ impl Keeper {
         let mut draft = newest.draft;
         self.path = newest.path;
         self.lock = Some(newest.lock);
-        let others: Vec<Orphan> = left.collect();
+        let others: Vec<OrphanDraft> = left.collect();
         if others.is_empty() {
             return draft;
         }
@@ -142,7 +141,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for DraftStore {
     fn drop(&mut self) {
         // The last draft is written first.
         drop(self.saver.take());
@@ -161,31 +160,31 @@ fn fresh_name() -> String {
     format!("{}-{}-{n}.json", time.as_millis(), std::process::id())
 }
 
-/// A draft whose window is gone.
-struct Orphan {
+/// The draft of a window that has ended.
+struct OrphanDraft {
     path: PathBuf,
     changed: std::time::SystemTime,
     draft: Draft,
     lock: File,
 }
 
-/// Drafts in `folder` that no living window holds; each is locked by us from now on.
-fn orphans(folder: &Path) -> Vec<Orphan> {
+/// Drafts in `folder` that no open window holds. Each is locked for this window from now on.
+fn orphans(folder: &Path) -> Vec<OrphanDraft> {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     files.filter(|p| p.extension().is_some_and(|e| e == "json")).filter_map(orphan).collect()
 }
 
-fn orphan(path: PathBuf) -> Option<Orphan> {
+fn orphan(path: PathBuf) -> Option<OrphanDraft> {
     let lock = own_lock(&path)?;
     // Looked at under the lock: another window may have taken it over just now.
     let changed = std::fs::metadata(&path).and_then(|m| m.modified()).ok()?;
     // What cannot be read stays where it is, for a person to look at.
     let mut draft: Draft = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
     pictures::load(&path, draft.messages());
-    Some(Orphan { path, changed, draft, lock })
+    Some(OrphanDraft { path, changed, draft, lock })
 }
 
-/// Takes a draft and its lock away. Gone already is as good.
+/// Removes a draft and its lock, if they exist.
 fn forget(path: &Path) {
     let _ = std::fs::remove_file(path);
     pictures::stored(path).iter().for_each(|file| drop(std::fs::remove_file(file)));
@@ -208,7 +207,7 @@ mod tests {
 
     /// A window that typed this and is gone.
     fn left(folder: &Path, draft: Draft) {
-        let mut k = Keeper::new(folder.to_owned());
+        let mut k = DraftStore::new(folder.to_owned());
         // Its own file, not what others left.
         k.lock = own_lock(&k.path);
         k.keep(draft);
@@ -218,13 +217,13 @@ mod tests {
     fn what_was_typed_last_comes_back_and_an_empty_draft_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("drafts/s");
-        let mut k = Keeper::new(folder.clone());
+        let mut k = DraftStore::new(folder.clone());
         assert_eq!(k.load(), Draft::default());
         for i in 0..500 {
             k.keep(text(&format!("typed {i}")));
         }
         drop(k);
-        let mut k = Keeper::new(folder.clone());
+        let mut k = DraftStore::new(folder.clone());
         assert_eq!(k.load(), text("typed 499"));
         k.keep(Draft::default());
         drop(k);
@@ -234,7 +233,7 @@ mod tests {
     #[test]
     fn a_draft_that_changes_on_and_on_is_written_all_the_same() {
         let dir = tempfile::tempdir().unwrap();
-        let mut k = Keeper::new(dir.path().to_owned());
+        let mut k = DraftStore::new(dir.path().to_owned());
         let end = Instant::now() + Duration::from_secs(60);
         for n in 0.. {
             k.keep(text(&format!("typed {n}")));
@@ -249,10 +248,10 @@ mod tests {
     #[test]
     fn two_windows_do_not_touch_each_others_drafts() {
         let dir = tempfile::tempdir().unwrap();
-        let mut first = Keeper::new(dir.path().to_owned());
+        let mut first = DraftStore::new(dir.path().to_owned());
         assert_eq!(first.load(), Draft::default());
         first.keep(text("in the first"));
-        let mut second = Keeper::new(dir.path().to_owned());
+        let mut second = DraftStore::new(dir.path().to_owned());
         assert_eq!(second.load(), Draft::default(), "the first one lives");
         second.keep(text("in the second"));
         let path = second.path.clone();
@@ -262,13 +261,13 @@ mod tests {
         first.keep(text("in the first, longer"));
         drop(first);
         // A third gets both: the newest to go on with, the other put aside.
-        let mut third = Keeper::new(dir.path().to_owned());
+        let mut third = DraftStore::new(dir.path().to_owned());
         let all = third.load();
         assert_eq!(all.message, Message::text("in the first, longer"));
         assert_eq!(all.aside, Some(Message::text("in the second")));
         drop(third);
         // They are in one file now, and it comes back whole.
-        let mut fourth = Keeper::new(dir.path().to_owned());
+        let mut fourth = DraftStore::new(dir.path().to_owned());
         assert_eq!(fourth.load(), all);
         assert_eq!(files(dir.path()), 2, "one draft and its lock");
     }
@@ -280,7 +279,7 @@ mod tests {
             let aside = (n % 2 == 0).then(|| Message::text(format!("aside {n}")));
             left(dir.path(), Draft { aside, ..text(&format!("typed {n}")) });
         }
-        let mut k = Keeper::new(dir.path().to_owned());
+        let mut k = DraftStore::new(dir.path().to_owned());
         let all = k.load();
         let aside = all.aside.unwrap().text;
         let both = format!("{}\n{aside}", all.message.text);
@@ -307,21 +306,21 @@ mod tests {
             let these = files.filter(|f| f.path().extension().is_some_and(|e| e == ending));
             these.map(|f| f.metadata().unwrap().len()).collect()
         };
-        let mut k = Keeper::new(dir.path().to_owned());
+        let mut k = DraftStore::new(dir.path().to_owned());
         k.load();
-        let stamp = |k: &Keeper| pictures::stored(&k.path)[0].metadata().unwrap().modified().unwrap();
+        let stamp = |k: &DraftStore| pictures::stored(&k.path)[0].metadata().unwrap().modified().unwrap();
         write(&k.path, &with("one", &['A'])).unwrap();
         let first = stamp(&k);
         write(&k.path, &with("one two", &['A'])).unwrap();
         assert_eq!(stamp(&k), first, "it is written once");
         assert!(size("json")[0] < 1000 && size("picture") == [200_000]);
         // Two windows, and what is left of both.
-        let mut other = Keeper::new(dir.path().to_owned());
+        let mut other = DraftStore::new(dir.path().to_owned());
         assert_eq!(other.load(), Draft::default());
         other.keep(with("other", &['B', 'C']));
         drop(other);
         drop(k);
-        let mut k = Keeper::new(dir.path().to_owned());
+        let mut k = DraftStore::new(dir.path().to_owned());
         let both = k.load();
         let aside = both.aside.clone().unwrap();
         let all: Vec<_> = both.message.attachments.iter().chain(&aside.attachments).cloned().collect();
@@ -337,7 +336,7 @@ mod tests {
         k.keep(with("one", &['B']));
         drop(k);
         assert_eq!(size("picture"), [200_000]);
-        let mut k = Keeper::new(dir.path().to_owned());
+        let mut k = DraftStore::new(dir.path().to_owned());
         assert_eq!(k.load(), with("one", &['B']));
         k.keep(Draft::default());
         drop(k);
@@ -379,7 +378,7 @@ mod tests {
              \"[image 1]\", \"media_type\": \"image/png\", \"data\": \"{data}\", \"width\": 1, \"height\": 1}}]}}}}"
         );
         std::fs::write(dir.path().join("1-2-3.json"), old).unwrap();
-        let draft = Keeper::new(dir.path().to_owned()).load();
+        let draft = DraftStore::new(dir.path().to_owned()).load();
         let tiller_protocol::Attachment::Image { data: read, .. } = &draft.message.attachments[0] else {
             panic!()
         };
@@ -391,7 +390,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.json");
         std::fs::write(&path, b"{\"message\": 7").unwrap();
-        assert_eq!(Keeper::new(dir.path().to_owned()).load(), Draft::default());
+        assert_eq!(DraftStore::new(dir.path().to_owned()).load(), Draft::default());
         assert!(path.exists());
     }
 }

@@ -1,5 +1,5 @@
-//! How the composer looks: the list above, the text, a line of news below. The frame, its title and the
-//! waiting messages are the shell's.
+//! Draws the composer: the list above, the text, and a line of messages below. The frame, its title and the queued
+//! messages are drawn by the view.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -11,7 +11,7 @@ use super::{Composer, popup};
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
-use crate::widget::edit::{Row, cell_width, chip_number};
+use crate::widget::edit::{RowRange, cell_width, chip_number};
 
 /// Rows of text at most, before it scrolls.
 const TEXT: usize = 10;
@@ -34,7 +34,7 @@ fn below(c: &Composer) -> Option<(String, Role)> {
     (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
 }
 
-/// Rows that it would like.
+/// Rows that the composer requests.
 pub(super) fn rows(c: &Composer, width: u16) -> u16 {
     let labels = c.content.labels();
     let text = c.content.edit.rows(usize::from(width.max(1)), &|ch| labels.get(ch)).len();
@@ -49,7 +49,7 @@ pub(super) fn text_area(c: &Composer, area: Rect) -> Rect {
 }
 
 /// The first visual row that is shown, so that the caret's row is.
-pub(super) fn first_row(c: &Composer, rows: &[Row], height: usize) -> usize {
+pub(super) fn first_row(c: &Composer, rows: &[RowRange], height: usize) -> usize {
     let labels = c.content.labels();
     let (row, _) = c.content.edit.position(rows, &|ch| labels.get(ch));
     (row + 1).saturating_sub(height.max(1))
@@ -142,7 +142,7 @@ fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     let left = match p.kind {
         _ if !previews || area.width < WIDE => area.width,
         // A command's preview is its usage, which is short; the words beside its name need the room more.
-        popup::Kind::Slash => area.width / 4 * 3,
+        popup::PopupKind::Slash => area.width / 4 * 3,
         _ => area.width / 2,
     };
     let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);

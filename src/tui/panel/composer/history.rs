@@ -5,7 +5,7 @@ use tiller_protocol::Message;
 /// Prompts, newest last, and where the walk stands.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// What earlier processes kept was asked for.
+    /// The prompts of earlier processes were requested.
     pub(super) asked: bool,
     prompts: Vec<Message>,
     /// Index into `prompts` while walking.
@@ -15,7 +15,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// What earlier processes kept, oldest first; goes before what this one has.
+    /// Adds the prompts of earlier processes, oldest first, before those of this process.
     pub(crate) fn fill(&mut self, earlier: Vec<String>) {
         let own = std::mem::take(&mut self.prompts);
         self.prompts = earlier.into_iter().map(Message::text).collect();

@@ -1,4 +1,4 @@
-//! The composer: where the person writes. Owns the text, its lists, its history and its draft on disk.
+//! The composer: the field for messages. It owns the text, its lists, its history and its draft on disk.
 
 pub(crate) mod content;
 mod draft;
@@ -22,21 +22,21 @@ use tiller_protocol::command::{Query, QueueCommand};
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode, WorkflowFile};
 
 use self::content::Content;
-use self::draft::{Draft, Keeper};
+use self::draft::{Draft, DraftStore};
 use self::history::History;
-use self::popup::{Kind, Popup};
-use self::recall::{Sending, Taking};
+use self::popup::{Popup, PopupKind};
+use self::recall::{MessageRecall, UnconfirmedMessage};
 use self::vim::Vim;
 use crate::app::effect::{Effect, External, Task, Token};
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
-use crate::panel::composer::sent::Sent;
+use crate::panel::composer::sent::SubmitAction;
 use crate::panel::{Reply, View};
 use crate::registry::PanelEntry;
 use crate::slash::Commands;
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Composer,
     make: |all| Box::new(Composer::new(all.commands())),
@@ -49,7 +49,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ],
 };
 
-/// What the composer can do, besides the `edit.*` actions of every text field.
+/// Actions of the composer, besides the `edit.*` actions of every text field.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("composer.send", "send", "Send the message; while a turn is running, steer it"),
     ActionSpec::key_only("composer.newline", "new line", "Insert a new line"),
@@ -119,43 +119,43 @@ pub struct Composer {
     /// The vim layer, when the keymap is vim.
     vim: Option<Vim>,
     popup: Option<Popup>,
-    /// Workflows as the engine told them last.
+    /// Workflows as the engine reported them last.
     flows: Vec<WorkflowFile>,
     history: History,
-    keeper: Option<Keeper>,
-    outbox: Outbox,
+    keeper: Option<DraftStore>,
+    outbox: UnconfirmedMessages,
     /// The file that the external editor has.
     editing: Option<PathBuf>,
     /// Columns of the text at the last draw, for moving by visual rows.
     width: usize,
     /// A sentence under the text until the next key.
     notice: Option<String>,
-    /// Behind the blank that came with a taken name: a range of lines goes before it.
+    /// Position behind the blank that was inserted with a completed name: a line range goes before that blank.
     gap: Option<usize>,
-    names: Names,
+    names: UnknownMentions,
 }
 
 /// Messages that the engine has not confirmed yet, in either direction.
 #[derive(Default)]
-struct Outbox {
+struct UnconfirmedMessages {
     /// A waiting message on its way back from the queue.
-    taking: Option<Taking>,
-    sent: VecDeque<Sending>,
+    taking: Option<MessageRecall>,
+    sent: VecDeque<UnconfirmedMessage>,
     /// Sent by an earlier process that ended before the engine confirmed that they are on disk.
     unsure: Vec<Message>,
     /// Number of the last token.
     last: u64,
 }
 
-/// Words behind an `@` that look like files and are none.
+/// Words behind an `@` that look like files and do not exist.
 #[derive(Default)]
-struct Names {
+struct UnknownMentions {
     unknown: std::collections::BTreeSet<String>,
     /// The message for which the notice was shown.
     told: String,
 }
 
-impl Names {
+impl UnknownMentions {
     /// Remembers what the engine found under `word`.
     fn found(&mut self, word: &str, some: bool) {
         if some {
@@ -172,7 +172,7 @@ impl Names {
         names.map(word).filter(|w| self.unknown.contains(w)).collect()
     }
 
-    /// What to say before this is sent; only once for the same words.
+    /// The warning to show before this text is sent; only once for the same words.
     fn doubt(&mut self, text: &str) -> Option<String> {
         let lost = self.lost(text).into_iter().next()?;
         if self.told == text {
@@ -197,7 +197,7 @@ impl Composer {
         self.keep();
     }
 
-    /// Puts all that was typed, and is not surely on disk elsewhere, on disk.
+    /// Saves all text that may not be stored elsewhere.
     fn keep(&mut self) {
         if let Some(k) = &mut self.keeper {
             k.keep(Draft {
@@ -216,14 +216,14 @@ impl Composer {
         let before = self.popup.take().map(|p| p.kind);
         self.popup = Popup::at(&self.content.edit, self.commands);
         match &mut self.popup {
-            Some(p) if p.kind == Kind::Mention => {
+            Some(p) if p.kind == PopupKind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
                 Reply::with(Effect::ask(CommandBody::Query(query), MENTIONS))
             }
-            Some(p) if p.kind == Kind::Workflow => {
+            Some(p) if p.kind == PopupKind::Workflow => {
                 p.workflows(&self.flows);
                 // The files are read once for each list that opens.
-                if before == Some(Kind::Workflow) {
+                if before == Some(PopupKind::Workflow) {
                     return Reply::done();
                 }
                 Reply::with(Effect::ask(CommandBody::Query(Query::Workflows), FLOWS))
@@ -239,8 +239,8 @@ impl Composer {
         self.changed();
     }
 
-    /// What the finder did not list when it was typed may be there all the same: ignored by git, of another folder, or
-    /// made since. What is in the project goes with the message; of what exists elsewhere nothing wrong is said.
+    /// Looks again for mentions that the search did not find while they were typed: they may be ignored by git, in
+    /// another folder, or new. Files of the project are attached; for files elsewhere there is no warning.
     fn look_again(&mut self, model: &Model) {
         let Some(summary) = &model.agent.session.summary else { return };
         let project = tiller_protocol::names::path(&summary.project);
@@ -275,15 +275,15 @@ impl Composer {
             return Reply::done();
         }
         match submit::submit(&message, mode, self.commands, model) {
-            Sent::Stay(why) => {
+            SubmitAction::Stay(why) => {
                 self.notice = Some(why);
                 Reply::done()
             }
-            Sent::Effects(effects) => {
+            SubmitAction::Effects(effects) => {
                 self.clear();
                 Reply::Done(effects)
             }
-            Sent::Message(command) => {
+            SubmitAction::Message(command) => {
                 let reply = self.post(message, command);
                 self.clear();
                 reply
@@ -295,7 +295,7 @@ impl Composer {
     fn post(&mut self, message: Message, command: CommandBody) -> Reply {
         self.outbox.last += 1;
         let token = Token(SENT0 + self.outbox.last);
-        self.outbox.sent.push_back(Sending { token, message, queued: None });
+        self.outbox.sent.push_back(UnconfirmedMessage { token, message, queued: None });
         if self.outbox.sent.len() > SENT {
             self.outbox.sent.pop_front();
         }
@@ -303,15 +303,15 @@ impl Composer {
         Reply::with(Effect::ask(command, token))
     }
 
-    /// Enter: what is begun in the list is finished first, so that it never runs the wrong command.
+    /// Handles Enter: a completion that is open is finished first, so that Enter never runs the wrong command.
     fn enter(&mut self, model: &Model) -> Reply {
         let other = |p: &Popup| p.current().is_some_and(|r| r.name != p.word);
         let begun = |p: &Popup| match p.kind {
-            Kind::Mention => true,
-            // A name that is whole stands for itself, also when it is one of another program's.
-            Kind::Slash => other(p) && (p.moved || !self.commands.exists(&p.word)),
+            PopupKind::Mention => true,
+            // A complete name is used as it is, also an alias from another program.
+            PopupKind::Slash => other(p) && (p.moved || !self.commands.exists(&p.word)),
             // Without a word the command stands for itself, unless a row was gone to.
-            Kind::Workflow | Kind::Effort => (p.moved || !p.word.is_empty()) && other(p),
+            PopupKind::Workflow | PopupKind::Effort => (p.moved || !p.word.is_empty()) && other(p),
         };
         if self.popup.as_ref().is_some_and(begun)
             && let Some(reply) = self.take_row()
@@ -339,13 +339,13 @@ impl Composer {
         let popup = self.popup.take()?;
         let row = popup.current().cloned()?;
         match popup.kind {
-            Kind::Slash => {
+            PopupKind::Slash => {
                 self.content.edit.replace(popup.range, &format!("/{} ", row.name));
                 // What follows may have a list of its own.
                 return Some(self.look());
             }
-            Kind::Workflow | Kind::Effort => self.content.edit.replace(popup.range, &row.name),
-            Kind::Mention => {
+            PopupKind::Workflow | PopupKind::Effort => self.content.edit.replace(popup.range, &row.name),
+            PopupKind::Mention => {
                 if !row.agent {
                     self.content.mention(&row.name);
                 }

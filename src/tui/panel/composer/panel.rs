@@ -1,4 +1,4 @@
-//! The composer as a panel: what the shell asks of it.
+//! The composer as a [`Panel`].
 
 use std::any::Any;
 
@@ -10,7 +10,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{Attachment, CommandBody, Event, EventBody, Message, SendMode};
 
 use super::content::Content;
-use super::draft::Keeper;
+use super::draft::DraftStore;
 use super::vim::{Mode, Vim};
 use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
 use crate::app::effect::{Effect, Task, Token};
@@ -26,21 +26,21 @@ use crate::panel::{
 };
 use crate::terminal::clipboard::{self, PastedImage};
 
-/// What was in the clipboard.
-enum Clip {
+/// Content of the clipboard.
+enum ClipboardContent {
     Image(PastedImage),
     Text(String),
 }
 
-type Pasted = Result<Clip, String>;
+type Pasted = Result<ClipboardContent, String>;
 
 /// Reads the clipboard: an image if there is one, else text. Slow: only in a job.
 fn pasted() -> Pasted {
     if let Ok(image) = clipboard::image_from_display() {
-        return Ok(Clip::Image(image));
+        return Ok(ClipboardContent::Image(image));
     }
     clipboard::text_from_display()
-        .map(Clip::Text)
+        .map(ClipboardContent::Text)
         .map_err(|why| format!("The clipboard cannot be read ({why}). Paste with your terminal's own key."))
 }
 
@@ -284,7 +284,7 @@ impl Composer {
     fn on_open(&mut self, model: &Model) -> Vec<Effect> {
         self.vim = (model.ui.keymap == "vim").then(Vim::default);
         if let Some(path) = &model.environment.folders.draft {
-            let mut keeper = Keeper::new(path.clone());
+            let mut keeper = DraftStore::new(path.clone());
             let draft = keeper.load();
             self.keeper = Some(keeper);
             return self.restore(draft);
@@ -328,8 +328,10 @@ impl Composer {
 
     fn on_job(&mut self, token: Token, result: Box<dyn Any + Send>) -> Reply {
         match (token, result.downcast::<Pasted>().map(|p| *p)) {
-            (PASTED, Ok(Ok(Clip::Image(i)))) => self.content.image("image/png", i.data, i.width, i.height),
-            (PASTED, Ok(Ok(Clip::Text(text)))) => self.content.paste(&text),
+            (PASTED, Ok(Ok(ClipboardContent::Image(i)))) => {
+                self.content.image("image/png", i.data, i.width, i.height)
+            }
+            (PASTED, Ok(Ok(ClipboardContent::Text(text)))) => self.content.paste(&text),
             (PASTED, Ok(Err(why))) => {
                 self.notice = Some(why);
                 return Reply::done();

@@ -1,5 +1,4 @@
-//! Pictures of a draft. Each is written once, into a file of its own beside the draft, so that a key does not write
-//! megabytes.
+//! Images of a draft. Each is written once to a separate file beside the draft, so that a key does not write megabytes.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,7 +37,7 @@ pub(super) fn store<'a>(path: &Path, messages: impl Iterator<Item = &'a mut Mess
     Ok(())
 }
 
-/// Puts the pictures back. One whose file is lost stays as its name.
+/// Reads the images back. An image whose file is lost stays as its name.
 pub(super) fn load<'a>(path: &Path, messages: impl Iterator<Item = &'a mut Message>) {
     for data in messages.flat_map(pictures) {
         if let Some(name) = data.strip_prefix(MARK).filter(|name| ours(path, Path::new(name)))

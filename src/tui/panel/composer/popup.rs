@@ -15,7 +15,7 @@ pub(crate) const ROWS: usize = 8;
 
 /// What is listed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum PopupKind {
     Slash,
     Mention,
     /// Names of workflows, after their command.
@@ -27,12 +27,12 @@ pub(crate) enum Kind {
 /// An open list.
 #[derive(Clone, Debug)]
 pub(crate) struct Popup {
-    pub kind: Kind,
+    pub kind: PopupKind,
     /// The word that it completes, without its mark.
     pub word: String,
     /// Its bytes in the text, with the mark.
     pub range: Range<usize>,
-    pub rows: Vec<Row>,
+    pub rows: Vec<PopupRow>,
     pub selected: usize,
     /// The person has gone to another row than the first.
     pub moved: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Popup {
 
 /// One line of the list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct PopupRow {
     pub name: String,
     pub detail: String,
     pub preview: String,
@@ -56,11 +56,11 @@ impl Popup {
             && !word.contains(char::is_whitespace)
             && !word.contains('/')
         {
-            let mut new = Self::new(Kind::Slash, word, 0..head.len());
+            let mut new = Self::new(PopupKind::Slash, word, 0..head.len());
             new.rows = commands
                 .matching(word)
                 .into_iter()
-                .map(|c| Row {
+                .map(|c| PopupRow {
                     name: c.name().into(),
                     detail: c.help().into(),
                     preview: c.usage().into(),
@@ -72,15 +72,15 @@ impl Popup {
         if let Some(word) = head.strip_prefix("/workflow ")
             && !word.contains(char::is_whitespace)
         {
-            return Some(Self::new(Kind::Workflow, word, "/workflow ".len()..head.len()));
+            return Some(Self::new(PopupKind::Workflow, word, "/workflow ".len()..head.len()));
         }
         if let Some(word) = head.strip_prefix("/effort ")
             && !word.contains(char::is_whitespace)
         {
-            let mut new = Self::new(Kind::Effort, word, "/effort ".len()..head.len());
+            let mut new = Self::new(PopupKind::Effort, word, "/effort ".len()..head.len());
             let fits = Effort::ALL.into_iter().filter(|e| e.word().starts_with(word));
             new.rows = fits
-                .map(|e| Row { name: e.word().into(), detail: meaning(e).into(), ..Row::default() })
+                .map(|e| PopupRow { name: e.word().into(), detail: meaning(e).into(), ..PopupRow::default() })
                 .collect();
             return (!new.rows.is_empty()).then_some(new);
         }
@@ -89,34 +89,34 @@ impl Popup {
             .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
         let word = head[start..].strip_prefix('@')?;
         // A line range is being typed: the name is settled.
-        (!word.contains(':')).then(|| Self::new(Kind::Mention, word, start..head.len()))
+        (!word.contains(':')).then(|| Self::new(PopupKind::Mention, word, start..head.len()))
     }
 
-    fn new(kind: Kind, word: &str, range: Range<usize>) -> Self {
+    fn new(kind: PopupKind, word: &str, range: Range<usize>) -> Self {
         Self { kind, word: word.into(), range, rows: Vec::new(), selected: 0, moved: false }
     }
 
     /// Takes what the engine found, when it is still what is asked. At the beginning of a message an agent can be
     /// named, too.
     pub(crate) fn found(&mut self, text: &str, mentions: &[Mention], kinds: &[AgentKind]) {
-        if self.kind != Kind::Mention || text != self.word {
+        if self.kind != PopupKind::Mention || text != self.word {
             return;
         }
         let agent = |k: &&AgentKind| self.range.start == 0 && k.name.starts_with(text);
-        let agents = kinds.iter().filter(agent).map(|k| Row {
+        let agents = kinds.iter().filter(agent).map(|k| PopupRow {
             name: k.name.clone(),
             detail: format!("agent  {}", k.about),
             preview: k.about.clone(),
             agent: true,
         });
-        let agents: Vec<Row> = agents.collect();
+        let agents: Vec<PopupRow> = agents.collect();
         self.rows = mentions
             .iter()
             .map(|m| {
                 let size = m.size.map_or(String::new(), human);
                 let tokens = m.tokens.map_or(String::new(), |t| format!("  ~{t} tokens"));
                 let kind = if m.kind == "file" { String::new() } else { format!("{}  ", m.kind) };
-                Row {
+                PopupRow {
                     name: m.name.clone(),
                     detail: format!("{kind}{size}{tokens}"),
                     preview: m.preview.clone(),
@@ -138,7 +138,7 @@ impl Popup {
                 "has an error".into()
             };
             let preview = if f.wrong.is_empty() { f.steps.join("\n") } else { f.wrong.clone() };
-            Row { name: f.name.clone(), detail, preview, agent: false }
+            PopupRow { name: f.name.clone(), detail, preview, agent: false }
         };
         let at = |f: &&WorkflowFile| f.name.find(&self.word);
         // A name of several words cannot be given to the command.
@@ -156,12 +156,12 @@ impl Popup {
         }
     }
 
-    pub(crate) fn current(&self) -> Option<&Row> {
+    pub(crate) fn current(&self) -> Option<&PopupRow> {
         self.rows.get(self.selected)
     }
 
     /// The rows to show where there is room for so many, and which of them is selected: it is always among them.
-    pub(crate) fn window(&self, room: usize) -> (&[Row], usize) {
+    pub(crate) fn window(&self, room: usize) -> (&[PopupRow], usize) {
         let room = room.min(ROWS);
         if room == 0 {
             return (&[], 0);

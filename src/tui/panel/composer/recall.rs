@@ -1,6 +1,5 @@
-//! What comes back into the composer: waiting messages, earlier prompts, what was refused, what was put
-//! aside. Nothing that was typed is ever thrown away, and nothing is in two places from which it could be
-//! sent twice.
+//! Text that returns to the composer: queued messages, earlier prompts, refused messages, text that was put aside. No
+//! typed text is ever lost, and none is in two places from which it could be sent twice.
 
 use tiller_protocol::command::{HistoryScope, Query, QueueCommand};
 use tiller_protocol::event::ReplyEvent;
@@ -8,26 +7,26 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued,
 
 use super::content::Content;
 use super::draft::Draft;
-use super::popup::Kind;
+use super::popup::PopupKind;
 use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, TAKEN};
 use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::Reply;
 
-/// A message that is on its way back. Its text appears only when the engine has said that it waits no
-/// more: until then it could still be sent.
+/// A queued message that was recalled. Its text appears only when the engine has confirmed that it left the queue:
+/// until then it could still be sent.
 #[derive(Clone, Debug)]
-pub(super) struct Taking {
+pub(super) struct MessageRecall {
     pub(super) id: QueueId,
     pub(super) message: Message,
-    /// This process asked for it; otherwise an earlier one did, and nobody knows how that ended.
+    /// This process recalled it; otherwise an earlier process did, and the outcome is unknown.
     pub(super) asked: bool,
 }
 
-/// A message that the engine has not said yet to be on disk. Until then it is kept with the draft.
+/// A sent message that the engine has not confirmed to be on disk. Until then it is kept with the draft.
 #[derive(Clone, Debug)]
-pub(super) struct Sending {
+pub(super) struct UnconfirmedMessage {
     pub(super) token: Token,
     pub(super) message: Message,
     /// Its place in the queue, when it waits there.
@@ -98,29 +97,29 @@ impl Composer {
         Reply::done()
     }
 
-    /// Asks for a waiting message back.
+    /// Recalls a queued message.
     pub(super) fn take_back(&mut self, id: QueueId, model: &Model) -> Reply {
         let Some(q) = model.agent.waiting().find(|q| q.id == id) else { return Reply::done() };
         if self.outbox.taking.is_some() {
             return Reply::done();
         }
-        self.outbox.taking = Some(Taking { id, message: q.message.clone(), asked: true });
+        self.outbox.taking = Some(MessageRecall { id, message: q.message.clone(), asked: true });
         self.changed();
         Reply::with(Effect::ask(CommandBody::Queue(QueueCommand::Remove { id }), TAKEN))
     }
 
-    /// The queue after our asking: without the message it is ours.
+    /// Takes the queue after a recall: the message is recalled once it is not in the queue.
     pub(super) fn taken(&mut self, queue: &[Queued]) {
         if let Some(t) = self.outbox.taking.take_if(|t| !queue.iter().any(|q| q.id == t.id)) {
             self.bring_back(t.message);
         }
     }
 
-    /// The whole state came: after a gap in the events, or at the start. A message that an earlier
-    /// process was taking back, and that still waits, was not taken.
+    /// Takes a snapshot: at the start, or after a gap in the events. A message that an earlier process was recalling,
+    /// and that is still queued, was not recalled.
     pub(super) fn whole_state(&mut self, model: &Model) {
         self.taken(&model.agent.queue);
-        // After a gap nobody says any more that it arrived.
+        // After a gap no event reports any more that it arrived.
         let last = model.agent.conversation.cells().iter().rev().find_map(|c| match &c.body {
             Body::User { text, .. } => Some(text.trim()),
             _ => None,
@@ -135,7 +134,7 @@ impl Composer {
         }
     }
 
-    /// Into the text; when something was typed since, it is put aside or kept among the earlier prompts.
+    /// Puts a message into the text; if something was typed since, it is put aside or kept in the history.
     fn bring_back(&mut self, message: Message) {
         if self.content.is_blank() {
             self.content = Content::of(&message);
@@ -147,12 +146,12 @@ impl Composer {
         self.changed();
     }
 
-    /// Takes over what an earlier process left. What it sent last may be on disk or not: that is asked.
+    /// Takes over the draft of an earlier process. Whether the messages that it sent last are on disk is queried.
     pub(super) fn restore(&mut self, mut draft: Draft) -> Vec<Effect> {
         self.outbox.unsure = draft.unsent();
         self.content = Content::of(&draft.message);
         self.aside = draft.aside;
-        self.outbox.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
+        self.outbox.taking = draft.taking.map(|(id, message)| MessageRecall { id, message, asked: false });
         if self.outbox.unsure.is_empty() {
             return Vec::new();
         }
@@ -231,7 +230,7 @@ impl Composer {
             }
             (FLOWS, ReplyEvent::WorkflowsReply { files }) => {
                 self.flows.clone_from(files);
-                if let Some(p) = self.popup.as_mut().filter(|p| p.kind == Kind::Workflow) {
+                if let Some(p) = self.popup.as_mut().filter(|p| p.kind == PopupKind::Workflow) {
                     p.workflows(files);
                 }
             }
@@ -257,7 +256,7 @@ impl Composer {
                 let Some(i) = self.outbox.sent.iter().position(|s| s.token == sent) else {
                     return Reply::Ignored;
                 };
-                if let Some(Sending { message, .. }) = self.outbox.sent.remove(i) {
+                if let Some(UnconfirmedMessage { message, .. }) = self.outbox.sent.remove(i) {
                     self.bring_back(message);
                     self.notice = Some(notice.message.clone());
                 }

@@ -1,4 +1,4 @@
-//! What other panels and the screen ask of the composer.
+//! Requests of other panels and the app to the composer.
 
 use tiller_protocol::{Message, Notice, NoticeKind, QueueId};
 

@@ -1,15 +1,15 @@
-//! What Enter makes of the text: a message, a `/` command, a `!` line.
+//! What Enter does with the text: send a message, run a `/` command, run a `!` line.
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{CommandBody, Message, SendMode};
 
-use super::sent::Sent;
+use super::sent::SubmitAction;
 use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash::{self, Commands};
 
-/// Reads the text as the person meant it.
-pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, model: &Model) -> Sent {
+/// Interprets the text.
+pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, model: &Model) -> SubmitAction {
     let text = message.text.trim();
     if let Some(line) = text.strip_prefix("!!") {
         return shell(line, false);
@@ -19,7 +19,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
     }
     // A heading of a longer text is no note, and with a space before it the line is for the model.
     if message.text.starts_with("# ") && !text.contains('\n') {
-        return Sent::Stay(
+        return SubmitAction::Stay(
             "# notes are not supported yet: use AGENTS.md, or put a space before the #.".into(),
         );
     }
@@ -28,32 +28,32 @@ pub(crate) fn submit(message: &Message, mode: SendMode, commands: Commands, mode
         && !model.agent.session.read_only
     {
         let message = Message { text: words.to_owned(), effort: Some(effort), ..message.clone() };
-        return Sent::Message(CommandBody::Turn(TurnCommand::Submit { message, mode }));
+        return SubmitAction::Message(CommandBody::Turn(TurnCommand::Submit { message, mode }));
     }
     if let Some((name, args)) = slash::parse(text) {
         return match commands.find(name) {
             Some(command) => match command.run(args, model) {
-                Ok(effects) => Sent::Effects(effects),
-                Err(why) => Sent::Stay(why),
+                Ok(effects) => SubmitAction::Effects(effects),
+                Err(why) => SubmitAction::Stay(why),
             },
-            None => Sent::Stay(commands.unknown(name)),
+            None => SubmitAction::Stay(commands.unknown(name)),
         };
     }
     if model.agent.session.read_only {
-        return Sent::Stay(
+        return SubmitAction::Stay(
             "This session is open read-only, so nothing can be sent. Fork it in /sessions and continue there.".into(),
         );
     }
     if let Some(name) = agent(text, model) {
         return match crate::panel::agents::spawned(text) {
-            Ok(spawn) => Sent::Message(CommandBody::Agent(spawn)),
-            Err(_) => Sent::Stay(format!("Write the task after @{name}.")),
+            Ok(spawn) => SubmitAction::Message(CommandBody::Agent(spawn)),
+            Err(_) => SubmitAction::Stay(format!("Write the task after @{name}.")),
         };
     }
     if let Some(why) = no_agent(text, model) {
-        return Sent::Stay(why);
+        return SubmitAction::Stay(why);
     }
-    Sent::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))
+    SubmitAction::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))
 }
 
 /// The text begins with a name that is nearly that of an agent or a program: it would go to the main agent, as words.
@@ -81,12 +81,15 @@ fn agent<'t>(text: &'t str, model: &Model) -> Option<&'t str> {
     model.crew.kinds.iter().any(|k| k.name == name).then_some(name)
 }
 
-fn shell(line: &str, share: bool) -> Sent {
+fn shell(line: &str, share: bool) -> SubmitAction {
     let line = line.trim();
     if line.is_empty() {
-        return Sent::Stay(
+        return SubmitAction::Stay(
             "Type a command after the !, for example !git status. With !! the agent does not see it.".into(),
         );
     }
-    Sent::Effects(vec![Effect::send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share }))])
+    SubmitAction::Effects(vec![Effect::send(CommandBody::Turn(TurnCommand::Shell {
+        line: line.into(),
+        share,
+    }))])
 }

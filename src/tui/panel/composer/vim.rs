@@ -1,7 +1,7 @@
 //! The vim layer of the composer: insert and normal mode, counts, operators with motions, dot-repeat.
 //!
-//! Behaviour follows vim's own documentation of these keys; the table in `vim_tests.rs` is the
-//! conformance list. What is not there does nothing.
+//! Behaviour follows vim's own documentation of these keys; the table in `vim_tests.rs` is the conformance list. Other
+//! keys do nothing.
 
 use std::ops::Range;
 

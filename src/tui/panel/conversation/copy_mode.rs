@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::viewport::{Pos, Viewport};
+use super::viewport::{TextPosition, Viewport};
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 use crate::model::conversation::Conversation;
@@ -70,8 +70,8 @@ pub(crate) const KEYS: &[DefaultKey] = &[
 /// The caret and the mark.
 #[derive(Clone, Copy, Debug)]
 pub struct CopyMode {
-    pub caret: Pos,
-    pub mark: Option<Pos>,
+    pub caret: TextPosition,
+    pub mark: Option<TextPosition>,
     /// Whole lines.
     pub lines: bool,
     /// Column that moves up and down aim at.
@@ -87,12 +87,12 @@ impl CopyMode {
     }
 
     /// What is selected, from and to (the end is not part of it).
-    pub fn range(&self, view: &Viewport, conv: &Conversation) -> Option<(Pos, Pos)> {
+    pub fn range(&self, view: &Viewport, conv: &Conversation) -> Option<(TextPosition, TextPosition)> {
         let (a, mut b) = view.order(conv, self.mark?, self.caret);
         let line = view.kept(b.key)?.stack().line(b.line)?;
         if self.lines {
             b.byte = line.text().len() as u32;
-            return Some((Pos { byte: 0, ..a }, b));
+            return Some((TextPosition { byte: 0, ..a }, b));
         }
         // The character under the caret is part of it, as in vim.
         b.byte += next(line.text(), b.byte as usize);
@@ -175,7 +175,7 @@ impl CopyMode {
         let Some(laid) = view.kept(self.caret.key) else { return };
         let lines = laid.stack().lines();
         if down && self.caret.line + 1 < lines {
-            self.caret = Pos { line: self.caret.line + 1, byte: 0, ..self.caret };
+            self.caret = TextPosition { line: self.caret.line + 1, byte: 0, ..self.caret };
         } else if !down && self.caret.line > 0 {
             self.caret.line -= 1;
             self.caret.byte = self.line(view, |l| l.len().saturating_sub(previous(l, l.len()))) as u32;
@@ -184,7 +184,7 @@ impl CopyMode {
             let Some(cell) = conv.cells().get(next) else { return };
             let line =
                 if down { 0 } else { view.kept(cell.key).map_or(0, |l| l.stack().lines().saturating_sub(1)) };
-            self.caret = Pos { key: cell.key, line, byte: 0 };
+            self.caret = TextPosition { key: cell.key, line, byte: 0 };
         }
     }
 
@@ -213,7 +213,7 @@ impl CopyMode {
         let byte =
             byte_at(text, cut, self.column).min(cut.end.saturating_sub(u32::from(cut.end > cut.start)));
         let byte = text.text().floor_char_boundary(byte as usize) as u32;
-        self.caret = Pos { key, line, byte };
+        self.caret = TextPosition { key, line, byte };
     }
 
     fn word(&mut self, view: &Viewport, conv: &Conversation, forward: bool) {

@@ -5,20 +5,20 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::search;
-use super::viewport::{Pos, Seen, Viewport};
-use crate::cell::Laid;
+use super::viewport::{TextPosition, Viewport, VisibleCell};
+use crate::cell::CellLayout;
 use crate::panel::DrawCx;
-use crate::text::paint::{self, Over, Place};
+use crate::text::paint::{self, PaintTarget, StyleRange};
 use crate::text::width;
 use crate::theme::Role;
 
-/// What lies over the text.
+/// Highlights over the text.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Overlay<'a> {
     /// The chosen cell in navigation focus.
     pub cursor: Option<u64>,
     /// From and to.
-    pub selection: Option<(Pos, Pos)>,
+    pub selection: Option<(TextPosition, TextPosition)>,
     pub words: &'a str,
     /// The cell of the current hit, its line there, and the hit's number in that line.
     pub hit: Option<(u64, usize, usize)>,
@@ -43,7 +43,14 @@ fn chosen(cx: &DrawCx<'_>) -> Style {
     if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style }
 }
 
-fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+fn cell(
+    laid: &CellLayout,
+    seen: VisibleCell,
+    over: Overlay<'_>,
+    cx: &DrawCx<'_>,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     for n in 0..seen.rows {
         let row = seen.from + n;
         let Some(text_row) = row.checked_sub(laid.gap) else { continue };
@@ -59,16 +66,16 @@ fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect,
             if let Some((mark, role)) = laid.mark {
                 let x = area.x + (laid.indent.saturating_sub(width(mark))) as u16;
                 let columns = area.right().saturating_sub(x);
-                paint::text(buf, Place { x, y, columns }, mark, cx.theme.style(role));
+                paint::text(buf, PaintTarget { x, y, columns }, mark, cx.theme.style(role));
             }
             if let Some(right) = &laid.right {
                 let cap = usize::from(area.width).min(usize::from(cx.model.ui.measure).max(20));
                 let x = area.x + cap.saturating_sub(width(right)) as u16;
                 let columns = area.right().saturating_sub(x);
-                paint::text(buf, Place { x, y, columns }, right, cx.theme.style(Role::Dim));
+                paint::text(buf, PaintTarget { x, y, columns }, right, cx.theme.style(Role::Dim));
             }
         }
-        let mut marks: Vec<Over> =
+        let mut marks: Vec<StyleRange> =
             search::over(line, over.words, cx.theme.style(Role::Match).add_modifier(Modifier::UNDERLINED));
         if let Some((_, _, n)) = over.hit.filter(|h| h.0 == seen.key && h.1 == number)
             && let Some(m) = marks.get_mut(n)
@@ -78,16 +85,22 @@ fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect,
         if let Some((start, end)) =
             over.selection.and_then(|s| selected(s, seen, number, line.text().len(), cx))
         {
-            marks.push(Over { start, end, style: chosen(cx) });
+            marks.push(StyleRange { start, end, style: chosen(cx) });
         }
         let x = area.x + laid.indent as u16;
-        let place = Place { x, y, columns: area.right().saturating_sub(x) };
+        let place = PaintTarget { x, y, columns: area.right().saturating_sub(x) };
         paint::row(buf, place, line, cut, cx.theme, &marks);
     }
 }
 
 /// Bytes of a line that are selected.
-fn selected(s: (Pos, Pos), seen: Seen, line: usize, len: usize, cx: &DrawCx<'_>) -> Option<(u32, u32)> {
+fn selected(
+    s: (TextPosition, TextPosition),
+    seen: VisibleCell,
+    line: usize,
+    len: usize,
+    cx: &DrawCx<'_>,
+) -> Option<(u32, u32)> {
     let conv = &cx.model.agent.conversation;
     let (here, a, b) = (seen.index, conv.find(s.0.key)?, conv.find(s.1.key)?);
     if (here, line) < (a, s.0.line) || (here, line) > (b, s.1.line) {

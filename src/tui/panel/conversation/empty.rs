@@ -1,5 +1,5 @@
-//! The first screen: what this is, the model in use, a few keys. Of an agent that has said nothing yet: what it is to
-//! do, and what it waits for.
+//! The empty conversation: what Tiller is, the model in use, a few keys. For an agent without output: its task, and
+//! what it waits for.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use tiller_protocol::{AgentState, AgentView};
 
 use crate::panel::DrawCx;
-use crate::text::paint::{self, Place};
+use crate::text::paint::{self, PaintTarget};
 use crate::text::{clean, shorten_end};
 use crate::theme::Role;
 
@@ -29,7 +29,7 @@ pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     lay_out(lines, cx, area, buf);
 }
 
-/// An agent without a word.
+/// An agent without output.
 fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
     let waits = match row.state {
         AgentState::Queued => "Queued. It starts when another agent finishes.",
@@ -88,6 +88,6 @@ fn lay_out(mut lines: Vec<(String, Role)>, cx: &DrawCx<'_>, area: Rect, buf: &mu
     for (n, (text, role)) in lines.iter().take(rows).enumerate() {
         let columns = area.right().saturating_sub(x);
         let text = shorten_end(text, columns.into(), cx.ascii);
-        paint::text(buf, Place { x, y: y + n as u16, columns }, &text, cx.theme.style(*role));
+        paint::text(buf, PaintTarget { x, y: y + n as u16, columns }, &text, cx.theme.style(*role));
     }
 }

@@ -1,4 +1,4 @@
-//! The conversation: what is seen, chosen, found, selected. The same panel is the full viewer.
+//! The conversation: scrolling, selection, search. The same panel is the full viewer.
 
 pub mod copy_mode;
 mod draw;
@@ -34,9 +34,9 @@ use crate::text::paint;
 use crate::theme::Role;
 use copy_mode::CopyMode;
 use search::Search;
-use viewport::{Pos, Scroll, Viewport};
+use viewport::{ScrollPosition, TextPosition, Viewport};
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Conversation,
     make: |_| Box::new(ConversationPanel::default()),
@@ -48,7 +48,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ],
 };
 
-/// What can be done here. The first ones need no focus.
+/// Actions of the conversation. The first ones need no focus.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("conversation.page_up", "page up", "Scroll the conversation up by a page"),
     ActionSpec::key_only("conversation.page_down", "page down", "Scroll the conversation down by a page"),
@@ -83,7 +83,7 @@ pub enum GoTo {
     Entry(tiller_protocol::EntryId),
     /// A tool call by its id.
     Call(String),
-    /// To where the next words will stand.
+    /// To the end, where the next text appears.
     End,
 }
 
@@ -94,7 +94,7 @@ const SEARCH_COUNT: u32 = 5000;
 /// So near the top, the next page is asked for.
 const NEAR: usize = 30;
 
-/// See the module's words.
+/// The panel of the conversation, or the full viewer.
 pub struct ConversationPanel {
     view: Viewport,
     /// It is the full viewer: a layer, everything unfolded.
@@ -105,12 +105,12 @@ pub struct ConversationPanel {
     hit: Option<(u64, usize, usize)>,
     copy: Option<CopyMode>,
     /// Selected by mouse, from where to where.
-    selection: Option<(Pos, Pos)>,
+    selection: Option<(TextPosition, TextPosition)>,
     /// Where the button went down: not yet a selection.
-    pressed: Option<(Pos, u16, u16)>,
+    pressed: Option<(TextPosition, u16, u16)>,
     /// Time and place of the last click.
     clicked: Option<(Duration, u16, u16)>,
-    /// An entry that is looked for in older pages, to be shown.
+    /// An entry to show, that is searched in older pages.
     wanted: Option<tiller_protocol::EntryId>,
     /// The start of the conversation is to be shown, once everything before is here.
     to_start: bool,
@@ -120,7 +120,7 @@ pub struct ConversationPanel {
     /// The file that the editor has open.
     file: Option<PathBuf>,
     /// What was drawn last.
-    shown: Option<viewport::Shown>,
+    shown: Option<viewport::WindowContent>,
 }
 
 impl Default for ConversationPanel {
@@ -160,7 +160,8 @@ impl ConversationPanel {
         let whole = self.wants_all();
         self.hold_pages(model);
         let near = conv.cells().len() < NEAR
-            || (self.view.scroll != Scroll::End && self.view.visible.first().is_some_and(|s| s.index < NEAR));
+            || (self.view.scroll != ScrollPosition::End
+                && self.view.visible.first().is_some_and(|s| s.index < NEAR));
         match conv.page_before() {
             Some(before) if !self.loading && self.asked != Some(before) && (whole || near) => {
                 self.loading = true;
@@ -178,7 +179,7 @@ impl ConversationPanel {
     }
 
     /// What is selected now, by mouse or in copy mode.
-    fn range(&self, model: &Model) -> Option<(Pos, Pos)> {
+    fn range(&self, model: &Model) -> Option<(TextPosition, TextPosition)> {
         let conv = &model.agent.conversation;
         match &self.copy {
             Some(copy) => copy.range(&self.view, conv),
@@ -197,7 +198,7 @@ impl ConversationPanel {
         self.wanted.is_some() || self.to_start || self.search.as_ref().is_some_and(|s| s.whole)
     }
 
-    /// What is read or looked through must not be forgotten meanwhile.
+    /// Keeps pages loaded while they are read or searched.
     fn hold_pages(&self, model: &Model) {
         let conv = &model.agent.conversation;
         conv.keep.set(self.wants_all() || self.loading || self.search.is_some());
@@ -239,7 +240,7 @@ impl ConversationPanel {
     }
 }
 
-/// Writes `text` to a new file that nobody else can read.
+/// Writes `text` to a new file that only its owner can read.
 pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -267,7 +268,7 @@ impl ConversationPanel {
             bottom -= 1;
             let line = Rect { y: bottom, height: 1, ..area };
             crate::widget::draw::clear(buf, line, cx.theme.style(Role::Bar));
-            let place = paint::Place { x: area.x, y: bottom, columns: area.width };
+            let place = paint::PaintTarget { x: area.x, y: bottom, columns: area.width };
             let words = crate::text::clean::plain(s.words()).into_owned();
             let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Bar));
             let mut count = s.count();
@@ -277,7 +278,7 @@ impl ConversationPanel {
             right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Bar);
         }
         let Some(last) = bottom.checked_sub(1).filter(|y| *y >= area.y) else { return };
-        if self.view.scroll != Scroll::End {
+        if self.view.scroll != ScrollPosition::End {
             let arrow = if cx.ascii { "v" } else { "↓" };
             let text = match self.view.unseen(conv) {
                 0 => format!(" more {arrow} "),
@@ -296,7 +297,12 @@ impl ConversationPanel {
 fn right(buf: &mut Buffer, row: Rect, text: &str, cx: &DrawCx<'_>, role: Role) {
     let columns = crate::text::width(text) as u16;
     let x = row.right().saturating_sub(columns).max(row.x);
-    paint::text(buf, paint::Place { x, y: row.y, columns: row.right() - x }, text, cx.theme.style(role));
+    paint::text(
+        buf,
+        paint::PaintTarget { x, y: row.y, columns: row.right() - x },
+        text,
+        cx.theme.style(role),
+    );
 }
 
 #[cfg(test)]

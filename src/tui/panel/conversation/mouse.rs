@@ -7,7 +7,7 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 
 use super::copy_mode::{next, word_at};
-use super::viewport::Pos;
+use super::viewport::TextPosition;
 use super::{ConversationPanel, Reply};
 use crate::app::effect::{Effect, Task};
 use crate::cell;
@@ -56,12 +56,12 @@ impl ConversationPanel {
         Reply::done()
     }
 
-    fn word(&mut self, p: Pos, model: &Model) -> Reply {
+    fn word(&mut self, p: TextPosition, model: &Model) -> Reply {
         let Some(line) = self.view.kept(p.key).and_then(|l| l.stack().line(p.line)) else {
             return Reply::done();
         };
         let (start, end) = word_at(line.text(), p.byte as usize);
-        self.selection = Some((Pos { byte: start, ..p }, Pos { byte: end, ..p }));
+        self.selection = Some((TextPosition { byte: start, ..p }, TextPosition { byte: end, ..p }));
         self.copied(model)
     }
 
@@ -81,7 +81,7 @@ impl ConversationPanel {
         if let Some(mut to) = self.view.pos_at(x.into(), y.into()) {
             let (a, mut b) = self.view.order(&model.agent.conversation, from, to);
             // The character under the pointer is part of it.
-            let step = |p: Pos| {
+            let step = |p: TextPosition| {
                 let line = self.view.kept(p.key).and_then(|l| l.stack().line(p.line));
                 line.map_or(0, |l| next(l.text(), p.byte as usize))
             };

@@ -1,11 +1,11 @@
-//! What each action does.
+//! The actions that move, fold, search and copy.
 
 use tiller_protocol::{Notice, NoticeKind};
 
 use super::GoTo;
 use super::copy_mode::CopyMode;
 use super::search::{self, Search};
-use super::viewport::Scroll;
+use super::viewport::ScrollPosition;
 use super::{ConversationPanel, Reply};
 use crate::app::effect::{Effect, Task};
 use crate::cell;
@@ -22,7 +22,7 @@ fn is_turn(c: &Cell) -> bool {
     )
 }
 
-/// What Alt-Up and Alt-Down go by.
+/// Whether Alt-Up and Alt-Down stop at this cell.
 fn is_message(c: &Cell) -> bool {
     matches!(&c.body, Body::User { .. } | Body::Reply { .. })
 }
@@ -49,12 +49,12 @@ impl ConversationPanel {
             "conversation.first" | "list.first" => {
                 if let Some(c) = conv.cells().front() {
                     self.cursor = Some(c.key);
-                    self.view.scroll = Scroll::At { key: c.key, row: 0 };
+                    self.view.scroll = ScrollPosition::At { key: c.key, row: 0 };
                     self.view.measure(conv);
                 }
             }
             "conversation.last" | "list.last" => {
-                self.view.scroll = Scroll::End;
+                self.view.scroll = ScrollPosition::End;
                 self.cursor = conv.cells().back().map(|c| c.key);
                 self.view.measure(conv);
             }
@@ -169,7 +169,7 @@ impl ConversationPanel {
                 self.cursor = Some(conv.cells()[n].key);
                 self.view.to_top(conv, n);
             }
-            None if down => self.view.scroll = Scroll::End,
+            None if down => self.view.scroll = ScrollPosition::End,
             None => return self.scroll(model, -(self.view.env.rows as isize)),
         }
         self.view.measure(conv);
@@ -183,7 +183,7 @@ impl ConversationPanel {
         };
         let half = (self.view.env.rows / 2).max(1) as isize;
         if let Some(seen) = self.view.visible.iter().find(|s| s.index == index) {
-            let height = self.view.kept(seen.key).map_or(0, cell::Laid::height);
+            let height = self.view.kept(seen.key).map_or(0, cell::CellLayout::height);
             if down && seen.from + seen.rows < height {
                 return self.scroll(model, half);
             }
@@ -206,7 +206,7 @@ impl ConversationPanel {
         self.copy.is_none() && self.chosen(model).is_some_and(cell::folds)
     }
 
-    /// Unfolds a cell; Enter on one that is unfolded shows all of its output.
+    /// Unfolds a cell; Enter on an unfolded cell shows its whole output.
     fn open(&mut self, model: &Model, enter: bool) -> Reply {
         let Some(cell) = self.chosen(model) else { return Reply::Ignored };
         if !cell::folds(cell) {
@@ -217,7 +217,7 @@ impl ConversationPanel {
             && self.view.unfolded(cell)
             && !t.call_id.is_empty()
         {
-            let viewer = crate::dialog::reader::viewer::Output::new(t);
+            let viewer = crate::dialog::reader::viewer::OutputViewer::new(t);
             return Reply::with(Effect::Push(Box::new(viewer)));
         }
         self.view.toggle(cell);

@@ -1,4 +1,4 @@
-//! The conversation as a panel: what the shell asks of it.
+//! The conversation as a [`Panel`].
 
 use super::*;
 
@@ -272,7 +272,7 @@ impl ConversationPanel {
         let page =
             matches!(&event.body, EventBody::Reply(r) if matches!(r.as_ref(), ReplyEvent::PageReply { .. }));
         if !page {
-            // What cannot be read is not asked for again and again.
+            // A page that cannot be read is not requested again.
             (self.wanted, self.to_start) = (None, false);
             if let Some(search) = &mut self.search {
                 search.whole = false;
@@ -280,7 +280,7 @@ impl ConversationPanel {
             self.hold_pages(model);
             return Reply::done();
         }
-        // One that brought nothing is not asked for again and again.
+        // A page that was empty is not requested again.
         if model.agent.conversation.page_before() != self.asked {
             self.asked = None;
         }

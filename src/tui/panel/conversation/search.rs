@@ -3,7 +3,7 @@
 
 use crate::cell;
 use crate::model::conversation::Conversation;
-use crate::text::paint::Over;
+use crate::text::paint::StyleRange;
 use crate::text::{Line, Wrap};
 use crate::widget::edit::Edit;
 
@@ -129,12 +129,12 @@ fn find_fold(text: &str, from: usize, words: &str) -> Option<usize> {
 }
 
 /// Highlights of a line. `current`: which of its hits is the current one.
-pub fn over(line: &Line, words: &str, normal: ratatui::style::Style) -> Vec<Over> {
+pub fn over(line: &Line, words: &str, normal: ratatui::style::Style) -> Vec<StyleRange> {
     if words.is_empty() || (line.wrap == Wrap::Cut && line.is_empty()) {
         return Vec::new();
     }
     matches(line.text(), words)
-        .map(|(start, end)| Over { start: start as u32, end: end as u32, style: normal })
+        .map(|(start, end)| StyleRange { start: start as u32, end: end as u32, style: normal })
         .collect()
 }
 

@@ -3,31 +3,31 @@
 //! Nothing here walks the whole conversation: a frame lays out what is visible, moving lays out what
 //! is passed. The position is a cell and a row in it, so what grows above or below moves nothing.
 
+#[path = "viewport_content.rs"]
+mod content;
 #[path = "viewport_follow.rs"]
 mod follow;
-#[path = "viewport_places.rs"]
-mod places;
-#[path = "viewport_shown.rs"]
-mod shown;
-pub use places::Pos;
-pub use shown::Shown;
+#[path = "viewport_positions.rs"]
+mod positions;
+pub use content::WindowContent;
+pub use positions::TextPosition;
 
 use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use tiller_protocol::Time;
 
-use crate::cell::{self, CellCx, Laid};
+use crate::cell::{self, CellCx, CellLayout};
 use crate::model::conversation::{Body, Cell, Conversation, ToolState};
 use crate::text::highlight::Highlighter;
-use follow::Held;
+use follow::TopRow;
 
 /// Layouts that are kept though they are not visible.
 const KEEP: usize = 400;
 
-/// Where the window stands.
+/// The scroll position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scroll {
+pub enum ScrollPosition {
     /// The end is at the bottom, and stays there.
     End,
     /// This row of this cell is the top row. Counted without the blank row on top, which comes and goes
@@ -37,7 +37,7 @@ pub enum Scroll {
 
 /// Rows of a cell that are on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct VisibleCell {
     pub index: usize,
     pub key: u64,
     /// Its first visible row, the gap counted.
@@ -49,11 +49,11 @@ pub struct Seen {
 
 /// What layouts depend on besides cells; taken over at each measuring.
 #[derive(Clone, Debug)]
-pub struct Env {
+pub struct LayoutSettings {
     pub columns: usize,
     pub rows: usize,
     pub measure: usize,
-    /// More is coming, and something stands beside it that a move of whole lines would take along.
+    /// A turn runs, and panels stand beside the text, so that scrolling by whole lines would move them too.
     pub leaps: bool,
     pub ascii: bool,
     pub now: Time,
@@ -61,7 +61,7 @@ pub struct Env {
     pub viewer_key: String,
 }
 
-impl Default for Env {
+impl Default for LayoutSettings {
     fn default() -> Self {
         Self {
             columns: 80,
@@ -77,7 +77,7 @@ impl Default for Env {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct LayoutKey {
     rev: u32,
     columns: usize,
     measure: usize,
@@ -89,16 +89,16 @@ struct Stamp {
     second: i64,
 }
 
-struct Kept {
-    stamp: Stamp,
-    laid: Laid,
+struct CachedLayout {
+    stamp: LayoutKey,
+    laid: CellLayout,
     /// Frame of its last use.
     used: u64,
-    /// Code of it waits for colours.
+    /// Its code is not highlighted yet.
     plain: bool,
 }
 
-/// It runs: its row says for how long.
+/// Whether the cell shows a running time.
 fn runs(cell: &Cell) -> bool {
     match &cell.body {
         Body::Tool(t) => t.state == ToolState::Running,
@@ -107,13 +107,13 @@ fn runs(cell: &Cell) -> bool {
     }
 }
 
-/// See the module's words.
+/// The window onto the conversation, with its scroll position and cached layouts.
 pub struct Viewport {
-    pub env: Env,
-    pub scroll: Scroll,
-    pub visible: Vec<Seen>,
+    pub env: LayoutSettings,
+    pub scroll: ScrollPosition,
+    pub visible: Vec<VisibleCell>,
     zone: TimeZone,
-    kept: HashMap<u64, Kept>,
+    kept: HashMap<u64, CachedLayout>,
     frame: u64,
     /// Folds that differ from the rule.
     folds: HashMap<u64, bool>,
@@ -124,15 +124,15 @@ pub struct Viewport {
     /// Newest cell that was on the screen.
     newest: u64,
     /// The top row while the end is followed.
-    held: Option<Held>,
+    held: Option<TopRow>,
 }
 
 impl Viewport {
     /// `zone`: for the times of messages.
     pub fn new(zone: TimeZone) -> Self {
         Self {
-            env: Env::default(),
-            scroll: Scroll::End,
+            env: LayoutSettings::default(),
+            scroll: ScrollPosition::End,
             visible: Vec::new(),
             zone,
             kept: HashMap::new(),
@@ -146,18 +146,18 @@ impl Viewport {
         }
     }
 
-    /// Something will change though no event comes: colours, seconds. In seconds of precision.
+    /// Whether something changes without an event: highlighting, running times. Precision: one second.
     pub fn moving(&self, conv: &Conversation) -> Option<std::time::Duration> {
         if self.highlighter.busy() {
             return Some(std::time::Duration::from_millis(30));
         }
-        let runs = |s: &Seen| conv.cells().get(s.index).is_some_and(runs);
+        let runs = |s: &VisibleCell| conv.cells().get(s.index).is_some_and(runs);
         self.visible.iter().any(runs).then(|| std::time::Duration::from_secs(1))
     }
 
     /// Cells that came since the end was last on the screen.
     pub fn unseen(&self, conv: &Conversation) -> usize {
-        if self.scroll == Scroll::End {
+        if self.scroll == ScrollPosition::End {
             return 0;
         }
         conv.cells().iter().rev().take_while(|c| c.key != self.newest).take(1000).count()
@@ -190,7 +190,7 @@ impl Viewport {
     }
 
     /// The layout of cell `index`, made if need be.
-    pub fn laid(&mut self, conv: &Conversation, index: usize) -> Option<&Laid> {
+    pub fn laid(&mut self, conv: &Conversation, index: usize) -> Option<&CellLayout> {
         let cells = conv.cells();
         let cell = cells.get(index)?;
         let before = index.checked_sub(1).and_then(|n| cells.get(n));
@@ -199,7 +199,7 @@ impl Viewport {
             before.filter(|b| b.turn == cell.turn).map(|b| &b.body),
             Some(Body::Tool(_) | Body::Reply { .. } | Body::Thinking { .. })
         );
-        let stamp = Stamp {
+        let stamp = LayoutKey {
             rev: cell.rev,
             columns: self.env.columns,
             measure: self.env.measure,
@@ -226,7 +226,7 @@ impl Viewport {
                     viewer_key: &self.env.viewer_key,
                 };
                 let laid = cell::lay(cell, &cx, old.map(|k| k.laid));
-                Kept { stamp, laid, used: 0, plain: true }
+                CachedLayout { stamp, laid, used: 0, plain: true }
             }
         };
         let kept = self.kept.entry(cell.key).or_insert(kept);
@@ -235,12 +235,12 @@ impl Viewport {
     }
 
     /// The layout of a cell that was measured in this frame.
-    pub fn kept(&self, key: u64) -> Option<&Laid> {
+    pub fn kept(&self, key: u64) -> Option<&CellLayout> {
         self.kept.get(&key).map(|k| &k.laid)
     }
 
     fn height(&mut self, conv: &Conversation, index: usize) -> usize {
-        self.laid(conv, index).map_or(0, Laid::height)
+        self.laid(conv, index).map_or(0, CellLayout::height)
     }
 
     /// Lays out what is visible. Fills caches only.
@@ -255,8 +255,8 @@ impl Viewport {
                 return;
             }
         };
-        if self.scroll != Scroll::End && self.below(conv, index, from, rows) < rows {
-            self.scroll = Scroll::End;
+        if self.scroll != ScrollPosition::End && self.below(conv, index, from, rows) < rows {
+            self.scroll = ScrollPosition::End;
             (index, from) = self.up(conv, conv.cells().len(), 0, rows);
         }
         self.visible.clear();
@@ -265,7 +265,7 @@ impl Viewport {
             let height = self.height(conv, index);
             let take = height.saturating_sub(from).min(rows - y);
             if take > 0 {
-                self.visible.push(Seen { index, key: conv.cells()[index].key, from, rows: take, y });
+                self.visible.push(VisibleCell { index, key: conv.cells()[index].key, from, rows: take, y });
             }
             y += take;
             from = 0;
@@ -279,7 +279,7 @@ impl Viewport {
                 k.plain = k.laid.stack_mut().colour(&mut self.highlighter);
             }
         }
-        if self.scroll == Scroll::End {
+        if self.scroll == ScrollPosition::End {
             self.newest = conv.cells().back().map_or(0, |c| c.key);
             conv.hold.set(None);
         } else {
@@ -307,8 +307,8 @@ impl Viewport {
             return None;
         }
         Some(match self.scroll {
-            Scroll::End => self.following(conv),
-            Scroll::At { key, row } => match conv.find(key) {
+            ScrollPosition::End => self.following(conv),
+            ScrollPosition::At { key, row } => match conv.find(key) {
                 Some(index) => {
                     let (gap, height) = self.laid(conv, index).map_or((0, 0), |l| (l.gap, l.height()));
                     let row = row.saturating_add_unsigned(gap).max(0).unsigned_abs();
@@ -316,7 +316,7 @@ impl Viewport {
                 }
                 None => {
                     // It is gone (a discarded try, a trimmed page): stay near.
-                    self.scroll = Scroll::End;
+                    self.scroll = ScrollPosition::End;
                     self.up(conv, len, 0, self.env.rows)
                 }
             },
@@ -354,7 +354,7 @@ impl Viewport {
 
     /// Moves by rows; up is negative.
     pub fn scroll_by(&mut self, conv: &Conversation, by: isize) {
-        if self.scroll == Scroll::End {
+        if self.scroll == ScrollPosition::End {
             if by > 0 {
                 return;
             }
@@ -385,9 +385,9 @@ impl Viewport {
         let gap = self.laid(conv, index).map_or(0, |l| l.gap);
         self.scroll = match conv.cells().get(index) {
             Some(cell) if self.below(conv, index, row, self.env.rows + 1) > self.env.rows => {
-                Scroll::At { key: cell.key, row: row as isize - gap as isize }
+                ScrollPosition::At { key: cell.key, row: row as isize - gap as isize }
             }
-            _ => Scroll::End,
+            _ => ScrollPosition::End,
         };
     }
 

@@ -1,16 +1,16 @@
-//! Following the end. Terminals move whole lines cheaply. Where something stands beside the text, most must be sent
-//! the page anew for each row; there a full window moves by several rows at once while a turn runs, and what comes
-//! next goes into the rows that are free then. At rest the window is full.
+//! Following the end. Terminals scroll whole lines cheaply. Where panels stand beside the text, most terminals need the
+//! whole text again for each scrolled row. There a full window scrolls by several rows at once while a turn runs, and
+//! the next rows fill the free ones. When no turn runs the window is full.
 
-use super::{Scroll, Viewport};
+use super::{ScrollPosition, Viewport};
 use crate::model::conversation::Conversation;
 
 /// The window moves by one of so many of its rows.
 const PART: usize = 4;
 
-/// Where the window stood in the last frame.
+/// The top row of the last frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct TopRow {
     /// Cell and row on top.
     key: u64,
     row: usize,
@@ -38,10 +38,10 @@ impl Viewport {
         self.up(conv, conv.cells().len(), 0, below)
     }
 
-    /// Remembers where the window stands.
+    /// Remembers the top row of this frame.
     pub(super) fn hold(&mut self) {
         let size = (self.env.columns, self.env.rows);
-        let top = self.visible.first().filter(|_| self.scroll == Scroll::End);
-        self.held = top.map(|s| Held { key: s.key, row: s.from, size });
+        let top = self.visible.first().filter(|_| self.scroll == ScrollPosition::End);
+        self.held = top.map(|s| TopRow { key: s.key, row: s.from, size });
     }
 }

@@ -1,4 +1,4 @@
-//! Copy mode over the screen and what scrolled away: the picture stands still while text is chosen.
+//! Copy mode over the program's screen and its history: the screen is frozen while text is selected.
 
 use tiller_protocol::GridRun;
 use unicode_segmentation::UnicodeSegmentation;
@@ -7,8 +7,8 @@ use super::screen::text;
 use crate::panel::conversation::copy_mode::{next, previous};
 use crate::text::width::width;
 
-/// The still picture, a caret in it, and what is chosen.
-pub(super) struct Copy {
+/// The frozen screen with a caret and a selection.
+pub(super) struct CopyView {
     pub(super) rows: Vec<Vec<GridRun>>,
     lines: Vec<String>,
     /// Line and byte.
@@ -23,7 +23,7 @@ pub(super) struct Copy {
     height: usize,
 }
 
-impl Copy {
+impl CopyView {
     /// Of a screen, with the caret on its last line that has text.
     pub(super) fn new(rows: Vec<Vec<GridRun>>, height: usize) -> Self {
         let lines: Vec<String> = rows.iter().map(|r| text(r)).collect();
@@ -32,7 +32,7 @@ impl Copy {
         Self { rows, lines, caret: (last, 0), mark: None, whole: false, column: 0, top, height }
     }
 
-    /// What had scrolled away before the picture came to stand still.
+    /// Adds the history above the frozen screen.
     pub(super) fn above(&mut self, mut history: Vec<Vec<GridRun>>) {
         let more = history.len();
         self.lines.splice(0..0, history.iter().map(|r| text(r)));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn text_is_chosen_by_the_keys_of_copy_mode_over_what_scrolled_away() {
-        let mut c = Copy::new(rows("alpha beta\n漢字 gamma\n\n"), 4);
+        let mut c = CopyView::new(rows("alpha beta\n漢字 gamma\n\n"), 4);
         assert_eq!(c.taken(), "漢字 gamma");
         c.act("copy.mark");
         c.act("copy.word");
@@ -248,7 +248,7 @@ mod tests {
             assert!(c.act(id), "{id}");
         }
         assert!(!c.act("copy.take"));
-        let mut none = Copy::new(Vec::new(), 3);
+        let mut none = CopyView::new(Vec::new(), 3);
         none.act("copy.down");
         none.scroll(-5);
         assert_eq!(none.taken(), "");

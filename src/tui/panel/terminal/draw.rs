@@ -1,4 +1,4 @@
-//! The terminal's first row (who it is, how it stands, which key gets out) and its cells.
+//! Draws the terminal's first row (agent, state, the key that releases it) and its cells.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

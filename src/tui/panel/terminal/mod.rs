@@ -1,9 +1,9 @@
-//! The screen of an agent that is a program in a terminal, live. Looked at, it has keys like a list; entered, every
-//! key goes to the program but the one that releases it.
+//! The live screen of an agent that is a program in a terminal. While it is only viewed, its keys are those of a list;
+//! once entered, every key goes to the program except the key that releases it.
 
 mod copy;
 mod draw;
-mod hands;
+mod encode;
 mod program;
 mod screen;
 #[cfg(test)]
@@ -19,8 +19,8 @@ use tiller_protocol::Activity;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 
-use self::copy::Copy;
-use self::screen::Screen;
+use self::copy::CopyView;
+use self::screen::ProgramScreen;
 use self::visibility::Visibility;
 use super::{DrawCx, Hint, KeyRouting, Panel, PanelEvent, PanelInput, PanelStatus, Refresh, Reply, View};
 use crate::app::effect::{Effect, Navigation, Token};
@@ -30,7 +30,7 @@ use crate::keymap::scope::{DefaultKey, Scope};
 use crate::model::{Model, Slice};
 use crate::registry::PanelEntry;
 
-/// What is registered of it.
+/// Registers the panel.
 pub(crate) const PANEL: PanelEntry = PanelEntry {
     view: View::Terminals,
     make: |_| Box::new(Terminal::default()),
@@ -45,7 +45,7 @@ pub(crate) const PANEL: PanelEntry = PanelEntry {
     ],
 };
 
-/// What it can do.
+/// Its actions.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("terminal.enter", "enter", "Enter the program's terminal; it gets all keys"),
     ActionSpec::key_only(
@@ -84,7 +84,7 @@ const HISTORY: Token = Token(2);
 #[derive(Default)]
 pub struct Terminal {
     agent: Option<AgentId>,
-    screen: Screen,
+    screen: ProgramScreen,
     /// It is on the screen.
     shown: bool,
     /// A dialog lies on the screen.
@@ -93,20 +93,20 @@ pub struct Terminal {
     entered: bool,
     /// The window has lost the focus.
     away: bool,
-    /// The engine has a question of ours: the next picture comes by itself.
+    /// A request is outstanding: its answer is the next screen.
     asked: bool,
     /// Columns and rows that it was drawn with; the program has the same size.
     room: (u16, u16),
     told: (u16, u16),
-    copy: Option<Copy>,
+    copy: Option<CopyView>,
 }
 
-/// Whose row says that it runs in a terminal now.
+/// The agent, if it runs in a terminal now.
 pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
     model.row(id)?.child.as_ref()?.pane.as_deref()
 }
 
-/// It runs in a terminal, or is about to.
+/// Whether the agent runs in a terminal, or is about to.
 pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
     let Some(row) = model.row(id) else { return false };
     let pty = row.child.as_deref().is_some_and(|c| c.backend.in_terminal());
@@ -152,9 +152,9 @@ impl Panel for Terminal {
             "terminal.enter" | "list.open" => self.enter(model),
             "terminal.release" => Reply::Done(self.release()),
             "terminal.zoom" => Reply::with(Effect::Navigate(Navigation::FullScreen)),
-            "terminal.copy" | "conversation.copy_mode" => Reply::Done(self.still(model)),
+            "terminal.copy" | "conversation.copy_mode" => Reply::Done(self.freeze(model)),
             "conversation.page_up" | "list.page_up" => {
-                let all = self.still(model);
+                let all = self.freeze(model);
                 if let Some(copy) = &mut self.copy {
                     copy.act(action.0);
                 }
@@ -261,7 +261,7 @@ impl Terminal {
     }
 
     fn on_key(&mut self, key: &KeyEvent) -> Reply {
-        match hands::key(key).filter(|_| self.entered) {
+        match encode::key(key).filter(|_| self.entered) {
             Some(typed) => self.typed(typed),
             None => Reply::Ignored,
         }
@@ -276,12 +276,12 @@ impl Terminal {
         // With Shift the mouse is ours, as in every terminal.
         let theirs = self.entered && self.screen.mouse && !event.modifiers.contains(KeyModifiers::SHIFT);
         if theirs {
-            return hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed));
+            return encode::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed));
         }
         match event.kind {
             MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if self.entered => {
                 // A program with a screen of its own takes the wheel for its cursor keys.
-                hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed))
+                encode::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed))
             }
             MouseEventKind::ScrollUp => self.wheel(true, model),
             MouseEventKind::ScrollDown => self.wheel(false, model),
@@ -302,7 +302,7 @@ impl Terminal {
         self.copy.as_ref().is_some_and(|c| c.mark.is_some()).then(|| self.take())
     }
 
-    /// It came on the screen or went, and keys come to it or not.
+    /// Takes the panel's new visibility and focus.
     fn on_visibility(&mut self, now: &Visibility, model: &Model) -> Vec<Effect> {
         let Visibility { shown, focus, covered, .. } = *now;
         let mut all = Vec::new();
@@ -318,7 +318,7 @@ impl Terminal {
         }
         if other {
             self.agent.clone_from(&model.crew.pane);
-            self.screen = Screen::default();
+            self.screen = ProgramScreen::default();
         }
         if self.entered && self.away != now.away {
             let typed = vec![Typed::Focus { on: !now.away }];

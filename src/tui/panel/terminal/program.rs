@@ -1,11 +1,11 @@
-//! What the panel does with the program: looks at it, gives it its size and keys, takes text out of it, ends it.
+//! Requests of the panel to the program: its screen, its size, keys, text, its end.
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
 use tiller_protocol::command::Query;
 use tiller_protocol::{AgentCommand, AgentId, CommandBody, PaneCommand, PaneView, Typed};
 
-use super::copy::Copy;
+use super::copy::CopyView;
 use super::{HISTORY, SCREEN, Terminal, draw, of};
 use crate::app::effect::{ComposerInput, Effect, Navigation, Task};
 use crate::dialog::confirm::Confirm;
@@ -30,7 +30,7 @@ impl Terminal {
         self.agent.iter().map(|a| Effect::send_to(a.clone(), pane(command.clone()))).collect()
     }
 
-    /// Asks for what changes next, unless that is asked already or nobody looks.
+    /// Requests the next change of the screen, unless a request is outstanding or the panel is hidden.
     pub(super) fn look(&mut self, model: &Model) -> Vec<Effect> {
         let Some(agent) = self.agent.clone().filter(|_| self.shown && !self.asked) else { return Vec::new() };
         if self.view(model).is_none() {
@@ -79,9 +79,9 @@ impl Terminal {
         Reply::Done(self.send(PaneCommand::Type { typed: vec![typed] }))
     }
 
-    /// Puts the picture still, and asks for what scrolled away.
-    pub(super) fn still(&mut self, model: &Model) -> Vec<Effect> {
-        self.copy = Some(Copy::new(self.screen.rows.clone(), self.room.1.into()));
+    /// Freezes the screen for copy mode, and requests the history.
+    pub(super) fn freeze(&mut self, model: &Model) -> Vec<Effect> {
+        self.copy = Some(CopyView::new(self.screen.rows.clone(), self.room.1.into()));
         match self.agent.clone().filter(|_| self.view(model).is_some()) {
             Some(agent) => {
                 vec![Effect::ask_of(agent, CommandBody::Query(Query::Scrollback { lines: LINES }), HISTORY)]
@@ -129,7 +129,7 @@ impl Terminal {
             if !up {
                 return Reply::done();
             }
-            all = self.still(model);
+            all = self.freeze(model);
         }
         if let Some(copy) = &mut self.copy {
             copy.scroll(if up { -WHEEL } else { WHEEL });
@@ -152,7 +152,7 @@ impl Terminal {
                 Reply::done()
             }
             MouseEventKind::Drag(MouseButton::Left) => {
-                let all = if self.copy.is_none() { self.still(model) } else { Vec::new() };
+                let all = if self.copy.is_none() { self.freeze(model) } else { Vec::new() };
                 if let Some(copy) = &mut self.copy {
                     copy.point(line, column, copy.mark.is_none());
                 }

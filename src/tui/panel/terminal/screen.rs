@@ -16,7 +16,7 @@ const MOST: u16 = 1_000;
 
 /// The received screen.
 #[derive(Default)]
-pub(super) struct Screen {
+pub(super) struct ProgramScreen {
     /// 0: nothing yet.
     pub(super) rev: u64,
     pub(super) cols: u16,
@@ -26,7 +26,7 @@ pub(super) struct Screen {
     pub(super) ended: bool,
 }
 
-impl Screen {
+impl ProgramScreen {
     /// Takes what changed.
     pub(super) fn take(&mut self, view: &ScreenView) {
         self.ended = view.ended;
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn told_rows_make_up_the_screen_and_the_last_one_stays() {
-        let mut s = Screen::default();
+        let mut s = ProgramScreen::default();
         let row = |at, t: &str| (at, vec![run(t)]);
         let whole = ScreenView {
             rev: 5,

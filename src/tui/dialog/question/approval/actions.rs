@@ -3,7 +3,7 @@
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 
-/// What it can do.
+/// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
     ActionSpec::key_only("approval.comment", "deny with comment", "Deny and tell the agent why"),

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Approval, Button, Mode, content};
+use super::{Approval, Button, KeyTarget, content};
 use crate::model::Model;
 use crate::panel::{DrawCx, Placement};
 use crate::text::clean;
@@ -16,10 +16,10 @@ use crate::widget::{draw, field};
 /// Most rows of a field.
 const FIELD: u16 = 6;
 
-/// Where everything lies.
-pub(super) struct Parts {
+/// Areas of the dialog.
+pub(super) struct ApprovalAreas {
     pub(super) text: Rect,
-    /// One row of words.
+    /// One row: what blocks a yes, or feedback.
     pub(super) status: Rect,
     pub(super) buttons: Rect,
     /// The rule with its key, where it fits into one row.
@@ -61,7 +61,7 @@ impl Approval {
         (buttons::rows(&labels, columns), u16::from(self.rule_fits(columns)))
     }
 
-    pub(super) fn parts(&self, area: Rect, _model: &Model) -> Parts {
+    pub(super) fn parts(&self, area: Rect, _model: &Model) -> ApprovalAreas {
         let area = inside(area);
         let (mut middle, mut rule) = self.below(area.width);
         // At least one row of the text is seen.
@@ -70,7 +70,7 @@ impl Approval {
         let text = area.height.saturating_sub(middle + rule + 1);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         let buttons = row(text + 1, middle);
-        Parts {
+        ApprovalAreas {
             text: row(0, text),
             status: row(text, 1.min(area.height)),
             buttons,
@@ -114,7 +114,7 @@ impl Approval {
         self.text.measure(usize::from(columns), usize::from(parts.text.height), cx.focus);
         self.answer_state.delay.note_drawn(cx);
         self.spots.clear();
-        if self.fields.mode != Mode::Buttons {
+        if self.fields.mode != KeyTarget::Buttons {
             return;
         }
         let labels = self.labels(|id| cx.key(id), columns);
@@ -132,12 +132,14 @@ impl Approval {
     /// The line between text and buttons.
     fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
         match self.fields.mode {
-            Mode::Comment => return ("Deny and tell the agent:".into(), Role::Strong),
-            Mode::Command => return ("Run this instead (the rules check it again):".into(), Role::Strong),
-            Mode::Rule => {
+            KeyTarget::Comment => return ("Deny and tell the agent:".into(), Role::Strong),
+            KeyTarget::Command => {
+                return ("Run this instead (the rules check it again):".into(), Role::Strong);
+            }
+            KeyTarget::Rule => {
                 return ("Rule to save; afterwards, press its key again to approve:".into(), Role::Strong);
             }
-            Mode::Buttons => {}
+            KeyTarget::Buttons => {}
         }
         if self.answer_state.sent {
             return ("Sent; waiting for the engine".into(), Role::Dim);

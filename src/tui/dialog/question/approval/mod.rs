@@ -1,5 +1,5 @@
-//! May this call run? In place of the composer, whose draft is kept. Nothing in here is said yes to by
-//! accident: see [`Approval::yes`].
+//! The dialog that asks whether a call may run. It lies in place of the composer, whose draft is kept. A call cannot be
+//! approved by accident: see [`Approval::yes`].
 
 mod actions;
 mod content;
@@ -31,7 +31,7 @@ use crate::widget::edit::Edit;
 use crate::widget::field;
 use crate::widget::scroll::Scroll;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Approval", ACTIONS)],
     scopes: &[
@@ -50,7 +50,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 const ANSWER: Token = Token(1);
 
-/// A yes came before everything was on the screen.
+/// Feedback on a yes that came before everything was on the screen.
 const NOT_YET: &str = "Not yet";
 
 /// A button. The order is that of the digits.
@@ -75,9 +75,9 @@ impl Button {
     ];
 }
 
-/// What takes keys.
+/// Where keys go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+enum KeyTarget {
     Buttons,
     /// The comment of a "no" is written.
     Comment,
@@ -88,35 +88,35 @@ enum Mode {
 }
 
 /// The texts that can be written in place of the buttons.
-struct Fields {
-    mode: Mode,
+struct TextFields {
+    mode: KeyTarget,
     comment: Edit,
     command: Edit,
     rule: Edit,
 }
 
-impl Fields {
+impl TextFields {
     fn new(command: &str) -> Self {
         let (comment, rule) = (Edit::default(), Edit::default());
-        Self { mode: Mode::Buttons, comment, command: Edit::with(command), rule }
+        Self { mode: KeyTarget::Buttons, comment, command: Edit::with(command), rule }
     }
 
     /// The text that takes keys; `None`: the buttons do.
     fn active(&self) -> Option<&Edit> {
         match self.mode {
-            Mode::Buttons => None,
-            Mode::Comment => Some(&self.comment),
-            Mode::Command => Some(&self.command),
-            Mode::Rule => Some(&self.rule),
+            KeyTarget::Buttons => None,
+            KeyTarget::Comment => Some(&self.comment),
+            KeyTarget::Command => Some(&self.command),
+            KeyTarget::Rule => Some(&self.rule),
         }
     }
 
     fn active_mut(&mut self) -> Option<&mut Edit> {
         match self.mode {
-            Mode::Buttons => None,
-            Mode::Comment => Some(&mut self.comment),
-            Mode::Command => Some(&mut self.command),
-            Mode::Rule => Some(&mut self.rule),
+            KeyTarget::Buttons => None,
+            KeyTarget::Comment => Some(&mut self.comment),
+            KeyTarget::Command => Some(&mut self.command),
+            KeyTarget::Rule => Some(&mut self.rule),
         }
     }
 }
@@ -127,10 +127,10 @@ pub struct Approval {
     p: PermissionAsk,
     text: Scroll,
     must: usize,
-    fields: Fields,
+    fields: TextFields,
     /// The rule that "session" and "always" would allow, as it is shown.
     pattern: Option<String>,
-    /// The rule was looked at: the next press of "always" grants it.
+    /// The rule was shown: the next press of "always" saves it.
     armed: bool,
     focus: Button,
     answer_state: AnswerState,
@@ -140,12 +140,12 @@ pub struct Approval {
     inside: bool,
     /// Rows of the text by width, so that placing costs nothing.
     height: Cell<Option<(u16, u16)>>,
-    /// The same call of other agents: one answer is for all that are shown.
+    /// The same call of other agents: one answer is for all that the dialog names.
     same: Vec<(AskId, String)>,
 }
 
 impl Approval {
-    /// For a question; `None` when it is none of these.
+    /// Makes the dialog; `None`: the question is no approval.
     pub(crate) fn of(ask: &Ask) -> Option<Self> {
         let AskBody::Permission(p) = &ask.body else { return None };
         Some(Self::new(ask.clone(), p.clone()))
@@ -153,7 +153,7 @@ impl Approval {
 
     fn new(ask: Ask, p: PermissionAsk) -> Self {
         let mut new = Self {
-            fields: Fields::new(&p.shown),
+            fields: TextFields::new(&p.shown),
             pattern: p.always.clone(),
             focus: if p.risk == Risk::Low { Button::Once } else { Button::No },
             ask,
@@ -171,7 +171,7 @@ impl Approval {
         new
     }
 
-    /// Another text under the same question: it is read anew, from the start. A remark stays.
+    /// Takes another text under the same question. It must be read from the start again; a comment stays.
     fn renew(&mut self, model: &Model) -> bool {
         let now = model.questions.open.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
         let Some(mut new) = now.and_then(Self::of) else { return false };
@@ -180,7 +180,8 @@ impl Approval {
         true
     }
 
-    /// Other agents that ask for exactly this. One more is another question: it is read anew.
+    /// Collects other agents that ask for exactly this call. One more makes it another question, which must be read
+    /// again.
     fn gather(&mut self, model: &Model) -> bool {
         let same = |a: &&Ask| match &a.body {
             AskBody::Permission(p) => {
@@ -231,14 +232,14 @@ impl Approval {
         Button::ALL.into_iter().filter(|b| self.has(b.0))
     }
 
-    /// Back to the buttons. What is still being typed must not press one.
+    /// Returns to the buttons. Letters that are still being typed must not press one.
     fn leave_text(&mut self) {
-        self.fields.mode = Mode::Buttons;
+        self.fields.mode = KeyTarget::Buttons;
         self.answer_state.delay.restart();
         self.height.set(None);
     }
 
-    fn write(&mut self, mode: Mode) -> Reply {
+    fn write(&mut self, mode: KeyTarget) -> Reply {
         self.fields.mode = mode;
         self.answer_state.feedback = None;
         self.height.set(None);
@@ -270,7 +271,7 @@ impl Approval {
             (Button::Always, Some(pattern)) if self.armed => self.answer(Decision::Always { pattern }),
             (Button::Always, Some(pattern)) => {
                 self.fields.rule = Edit::with(&pattern);
-                self.write(Mode::Rule)
+                self.write(KeyTarget::Rule)
             }
             _ => {
                 self.answer_state.feedback = Some("No rule can cover exactly this command".into());
@@ -282,8 +283,8 @@ impl Approval {
     fn press(&mut self, b: Button) -> Reply {
         match b {
             Button::No => self.answer(Decision::Deny { comment: None }),
-            Button::Comment => self.write(Mode::Comment),
-            Button::Edit if self.p.editable => self.write(Mode::Command),
+            Button::Comment => self.write(KeyTarget::Comment),
+            Button::Edit if self.p.editable => self.write(KeyTarget::Command),
             Button::Edit => {
                 self.answer_state.feedback = Some("This call cannot be edited".into());
                 Reply::done()
@@ -295,12 +296,12 @@ impl Approval {
     /// Enter in a text.
     fn send(&mut self) -> Reply {
         match self.fields.mode {
-            Mode::Buttons => Reply::Ignored,
-            Mode::Comment => {
+            KeyTarget::Buttons => Reply::Ignored,
+            KeyTarget::Comment => {
                 let text = self.fields.comment.text().trim().to_owned();
                 self.answer(Decision::Deny { comment: (!text.is_empty()).then_some(text) })
             }
-            Mode::Command => {
+            KeyTarget::Command => {
                 let text = self.fields.command.text().to_owned();
                 if text.trim().is_empty() || text == self.p.shown {
                     self.leave_text();
@@ -309,7 +310,7 @@ impl Approval {
                 }
                 self.answer(Decision::Edit { text })
             }
-            Mode::Rule => {
+            KeyTarget::Rule => {
                 let text = self.fields.rule.text().trim().to_owned();
                 self.armed = !text.is_empty();
                 if self.armed {
@@ -353,7 +354,7 @@ impl Approval {
     }
 }
 
-/// How much time is left, in words: minutes, and at the end seconds.
+/// The time that is left, in words: minutes, and at the end seconds.
 fn no_in(until: Duration, now: Duration) -> String {
     let left = until.saturating_sub(now);
     match left.as_millis().div_ceil(1000) {
@@ -362,14 +363,14 @@ fn no_in(until: Duration, now: Duration) -> String {
     }
 }
 
-/// When those words change.
+/// Time until those words change.
 fn tick(left: Duration) -> Duration {
     let step = if left > Duration::from_secs(90) { 10_000 } else { 1000 };
     let into = left.as_millis() as u64 % step;
     Duration::from_millis(if into == 0 { step } else { into })
 }
 
-/// For tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Approval {
     let p = PermissionAsk {
         tool: "terminal".into(),

@@ -1,11 +1,11 @@
-//! The approval dialog as a panel: what the shell asks of it.
+//! The approval dialog as a [`Panel`].
 
 use super::*;
 use crate::panel::composer::request::keep_unsent;
 
 impl Panel for Approval {
     fn status(&self, _model: &Model) -> PanelStatus {
-        let writing = self.fields.mode != Mode::Buttons;
+        let writing = self.fields.mode != KeyTarget::Buttons;
         let scope = if writing { "approval_text" } else { "approval" };
         PanelStatus::question(scope, self.ask.id).escape(writing.then_some(EscapeStep::Popup))
     }
@@ -55,7 +55,7 @@ impl Panel for Approval {
         if !id.starts_with("approval.") && !id.starts_with("list.") {
             return Reply::Ignored;
         }
-        if !self.answer_state.accepts(model) || self.fields.mode != Mode::Buttons {
+        if !self.answer_state.accepts(model) || self.fields.mode != KeyTarget::Buttons {
             return Reply::done();
         }
         self.buttons_act(id)
@@ -87,8 +87,8 @@ impl Panel for Approval {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         match self.fields.mode {
-            Mode::Buttons => {
-                // A hint that would do nothing is none.
+            KeyTarget::Buttons => {
+                // An action that would do nothing has no hint.
                 let can = self.buttons().filter(|b| !self.unread(b.0));
                 let mut all: Vec<Hint> = can.map(|b| Hint::of(b.1)).collect();
                 if self.text.below() > 0 {
@@ -98,9 +98,11 @@ impl Panel for Approval {
                 }
                 all
             }
-            Mode::Comment => vec![Hint::as_("approval.send", "deny"), Hint::of("approval.newline")],
-            Mode::Command => vec![Hint::as_("approval.send", "check again"), Hint::of("approval.newline")],
-            Mode::Rule => vec![Hint::as_("approval.send", "use this rule")],
+            KeyTarget::Comment => vec![Hint::as_("approval.send", "deny"), Hint::of("approval.newline")],
+            KeyTarget::Command => {
+                vec![Hint::as_("approval.send", "check again"), Hint::of("approval.newline")]
+            }
+            KeyTarget::Rule => vec![Hint::as_("approval.send", "use this rule")],
         }
     }
 
@@ -126,8 +128,8 @@ impl Panel for Approval {
 impl Approval {
     fn on_key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
         let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
-        if self.fields.mode == Mode::Buttons {
-            // A message that was meant for the composer: its other letters answer nothing.
+        if self.fields.mode == KeyTarget::Buttons {
+            // The letter belongs to a message that was meant for the composer: its other letters must not answer.
             self.answer_state.ignore_letter(model.mono);
             return Reply::done();
         }
@@ -152,7 +154,7 @@ impl Approval {
                 let at = Position::new(event.column, event.row);
                 let hit = self.spots.iter().find(|(_, r)| r.contains(at)).map(|(b, _)| *b);
                 if self.answer_state.sent
-                    || self.fields.mode != Mode::Buttons
+                    || self.fields.mode != KeyTarget::Buttons
                     || !self.answer_state.delay.is_over(model)
                 {
                     return Reply::done();
@@ -194,7 +196,7 @@ impl Approval {
         if self.answer_state.sent {
             return None;
         }
-        let changed = self.fields.command.text() != self.p.shown && self.fields.mode == Mode::Command;
+        let changed = self.fields.command.text() != self.p.shown && self.fields.mode == KeyTarget::Command;
         let command = changed.then(|| self.fields.command.text().trim());
         command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
     }

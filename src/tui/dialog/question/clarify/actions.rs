@@ -3,7 +3,7 @@
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 
-/// What it can do.
+/// Its actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("clarify.choose", "answer", "Submit the selected answer or the typed text"),
     ActionSpec::key_only("clarify.down", "down", "Next answer"),

@@ -32,7 +32,7 @@ use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 use crate::widget::{draw, field, input};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Questions", ACTIONS)],
     scopes: &[Scope::new("clarify", Some("input"), "Questions", true).keys(KEYS)],
@@ -49,7 +49,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const ANSWER: Token = Token(1);
 /// How long the first Escape counts.
 const AGAIN: Duration = Duration::from_secs(3);
-/// Up and down go by lines, however they are cut on the screen.
+/// A width at which no line wraps: Up and Down move by lines.
 const COLUMNS: usize = 10_000;
 /// Most rows of an answer of one's own.
 const FIELD: u16 = 5;
@@ -71,10 +71,10 @@ struct Options {
 pub struct Clarify {
     ask: Ask,
     options: Options,
-    /// The digit of such a choice was pressed just now.
+    /// The digit of such a choice was pressed last.
     numbered: bool,
     question: Scroll,
-    /// For asking how high it is at another width.
+    /// The question, for its height at another width.
     words: String,
     filter: Edit,
     own: Edit,
@@ -105,7 +105,7 @@ fn lines(words: &str) -> Vec<Line> {
 }
 
 impl Clarify {
-    /// For a question; `None` when it is none of these.
+    /// Makes the dialog; `None`: the question is of another kind.
     pub(crate) fn of(ask: &Ask) -> Option<Self> {
         let AskBody::Clarify { question, choices, allow_freetext, multiple, default, decides } = &ask.body
         else {
@@ -174,7 +174,7 @@ impl Clarify {
         Reply::with(Effect::ask(body, ANSWER))
     }
 
-    /// Whether Enter would select what only its digit may.
+    /// Whether Enter would select a choice that only its digit may select.
     fn withheld(&self) -> bool {
         !self.writing && self.found.get(self.chosen).is_some_and(|i| self.options.decides.contains(i))
     }
@@ -229,7 +229,7 @@ impl Clarify {
         }
         self.chosen = self.found.iter().position(|f| *f == choice)?;
         self.numbered = true;
-        // As if it had been chosen by key: who counts what was done sees it, too.
+        // Counts as chosen by key, so that the tour sees the action.
         Some(Reply::with(Effect::Act(Action("clarify.choose"))))
     }
 
@@ -318,7 +318,7 @@ impl Clarify {
     }
 }
 
-/// For tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Clarify {
     let choices: Vec<String> = ["the old one", "the new one", "both, behind a flag"].map(Into::into).to_vec();
     let question = "Which of the two clients shall keep the retry logic?";

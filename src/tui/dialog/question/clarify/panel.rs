@@ -1,4 +1,4 @@
-//! The dialog of a question as a panel: what the shell asks of it.
+//! The dialog of an agent's question as a [`Panel`].
 
 use super::*;
 use crate::panel::composer::request::keep_unsent;
@@ -160,7 +160,14 @@ impl Panel for Clarify {
         for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(list.height)) {
             let y = list.y + (n - self.top) as u16;
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
-            paint::row(buf, paint::Place { x: list.x, y, columns: list.width }, line, *row, cx.theme, &[]);
+            paint::row(
+                buf,
+                paint::PaintTarget { x: list.x, y, columns: list.width },
+                line,
+                *row,
+                cx.theme,
+                &[],
+            );
             if (chosen.0..chosen.1).contains(&n) && !self.writing {
                 draw::paint(buf, Rect { y, height: 1, ..list }, cx.theme.style(Role::Selection));
                 if n == chosen.0 {

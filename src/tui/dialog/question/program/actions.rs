@@ -3,7 +3,7 @@
 use crate::keymap::action::ActionSpec;
 use crate::keymap::scope::DefaultKey;
 
-/// What they can do.
+/// Their actions.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::yes("question.yes", "yes", "Continue"),
     ActionSpec::key_only("question.no", "no", "Cancel"),

@@ -1,5 +1,6 @@
-//! Questions of the program itself: trust, a plan, budget, a dear model or one without a price, a session that is
-//! open elsewhere, a store that cannot be written. Text, buttons, and a field for a new limit or for what to change in a plan.
+//! Questions of the program itself: trust, a plan, a budget, an expensive model or one without a price, a session that
+//! is open elsewhere, a store that cannot be written. The dialog has text, buttons, and a field for a new limit or for
+//! changes to a plan.
 
 mod actions;
 mod panel;
@@ -31,7 +32,7 @@ use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 use crate::widget::{draw, input};
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Other questions", ACTIONS)],
     scopes: &[
@@ -63,8 +64,12 @@ pub(crate) const DIALOG: Dialog = Dialog {
 const ANSWER: Token = Token(1);
 const NOT_YET: &str = "Not yet: read to the end first";
 
-/// A button: action, what it is called, what it answers. `None`: it opens the field, or the editor.
-pub(crate) struct Choice(pub(super) &'static str, pub(super) &'static str, pub(super) Option<AskReply>);
+/// A button: action, label, answer. `None`: it opens the field or the editor.
+pub(crate) struct QuestionButton(
+    pub(super) &'static str,
+    pub(super) &'static str,
+    pub(super) Option<AskReply>,
+);
 
 /// The dialog.
 pub struct Question {
@@ -73,7 +78,7 @@ pub struct Question {
     title: String,
     /// What Escape does; `None` puts it aside.
     escape: Option<AskReply>,
-    choices: Vec<Choice>,
+    choices: Vec<QuestionButton>,
     lines: Vec<Line>,
     text: Scroll,
     field: Edit,
@@ -87,7 +92,7 @@ fn line(text: &str, role: Role) -> Line {
     Line::strict(text, Look::of(role), Wrap::Word)
 }
 
-/// What a folder brings, each with what it would do.
+/// Settings and rules that a folder contains, each with its effect.
 fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     let mut all = vec![line(folder, Role::Strong)];
     if changed {
@@ -120,7 +125,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
 }
 
 impl Question {
-    /// For one of these questions.
+    /// Makes the dialog; `None`: the question is of another kind.
     pub(crate) fn of(ask: &Ask) -> Option<Self> {
         let yes = || Some(AskReply::Yes { value: None });
         let no = || Some(AskReply::Declined);
@@ -135,8 +140,8 @@ impl Question {
                     "Trust this folder?".to_owned(),
                     brings(folder, items, *changed),
                     vec![
-                        Choice("question.never", "never", Some(AskReply::Never)),
-                        Choice("question.trust", "trust", yes()),
+                        QuestionButton("question.never", "never", Some(AskReply::Never)),
+                        QuestionButton("question.trust", "trust", yes()),
                     ],
                 )
             }
@@ -153,8 +158,8 @@ impl Question {
                         ),
                     ],
                     vec![
-                        Choice("question.stop", "stop", no()),
-                        Choice("question.raise", "raise the limit", None),
+                        QuestionButton("question.stop", "stop", no()),
+                        QuestionButton("question.raise", "raise the limit", None),
                     ],
                 )
             }
@@ -165,7 +170,10 @@ impl Question {
             AskBody::DeepTier { model, why } => (
                 "Use this expensive model?".to_owned(),
                 vec![line(model, Role::Strong), line(why, Role::Text)],
-                vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
+                vec![
+                    QuestionButton("question.no", "no", no()),
+                    QuestionButton("question.yes", "use it", yes()),
+                ],
             ),
             AskBody::Repeats { calls, rounds } => (
                 "The agent repeats the same calls".to_owned(),
@@ -177,7 +185,10 @@ impl Question {
                     line(calls, Role::Text),
                     line("Stop it and write what it should do instead, or let it continue.", Role::Dim),
                 ],
-                vec![Choice("question.stop", "stop", no()), Choice("question.yes", "continue", yes())],
+                vec![
+                    QuestionButton("question.stop", "stop", no()),
+                    QuestionButton("question.yes", "continue", yes()),
+                ],
             ),
             AskBody::Unpriced { model, why } => (
                 "Use a model without a known price?".to_owned(),
@@ -190,7 +201,10 @@ impl Question {
                         Role::Dim,
                     ),
                 ],
-                vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
+                vec![
+                    QuestionButton("question.no", "no", no()),
+                    QuestionButton("question.yes", "use it", yes()),
+                ],
             ),
             AskBody::SessionBusy { holder } => (
                 "Session already open".to_owned(),
@@ -202,9 +216,9 @@ impl Question {
                     line("A branch continues from here on its own.", Role::Dim),
                 ],
                 vec![
-                    Choice("question.no", "cancel", no()),
-                    Choice("question.branch", "branch", Some(AskReply::Branch)),
-                    Choice("question.read_only", "read only", Some(AskReply::ReadOnly)),
+                    QuestionButton("question.no", "cancel", no()),
+                    QuestionButton("question.branch", "branch", Some(AskReply::Branch)),
+                    QuestionButton("question.read_only", "read only", Some(AskReply::ReadOnly)),
                 ],
             ),
             AskBody::NotSaving { why } => (
@@ -214,8 +228,8 @@ impl Question {
                     line("Everything from now on is lost when Tiller ends.", Role::Text),
                 ],
                 vec![
-                    Choice("question.no", "no, stop", no()),
-                    Choice("question.yes", "continue without saving", yes()),
+                    QuestionButton("question.no", "no, stop", no()),
+                    QuestionButton("question.yes", "continue without saving", yes()),
                 ],
             ),
             AskBody::Permission(_) | AskBody::Clarify { .. } => return None,
@@ -246,7 +260,7 @@ impl Question {
         Reply::with(Effect::ask(body, ANSWER))
     }
 
-    /// Answers as Escape does, and goes.
+    /// Answers as Escape does, and closes the dialog.
     fn put_off(&mut self, reply: AskReply) -> Reply {
         let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
         Reply::Done(vec![Effect::send(body), Effect::Pop])
@@ -274,7 +288,7 @@ impl Question {
         }
     }
 
-    /// Buttons, with the one that does what Escape does.
+    /// Number of buttons, including the one that does what Escape does.
     fn count(&self) -> usize {
         self.choices.len() + usize::from(self.escape.is_some())
     }
@@ -372,7 +386,7 @@ pub(crate) fn samples() -> Vec<Ask> {
     .collect()
 }
 
-/// The n-th of them as a dialog.
+/// Sample number `n` as a dialog.
 pub(crate) fn sample(n: usize) -> Box<dyn Panel> {
     let ask = samples().swap_remove(n);
     Question::of(&ask)

@@ -1,4 +1,4 @@
-//! The program's own questions as a panel: what the shell asks of it.
+//! The dialog of the program's own questions as a [`Panel`].
 
 use super::*;
 use crate::panel::composer::request::keep_unsent;
@@ -167,7 +167,7 @@ impl Question {
                 }
                 Reply::done()
             }
-            // A message that was meant for the composer: its other letters answer nothing.
+            // The letter belongs to a message that was meant for the composer: its other letters must not answer.
             Some(_) if !self.writing => {
                 self.answer_state.ignore_letter(model.mono);
                 Reply::done()

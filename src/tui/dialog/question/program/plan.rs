@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tiller_protocol::{AskBody, AskReply};
 
 use crate::app::effect::{Effect, External, Job, Task, Token};
-use crate::dialog::question::program::Choice;
+use crate::dialog::question::program::QuestionButton;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
@@ -14,7 +14,7 @@ pub(super) const READ: Token = Token(2);
 /// Bytes of a plan that are shown.
 const MOST: u64 = 256 << 10;
 
-/// What comes of reading it.
+/// Text of the plan's file, or why it cannot be read.
 type Read = Result<String, String>;
 
 /// The plan as it is shown.
@@ -32,12 +32,12 @@ pub(super) fn lines(file: &str, plan: &str) -> Vec<Line> {
 }
 
 /// What can be done with it. What changes nothing comes first.
-pub(super) fn choices() -> Vec<Choice> {
+pub(super) fn choices() -> Vec<QuestionButton> {
     vec![
-        Choice("question.change", "say what to change", None),
-        Choice("question.editor", "editor", None),
-        Choice("question.drop", "discard", Some(AskReply::Never)),
-        Choice("question.approve", "approve", Some(AskReply::Yes { value: None })),
+        QuestionButton("question.change", "say what to change", None),
+        QuestionButton("question.editor", "editor", None),
+        QuestionButton("question.drop", "discard", Some(AskReply::Never)),
+        QuestionButton("question.approve", "approve", Some(AskReply::Yes { value: None })),
     ]
 }
 
@@ -64,7 +64,7 @@ pub(super) fn read(body: &AskBody) -> Option<Effect> {
     Some(Effect::Task(Task::Job(job, READ)))
 }
 
-/// What the job found.
+/// Takes the result of the job.
 pub(super) fn found(
     body: &AskBody,
     result: Box<dyn std::any::Any + Send>,

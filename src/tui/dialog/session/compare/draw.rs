@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::RestoreFile;
 use tiller_protocol::compare::{ComparedSide, SideRun};
 
-use super::{Compare, Ran, View};
+use super::{CommandRun, Compare, CompareTab};
 use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::line::{Line, Look, Wrap};
@@ -16,11 +16,11 @@ use crate::widget::draw;
 
 /// From this width on there are two columns.
 const TWO: u16 = 90;
-/// Rows of the head: names, what was said and paid.
+/// Rows of the head: names, figures.
 const HEAD: u16 = 3;
 
 /// Parts of the dialog.
-pub(super) struct Parts {
+pub(super) struct CompareAreas {
     pub(super) wide: bool,
     head: Rect,
     pub(super) left: Rect,
@@ -30,7 +30,7 @@ pub(super) struct Parts {
 }
 
 impl Compare {
-    pub(super) fn parts(&self, area: Rect) -> Parts {
+    pub(super) fn parts(&self, area: Rect) -> CompareAreas {
         let wide = area.width >= TWO;
         let field_rows = u16::from(self.typing.is_some()).min(area.height);
         let head_rows = HEAD.min(area.height - field_rows);
@@ -38,8 +38,8 @@ impl Compare {
         let head = Rect { height: head_rows, ..area };
         let body = Rect { y: head.bottom(), height: area.height - field_rows - head_rows, ..area };
         let (left, right) = match (self.view, wide) {
-            (View::Files, true) => split(body, (area.width / 3).clamp(24, 50)),
-            (View::Files, false) => {
+            (CompareTab::Files, true) => split(body, (area.width / 3).clamp(24, 50)),
+            (CompareTab::Files, false) => {
                 let files = self.compared.as_ref().map_or(0, |c| c.files.len()) as u16;
                 let rows = files.clamp(1, (body.height / 3).max(1)).min(body.height);
                 let below = Rect { y: body.y + rows, height: body.height - rows, ..body };
@@ -48,12 +48,12 @@ impl Compare {
             (_, true) => split(body, area.width / 2),
             (_, false) => (body, body),
         };
-        Parts { wide, head, left, right, field }
+        CompareAreas { wide, head, left, right, field }
     }
 
     pub(super) fn lay(&mut self, area: Rect) {
         let parts = self.parts(area);
-        if self.view == View::Files {
+        if self.view == CompareTab::Files {
             let columns = usize::from(parts.left.width);
             let files = self.compared.as_ref().map_or(&[][..], |c| &c.files);
             let lines = files
@@ -73,7 +73,7 @@ impl Compare {
                 let n = usize::from(right);
                 if self.stale {
                     let lines = match self.view {
-                        View::Talk => self.talk(right),
+                        CompareTab::Talk => self.talk(right),
                         _ => self.output(right),
                     };
                     self.sides[n].set(lines);
@@ -133,9 +133,11 @@ impl Compare {
     fn output(&self, right: bool) -> Vec<Line> {
         let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
         match &self.ran {
-            Ran::Not => vec![say("No command has been run on both sides yet", Role::Dim)],
-            Ran::Running(line) => vec![say(&format!("$ {line}"), Role::Strong), say("running...", Role::Dim)],
-            Ran::Done { line, left, right: other, notes } => {
+            CommandRun::Not => vec![say("No command has been run on both sides yet", Role::Dim)],
+            CommandRun::Running(line) => {
+                vec![say(&format!("$ {line}"), Role::Strong), say("running...", Role::Dim)]
+            }
+            CommandRun::Done { line, left, right: other, notes } => {
                 let run = if right { other } else { left };
                 let mut lines = vec![say(&format!("$ {line}"), Role::Strong), ended(run)];
                 let text = clean::plain_lines(&run.tail);
@@ -157,7 +159,7 @@ impl Compare {
             return;
         };
         self.paint_head(cx, c, &parts, buf);
-        if self.view == View::Files {
+        if self.view == CompareTab::Files {
             self.files.draw(cx, parts.left, buf);
             if c.files.is_empty() {
                 let words = "No file differs";
@@ -173,7 +175,7 @@ impl Compare {
         if parts.wide {
             let bar = if cx.ascii { "|" } else { "│" };
             for y in parts.right.y..parts.right.bottom() {
-                let place = paint::Place { x: parts.right.x - 1, y, columns: 1 };
+                let place = paint::PaintTarget { x: parts.right.x - 1, y, columns: 1 };
                 paint::text(buf, place, bar, cx.theme.style(Role::Border));
             }
         }
@@ -190,20 +192,21 @@ impl Compare {
         &self,
         cx: &DrawCx<'_>,
         c: &tiller_protocol::compare::Compared,
-        parts: &Parts,
+        parts: &CompareAreas,
         buf: &mut Buffer,
     ) {
         let head = parts.head;
         let row = |n: u16| Rect { y: head.y + n, height: u16::from(n < head.height), ..head };
         for (right, side) in [(false, &c.left), (true, &c.right)] {
-            let chosen = self.right == right && self.view != View::Files;
+            let chosen = self.right == right && self.view != CompareTab::Files;
             let role = if chosen { Role::Accent } else { Role::Strong };
             let mark = if chosen { "> " } else { "" };
-            let text = format!("{mark}{}", told(if right { "right" } else { "left" }, side));
+            let text = format!("{mark}{}", side_summary(if right { "right" } else { "left" }, side));
             let text = shorten_middle(&text, usize::from(head.width).saturating_sub(1), cx.ascii);
             draw::text(buf, row(u16::from(right)), &text, cx.theme.style(role));
         }
-        let views = [(View::Files, "files"), (View::Talk, "messages"), (View::Run, "command")];
+        let views =
+            [(CompareTab::Files, "files"), (CompareTab::Talk, "messages"), (CompareTab::Run, "command")];
         let names: Vec<String> = views
             .iter()
             .map(|(v, n)| if *v == self.view { format!("[{n}]") } else { format!(" {n} ") })
@@ -241,7 +244,7 @@ fn split(body: Rect, left: u16) -> (Rect, Rect) {
 }
 
 /// `left: main, 4 entries, in 1200 out 300, $0.02, 3 files`.
-fn told(which: &str, side: &ComparedSide) -> String {
+fn side_summary(which: &str, side: &ComparedSide) -> String {
     let files = if side.files.len() == 1 { "1 file".into() } else { format!("{} files", side.files.len()) };
     let cost = side.cost.map_or(String::new(), |c| format!(", ${:.4}", c.usd()));
     let agents = match side.agents {

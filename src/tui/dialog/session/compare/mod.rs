@@ -1,5 +1,5 @@
-//! Two branches (or any two entries) side by side: what was said, which files differ, what a command gives on each.
-//! Files and hunks of the right side can be taken into the workspace. Two columns where there is room for them.
+//! Compares two branches (or any two entries): the conversation, the files that differ, and the output of a command on
+//! each. Files and hunks of the right side can be taken into the workspace. Two columns where there is room for them.
 
 mod draw;
 pub(crate) mod pick;
@@ -26,7 +26,7 @@ use crate::text::diff::{Hunk, Patch};
 use crate::widget::edit::Edit;
 use crate::widget::scroll::Scroll;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new(
         "compare.open",
@@ -40,7 +40,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do.
+/// Its actions.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("compare.next", "next view", "Files, messages, or command output"),
     ActionSpec::key_only("compare.other", "other side", "Show or scroll the other side"),
@@ -84,15 +84,15 @@ const UNDO: Token = Token(4);
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum View {
+enum CompareTab {
     Files,
     Talk,
     Run,
 }
 
-/// A command on both sides.
+/// The run of a command on both sides.
 #[derive(Debug)]
-enum Ran {
+enum CommandRun {
     Not,
     Running(String),
     Done { line: String, left: SideRun, right: SideRun, notes: Vec<String> },
@@ -103,7 +103,7 @@ pub struct Compare {
     pair: Pair,
     compared: Option<Compared>,
     failed: Option<String>,
-    view: View,
+    view: CompareTab,
     /// The side that is scrolled, and shown where there is room for one only.
     right: bool,
     files: Rows,
@@ -112,7 +112,7 @@ pub struct Compare {
     /// The difference of the chosen file, left and right of the others.
     diff: Scroll,
     sides: [Scroll; 2],
-    ran: Ran,
+    ran: CommandRun,
     conflicts: Vec<NotTaken>,
     typing: Option<Edit>,
     /// Content has changed since it was laid out.
@@ -121,20 +121,20 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Asks when it is opened.
+    /// Makes the dialog; it queries the engine when it opens.
     pub(crate) fn of(pair: Pair) -> Self {
         Self {
             pair,
             compared: None,
             failed: None,
-            view: View::Files,
+            view: CompareTab::Files,
             right: false,
             files: Rows::default(),
             hunks: Vec::new(),
             hunk: 0,
             diff: Scroll::default(),
             sides: Default::default(),
-            ran: Ran::Not,
+            ran: CommandRun::Not,
             conflicts: Vec::new(),
             typing: None,
             stale: true,
@@ -163,7 +163,9 @@ impl Compare {
     }
 
     fn take(&mut self, whole: bool, model: &Model) -> Reply {
-        let Some(file) = self.file().filter(|_| self.view == View::Files) else { return Reply::Ignored };
+        let Some(file) = self.file().filter(|_| self.view == CompareTab::Files) else {
+            return Reply::Ignored;
+        };
         let no = if model.agent.turn.running {
             Some("A turn is running; stop it first")
         } else if model.agent.session.read_only {
@@ -185,8 +187,8 @@ impl Compare {
         if line.trim().is_empty() {
             return Reply::done();
         }
-        self.view = View::Run;
-        self.ran = Ran::Running(line.clone());
+        self.view = CompareTab::Run;
+        self.ran = CommandRun::Running(line.clone());
         let run = CompareCommand::Run { pair: self.pair.clone(), line };
         Reply::with(Effect::ask(CommandBody::Compare(run), RUN))
     }
@@ -206,7 +208,7 @@ impl Compare {
             }
             (RUN, ReplyEvent::CompareRunReply { line, left, right, notes }) => {
                 let (left, right, notes) = (left.clone(), right.clone(), notes.clone());
-                self.ran = Ran::Done { line: line.clone(), left, right, notes };
+                self.ran = CommandRun::Done { line: line.clone(), left, right, notes };
             }
             (UNDO, ReplyEvent::DoneReply { said }) => {
                 self.conflicts.clear();
@@ -215,8 +217,8 @@ impl Compare {
             (LOOK, ReplyEvent::ErrorReply { notice }) => self.failed = Some(notice.message.clone()),
             (_, ReplyEvent::ErrorReply { .. }) => {
                 // Its words are shown as those of every error.
-                if matches!(self.ran, Ran::Running(_)) && token == RUN {
-                    self.ran = Ran::Not;
+                if matches!(self.ran, CommandRun::Running(_)) && token == RUN {
+                    self.ran = CommandRun::Not;
                 }
             }
             _ => return Reply::Ignored,
@@ -224,7 +226,7 @@ impl Compare {
         Reply::done()
     }
 
-    /// The end of a command is asked for; what it began goes on to its end.
+    /// Stops the command on both sides.
     fn stop() -> Effect {
         let id = "compare".to_owned();
         Effect::send(CommandBody::Turn(tiller_protocol::command::TurnCommand::StopTool { id }))
@@ -264,9 +266,9 @@ impl Panel for Compare {
             "list.back" => return self.on_escape(EscapeStep::Layer),
             "compare.next" | "list.open" => {
                 self.view = match self.view {
-                    View::Files => View::Talk,
-                    View::Talk => View::Run,
-                    View::Run => View::Files,
+                    CompareTab::Files => CompareTab::Talk,
+                    CompareTab::Talk => CompareTab::Run,
+                    CompareTab::Run => CompareTab::Files,
                 };
             }
             "compare.other" => self.right = !self.right,
@@ -276,24 +278,24 @@ impl Panel for Compare {
                 let undo = SessionCommand::UndoOp { redo: false };
                 return Reply::with(Effect::ask(CommandBody::Session(undo), UNDO));
             }
-            "compare.hunk_down" | "list.next" if self.view == View::Files => self.step_hunk(true),
-            "compare.hunk_up" | "list.previous" if self.view == View::Files => self.step_hunk(false),
-            "compare.run" if !matches!(self.ran, Ran::Running(_)) => {
-                let line = if let Ran::Done { line, .. } = &self.ran { line.as_str() } else { "" };
+            "compare.hunk_down" | "list.next" if self.view == CompareTab::Files => self.step_hunk(true),
+            "compare.hunk_up" | "list.previous" if self.view == CompareTab::Files => self.step_hunk(false),
+            "compare.run" if !matches!(self.ran, CommandRun::Running(_)) => {
+                let line = if let CommandRun::Done { line, .. } = &self.ran { line.as_str() } else { "" };
                 self.typing = Some(Edit::with(line));
             }
             "compare.swap" => {
                 std::mem::swap(&mut self.pair.left, &mut self.pair.right);
-                (self.compared, self.ran) = (None, Ran::Not);
+                (self.compared, self.ran) = (None, CommandRun::Not);
                 self.conflicts.clear();
                 return Reply::with(self.look());
             }
             "compare.load" => return Reply::with(self.look()),
-            id if self.view == View::Files && matches!(id, "list.page_down" | "list.page_up") => {
+            id if self.view == CompareTab::Files && matches!(id, "list.page_down" | "list.page_up") => {
                 self.stale = false;
                 self.diff.act(id);
             }
-            id if self.view == View::Files => {
+            id if self.view == CompareTab::Files => {
                 let was = self.files.chosen;
                 if !self.files.act(id) {
                     return Reply::Ignored;
@@ -335,7 +337,7 @@ impl Panel for Compare {
             return vec![Hint::as_("input.done", "run on both")];
         }
         let mut hints = Vec::new();
-        if self.view == View::Files && self.file().is_some() {
+        if self.view == CompareTab::Files && self.file().is_some() {
             hints.push(Hint::of("compare.take_file"));
             if !self.hunks.is_empty() {
                 hints.push(Hint::of("compare.take"));
@@ -387,7 +389,7 @@ impl Compare {
     fn on_mouse(&mut self, event: &MouseEvent, area: Rect) -> Reply {
         let at = Position::new(event.column, event.row);
         let parts = self.parts(area);
-        if self.view == View::Files && parts.left.contains(at) {
+        if self.view == CompareTab::Files && parts.left.contains(at) {
             let was = self.files.chosen;
             self.files.mouse(event, parts.left);
             if was != self.files.chosen {
@@ -396,7 +398,7 @@ impl Compare {
             return Reply::done();
         }
         let taken = match self.view {
-            View::Files => self.diff.mouse(event),
+            CompareTab::Files => self.diff.mouse(event),
             _ => {
                 let right = if parts.wide { parts.right.contains(at) } else { self.right };
                 self.sides[usize::from(right)].mouse(event)
@@ -412,7 +414,7 @@ impl Compare {
                 let kept = self.typing.take().and_then(|edit| crate::dialog::text_prompt::keep(edit.text()));
                 return Reply::Done(kept.into_iter().collect());
             }
-            EscapeStep::Layer if matches!(self.ran, Ran::Running(_)) => {
+            EscapeStep::Layer if matches!(self.ran, CommandRun::Running(_)) => {
                 return Reply::Done(vec![Self::stop(), Effect::Pop]);
             }
             EscapeStep::Layer => return Reply::with(Effect::Pop),

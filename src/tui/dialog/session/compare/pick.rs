@@ -1,4 +1,4 @@
-//! Which branch the one that is open is compared with.
+//! The list of branches to compare the open branch with.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::compare::{Pair, Side};
@@ -12,17 +12,17 @@ use crate::model::Model;
 use crate::panel::rows::clock;
 
 #[derive(Default)]
-struct Branches {
+struct ComparableBranches {
     list: Vec<BranchView>,
     loaded: bool,
 }
 
-/// The list of branches. The chosen one is compared with the one that is open.
+/// Makes the list. The chosen branch is compared with the open one.
 pub(crate) fn open() -> Picker {
-    Picker::new(Branches::default())
+    Picker::new(ComparableBranches::default())
 }
 
-impl Source for Branches {
+impl Source for ComparableBranches {
     fn title(&self) -> String {
         "Compare this branch with".into()
     }

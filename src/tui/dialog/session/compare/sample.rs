@@ -4,7 +4,7 @@ use tiller_protocol::compare::{Compared, Pair, Side};
 
 use super::Compare;
 
-/// For tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Compare {
     use tiller_protocol::compare::{ComparedSide, SaidLine};
     let entry = tiller_protocol::EntryId(Default::default());

@@ -1,4 +1,4 @@
-//! What of a file is marked to go back: all of it, nothing, or some hunks.
+//! Which parts of a file are marked to be restored: all, none, or some hunks.
 
 use tiller_protocol::RestoreFile;
 use tiller_protocol::compare::TakePart;
@@ -6,14 +6,14 @@ use tiller_protocol::compare::TakePart;
 use crate::text::diff::{Hunk, Patch};
 
 /// One file of the preview.
-pub(super) struct Choice {
+pub(super) struct FileChoice {
     pub(super) hunks: Vec<Hunk>,
     /// One mark a hunk; at least one, for the file as a whole.
     marked: Vec<bool>,
 }
 
-impl Choice {
-    /// As it is proposed: what somebody else changed stays.
+impl FileChoice {
+    /// The proposed marks: changes that no agent of the session made are not marked.
     pub(super) fn of(file: &RestoreFile) -> Self {
         let hunks = Patch::read(&file.diff).hunks;
         let marked = vec![file.conflict.is_none(); hunks.len().max(1)];

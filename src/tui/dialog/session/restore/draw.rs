@@ -1,11 +1,11 @@
-//! The words, the list of files, and below it the difference of the chosen one.
+//! Draws the text, the list of files, and below it the difference of the selected file.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 
 use super::Restore;
-use super::choice::Choice;
+use super::choice::FileChoice;
 use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::panel::rows::clock;
@@ -19,13 +19,13 @@ use crate::widget::wrap::wrap;
 const STAY: &str = "Only the conversation switches to that branch; the files stay as they are.";
 
 /// Parts of the dialog. `below` begins with a line between.
-pub(super) struct Parts {
+pub(super) struct RestoreAreas {
     words: Rect,
     pub(super) list: Rect,
     below: Rect,
 }
 
-impl Parts {
+impl RestoreAreas {
     /// Where the difference is.
     pub(super) fn diff(&self) -> Rect {
         let line = self.below.height.min(1);
@@ -34,7 +34,7 @@ impl Parts {
 }
 
 impl Restore {
-    pub(super) fn parts(&self, area: Rect) -> Parts {
+    pub(super) fn parts(&self, area: Rect) -> RestoreAreas {
         let words: usize = self.head().iter().map(|l| wrap(l, usize::from(area.width)).len()).sum();
         let words = (words as u16 + 1).min(area.height / 2);
         let room = area.height - words;
@@ -42,10 +42,10 @@ impl Restore {
         let top = Rect { height: words, ..area };
         let middle = Rect { y: top.bottom(), height: list, ..area };
         let below = Rect { y: middle.bottom(), height: room - list, ..area };
-        Parts { words: top, list: middle, below }
+        RestoreAreas { words: top, list: middle, below }
     }
 
-    /// What is said above the list.
+    /// The text above the list.
     fn head(&self) -> Vec<String> {
         if let Some(why) = &self.failed {
             return vec![why.clone()];
@@ -166,7 +166,7 @@ impl Restore {
     }
 }
 
-fn row(file: &RestoreFile, choice: &Choice, columns: usize) -> Line {
+fn row(file: &RestoreFile, choice: &FileChoice, columns: usize) -> Line {
     let kind = match file.kind {
         ChangeKind::Added => "A",
         ChangeKind::Deleted => "D",

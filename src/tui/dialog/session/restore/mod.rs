@@ -1,5 +1,6 @@
-//! Going back: what would happen to each file, before anything does. What somebody else changed is not marked: it
-//! stays, unless the person marks it. Of a file some hunks can be marked: the rest of it stays as it is now.
+//! Restoring an earlier state: shows what would happen to each file first. Changes that no agent of the session made
+//! are not marked: they stay unless the person marks them. Single hunks of a file can be marked: the rest of the file
+//! stays as it is.
 
 mod choice;
 mod draw;
@@ -13,7 +14,7 @@ use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, RestoreFile, RestorePreview, RestoreWhat,
 };
 
-use self::choice::Choice;
+use self::choice::FileChoice;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
 use crate::keymap::scope::{DefaultKey, Scope};
@@ -26,7 +27,7 @@ use crate::registry::Dialog;
 use crate::text::clean;
 use crate::widget::scroll::Scroll;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     groups: &[("Restore", ACTIONS)],
     scopes: &[
@@ -38,7 +39,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// What it can do besides a list.
+/// Its actions, besides those of a list.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("restore.both", "restore", "Restore the marked files and the conversation")
         .deciding(),
@@ -71,38 +72,38 @@ const PREVIEW: Token = Token(1);
 const DONE: Token = Token(2);
 const WENT: Token = Token(3);
 
-/// A branch that is gone to: the conversation in any case, its files when they are asked for.
-struct Branch {
+/// A branch to open: its conversation in any case, its files on request.
+struct TargetBranch {
     head: String,
-    /// What it is called.
+    /// Its name on the screen.
     word: String,
 }
 
 /// The dialog.
 pub(crate) struct Restore {
-    /// What is gone back to; of a branch its last entry.
+    /// The entry to restore; of a branch its last entry.
     entry: EntryId,
-    /// Another branch is gone to, and not back on this one.
-    branch: Option<Branch>,
+    /// The branch to open, if the entry is on another branch.
+    branch: Option<TargetBranch>,
     preview: Option<RestorePreview>,
-    /// What of each file changes, in the preview's order.
-    choices: Vec<Choice>,
+    /// The marks of each file, in the preview's order.
+    choices: Vec<FileChoice>,
     rows: Rows,
     /// Of the chosen file.
     hunk: usize,
     diff: Scroll,
-    /// The difference must be laid out anew; `moved`: from the chosen hunk on.
+    /// The difference must be laid out again; `moved`: from the selected hunk on.
     stale: bool,
     moved: bool,
     /// For which width and file it was.
     laid: (u16, usize),
-    /// Asked for; the answer closes it.
+    /// The restore was requested; its answer closes the dialog.
     going: bool,
     failed: Option<String>,
 }
 
 impl Restore {
-    /// To what was at this entry.
+    /// Restores the state at this entry.
     pub(crate) fn to(entry: EntryId) -> Self {
         Self {
             entry,
@@ -120,17 +121,17 @@ impl Restore {
         }
     }
 
-    /// To the branch `head`, which is called `word` and ends at `tip`. Its conversation opens; the files stay as they
-    /// are, unless the person brings those of the branch.
+    /// Opens the branch `head`, which is named `word` and ends at `tip`. Files stay as they are unless the person
+    /// restores those of the branch.
     pub(crate) fn branch(head: String, word: String, tip: EntryId) -> Self {
-        Self { branch: Some(Branch { head, word }), ..Self::to(tip) }
+        Self { branch: Some(TargetBranch { head, word }), ..Self::to(tip) }
     }
 
     fn files(&self) -> &[RestoreFile] {
         self.preview.as_ref().map_or(&[], |p| &p.files)
     }
 
-    /// To the branch; `bring`: with its files, once it is open.
+    /// Opens the branch; `bring`: then restores its files.
     fn go_to_branch(&mut self, bring: bool, model: &Model) -> Reply {
         let Some(branch) = self.branch.as_ref().filter(|_| !self.going) else { return Reply::done() };
         let known = self.preview.as_ref().is_some_and(|p| p.time.is_some());
@@ -183,18 +184,18 @@ impl Restore {
         Reply::with(self.bring(what))
     }
 
-    /// Takes the marked files back.
+    /// Restores the marked files.
     fn bring(&self, what: RestoreWhat) -> Effect {
         let files = || self.files().iter().zip(&self.choices);
-        let named = |fits: fn(&Choice) -> bool, conflict: bool| {
+        let named = |fits: fn(&FileChoice) -> bool, conflict: bool| {
             let files = files().filter(|(f, c)| fits(c) && f.conflict.is_some() == conflict);
             files.map(|(f, _)| f.path.clone()).collect()
         };
         let restore = SessionCommand::Restore {
             entry: self.entry,
             what,
-            keep: named(Choice::none, false),
-            force: named(Choice::all, true),
+            keep: named(FileChoice::none, false),
+            force: named(FileChoice::all, true),
             parts: files().flat_map(|(f, c)| c.parts(f)).collect(),
         };
         Effect::ask(CommandBody::Session(restore), DONE)
@@ -296,7 +297,7 @@ impl Panel for Restore {
                     Hint::as_("restore.both", "open, restore files"),
                     Hint::as_("list.mark", "mark"),
                 ]);
-                if self.choices.get(self.rows.chosen).is_some_and(Choice::parted) {
+                if self.choices.get(self.rows.chosen).is_some_and(FileChoice::parted) {
                     hints.extend(["restore.hunk", "restore.hunk_down"].map(Hint::of));
                 }
             }
@@ -308,7 +309,7 @@ impl Panel for Restore {
             Some(p) if p.files.is_empty() => vec![Hint::of("restore.both")],
             Some(_) => {
                 let mut hints = vec![Hint::of("restore.both"), Hint::as_("list.mark", "mark")];
-                if self.choices.get(self.rows.chosen).is_some_and(Choice::parted) {
+                if self.choices.get(self.rows.chosen).is_some_and(FileChoice::parted) {
                     hints.extend(["restore.hunk", "restore.hunk_down"].map(Hint::of));
                 }
                 hints.extend(["restore.files", "restore.talk"].map(Hint::of));
@@ -366,7 +367,7 @@ impl Restore {
         };
         match (token, reply.as_ref()) {
             (PREVIEW, ReplyEvent::RestorePreviewReply { preview, .. }) => {
-                self.choices = preview.files.iter().map(Choice::of).collect();
+                self.choices = preview.files.iter().map(FileChoice::of).collect();
                 (self.stale, self.moved) = (true, true);
                 self.preview = Some(preview.clone());
                 Reply::done()
@@ -386,7 +387,7 @@ impl Restore {
     }
 }
 
-/// With plausible content, for the tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Restore {
     use tiller_protocol::{ChangeKind, Time};
     let file = |path: &str, kind, diff: &str, conflict: Option<&str>| RestoreFile {
@@ -404,7 +405,7 @@ pub(crate) fn sample() -> Restore {
         file("src/retry.rs", ChangeKind::Deleted, "@@ -1 +0,0 @@\n-gone\n", None),
         file("notes.md", ChangeKind::Modified, two, Some("changed since by you or another program")),
     ];
-    sample.choices = files.iter().map(Choice::of).collect();
+    sample.choices = files.iter().map(FileChoice::of).collect();
     let title = "Make the retry logic honour Retry-After".into();
     let notes = vec!["Not covered: video.mp4 (too large)".into()];
     sample.preview =
@@ -414,7 +415,7 @@ pub(crate) fn sample() -> Restore {
 
 /// The same for another branch.
 pub(crate) fn branch_sample() -> Restore {
-    let branch = Branch { head: "branch-1a2b3c4d".into(), word: "try with a library".into() };
+    let branch = TargetBranch { head: "branch-1a2b3c4d".into(), word: "try with a library".into() };
     Restore { branch: Some(branch), ..sample() }
 }
 

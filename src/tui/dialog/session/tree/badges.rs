@@ -1,9 +1,9 @@
-//! Names at rows: branches, the place where one is, tags.
+//! Names at rows: branches, the current position, tags.
 
 use std::collections::HashMap;
 
 use super::Browser;
-use super::forest::{Row, What};
+use super::forest::{RowKind, TreeRow};
 use crate::theme::Role;
 
 /// A name at a row.
@@ -11,7 +11,7 @@ use crate::theme::Role;
 pub(super) struct Badge {
     pub(super) text: String,
     pub(super) role: Role,
-    /// Place of the head in its tree, where it is one.
+    /// Index of the head in its tree; `None`: no head.
     pub(super) head: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl Browser {
         let mut shown: HashMap<u32, Vec<bool>> = HashMap::new();
         for row in &self.rows {
             let Some(shape) = self.forest.trees[row.tree as usize].shape() else { continue };
-            if let What::Node(n) = row.what {
+            if let RowKind::Node(n) = row.what {
                 shown.entry(row.tree).or_insert_with(|| vec![false; shape.depth.len()])[n as usize] = true;
             }
         }
@@ -58,7 +58,7 @@ impl Browser {
                     let text = format!("[{word}{away}]");
                     put(h.node, Badge { text, role: Role::Accent, head: Some(n) });
                 }
-                // Where an agent is says its own state.
+                // The row of an agent shows its own state instead.
                 if h.current && (!nested || Some(shape.tree.session) == self.origin.here) {
                     put(h.node, Badge { text: "now".into(), role: Role::Running, head: Some(n) });
                 }
@@ -72,8 +72,8 @@ impl Browser {
     /// The row of the open session's head.
     pub(super) fn now_row(&self) -> Option<usize> {
         let n = self.forest.find(self.origin.here?)? as u32;
-        let is_now = |r: &Row| match r.what {
-            What::Node(node) => {
+        let is_now = |r: &TreeRow| match r.what {
+            RowKind::Node(node) => {
                 self.badges.get(&(n, node)).is_some_and(|b| r.tree == n && b.iter().any(|b| b.text == "now"))
             }
             _ => false,

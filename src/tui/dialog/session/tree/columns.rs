@@ -1,11 +1,11 @@
-//! Which measures of a row there is room for. They give way one by one, so that the words keep theirs.
+//! Which columns of a row there is room for. They are dropped one by one, so that the text keeps its room.
 
-/// Columns that the words keep.
+/// Columns of the screen that the text keeps.
 const WORDS: u16 = 36;
 
-/// What stands right of the words.
+/// A column at the right of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Measure {
+pub(super) enum Column {
     Time,
     Model,
     Tokens,
@@ -13,12 +13,12 @@ pub(super) enum Measure {
     Files,
 }
 
-impl Measure {
+impl Column {
     /// In the order of the screen, each with its width, a blank before it included.
     pub(super) const ALL: [(Self, u16); 5] =
         [(Self::Time, 7), (Self::Model, 15), (Self::Tokens, 7), (Self::Cost, 8), (Self::Files, 6)];
 
-    /// The first to go stands first.
+    /// In the order in which they are dropped.
     const GOES: [Self; 5] = [Self::Model, Self::Tokens, Self::Time, Self::Cost, Self::Files];
 
     pub(super) fn title(self) -> &'static str {
@@ -32,10 +32,10 @@ impl Measure {
     }
 }
 
-/// Those that fit beside the words.
-pub(super) fn fit(width: u16) -> Vec<(Measure, u16)> {
-    let mut all = Measure::ALL.to_vec();
-    for goes in Measure::GOES {
+/// The columns that fit beside the text.
+pub(super) fn fit(width: u16) -> Vec<(Column, u16)> {
+    let mut all = Column::ALL.to_vec();
+    for goes in Column::GOES {
         let used: u16 = all.iter().map(|(_, w)| w).sum();
         if used + WORDS <= width {
             break;

@@ -1,4 +1,4 @@
-//! Rows, one line each: lines of the tree, a mark, the first words, names, and the measures at the right.
+//! Draws the rows, one line each: lines of the tree, a mark, the first words, names, and the columns at the right.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -7,8 +7,8 @@ use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{AgentState, Cost, Origin, Time};
 
 use super::Browser;
-use super::columns::{Measure, fit};
-use super::forest::{Row, State, Tree, What};
+use super::columns::{Column, fit};
+use super::forest::{LoadState, RowKind, SessionNode, TreeRow};
 use super::shape::Shape;
 use crate::cell::describe::describe;
 use crate::panel::DrawCx;
@@ -23,25 +23,25 @@ const WIDE: u16 = 100;
 
 /// Parts of the browser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
-    /// Titles of the measures, and what is shown.
+pub(super) struct BrowserAreas {
+    /// Titles of the columns, and the active filters.
     pub head: Rect,
     pub rows: Rect,
     /// The preview; empty when it is not shown.
     pub side: Rect,
-    /// Words that are typed.
+    /// The text field at the bottom.
     pub field: Rect,
 }
 
-/// Where a row's text is put, from left to right.
-struct Pen<'a> {
+/// Writes the parts of a row from left to right.
+struct RowPainter<'a> {
     buf: &'a mut Buffer,
     x: u16,
     y: u16,
     end: u16,
 }
 
-impl Pen<'_> {
+impl RowPainter<'_> {
     fn put(&mut self, text: &str, style: Style) {
         let room = Rect { x: self.x, y: self.y, width: self.end.saturating_sub(self.x), height: 1 };
         self.x += draw::text(self.buf, room, text, style);
@@ -75,9 +75,9 @@ fn brief(model: &str) -> &str {
     model.rsplit('/').next().unwrap_or(model)
 }
 
-/// What stands in the columns at the right.
+/// Texts of the columns at the right.
 #[derive(Default)]
-struct Measures {
+struct ColumnTexts {
     time: String,
     model: String,
     tokens: String,
@@ -85,14 +85,14 @@ struct Measures {
     files: String,
 }
 
-impl Measures {
-    fn of(&self, m: Measure) -> &str {
+impl ColumnTexts {
+    fn of(&self, m: Column) -> &str {
         match m {
-            Measure::Time => &self.time,
-            Measure::Model => &self.model,
-            Measure::Tokens => &self.tokens,
-            Measure::Cost => &self.cost,
-            Measure::Files => &self.files,
+            Column::Time => &self.time,
+            Column::Model => &self.model,
+            Column::Tokens => &self.tokens,
+            Column::Cost => &self.cost,
+            Column::Files => &self.files,
         }
     }
 }
@@ -112,7 +112,7 @@ fn glyph(kind: NodeKind, failed: bool) -> (&'static str, Role) {
 }
 
 impl Browser {
-    pub(super) fn parts(&self, area: Rect) -> Parts {
+    pub(super) fn parts(&self, area: Rect) -> BrowserAreas {
         let line = |n: bool| u16::from(n).min(area.height);
         let field_rows = line(self.field_shown());
         let body = Rect { height: area.height - field_rows, ..area };
@@ -136,7 +136,7 @@ impl Browser {
         };
         let head = Rect { height: left.height.min(1), ..left };
         let rows = Rect { y: head.bottom(), height: left.height - head.height, ..left };
-        Parts { head, rows, side, field }
+        BrowserAreas { head, rows, side, field }
     }
 
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -166,7 +166,7 @@ impl Browser {
         self.paint_field(cx, parts.field, buf);
     }
 
-    fn paint_border(&self, cx: &DrawCx<'_>, parts: &Parts, buf: &mut Buffer) {
+    fn paint_border(&self, cx: &DrawCx<'_>, parts: &BrowserAreas, buf: &mut Buffer) {
         let (l, style) = (draw::lines(cx.ascii), cx.theme.style(Role::Border));
         if parts.side.x > parts.rows.x {
             (parts.side.top()..parts.side.bottom())
@@ -177,7 +177,7 @@ impl Browser {
         }
     }
 
-    fn paint_head(&self, cx: &DrawCx<'_>, area: Rect, measures: &[(Measure, u16)], buf: &mut Buffer) {
+    fn paint_head(&self, cx: &DrawCx<'_>, area: Rect, measures: &[(Column, u16)], buf: &mut Buffer) {
         let style = cx.theme.style(Role::Dim);
         let used: u16 = measures.iter().map(|(_, w)| w).sum();
         let words = Rect { x: area.x + 1, width: area.width.saturating_sub(used + 1), ..area };
@@ -192,28 +192,28 @@ impl Browser {
     fn paint_row(
         &self,
         cx: &DrawCx<'_>,
-        row: &Row,
-        measures: &[(Measure, u16)],
+        row: &TreeRow,
+        measures: &[(Column, u16)],
         line: Rect,
         buf: &mut Buffer,
     ) {
         let used: u16 = measures.iter().map(|(_, w)| w).sum();
         let end = line.right() - used.min(line.width);
-        let mut pen = Pen { buf, x: line.x, y: line.y, end };
+        let mut pen = RowPainter { buf, x: line.x, y: line.y, end };
         let tree = &self.forest.trees[row.tree as usize];
         let shown = match (row.what, tree.shape()) {
-            (What::Title, _) => self.paint_title(cx, row, tree, &mut pen),
-            (What::Node(n), Some(shape)) => self.paint_node(cx, row, tree, shape, n as usize, &mut pen),
+            (RowKind::Title, _) => self.paint_title(cx, row, tree, &mut pen),
+            (RowKind::Node(n), Some(shape)) => self.paint_node(cx, row, tree, shape, n as usize, &mut pen),
             _ => {
                 pen.put("    ", cx.theme.style(Role::Dim));
                 let words = match &tree.state {
-                    State::Failed(why) => why.as_str(),
-                    State::Here(_) if self.filter.active() => "no entry matches",
-                    State::Here(_) => "no messages",
+                    LoadState::Failed(why) => why.as_str(),
+                    LoadState::Loaded(_) if self.filter.active() => "no entry matches",
+                    LoadState::Loaded(_) => "no messages",
                     _ => "reading...",
                 };
                 pen.put(words, cx.theme.style(Role::Dim));
-                Measures::default()
+                ColumnTexts::default()
             }
         };
         let dim = cx.theme.style(Role::Dim);
@@ -225,7 +225,7 @@ impl Browser {
     }
 
     /// Columns of the tree's lines; deep ones are cut at their left.
-    fn paint_lines(&self, cx: &DrawCx<'_>, row: &Row, pen: &mut Pen<'_>) {
+    fn paint_lines(&self, cx: &DrawCx<'_>, row: &TreeRow, pen: &mut RowPainter<'_>) {
         let l = draw::lines(cx.ascii);
         let style = cx.theme.style(Role::Border);
         pen.put(" ", style);
@@ -246,7 +246,13 @@ impl Browser {
         }
     }
 
-    fn paint_title(&self, cx: &DrawCx<'_>, row: &Row, tree: &Tree, pen: &mut Pen<'_>) -> Measures {
+    fn paint_title(
+        &self,
+        cx: &DrawCx<'_>,
+        row: &TreeRow,
+        tree: &SessionNode,
+        pen: &mut RowPainter<'_>,
+    ) -> ColumnTexts {
         if tree.nested {
             self.paint_lines(cx, row, pen);
         }
@@ -259,7 +265,7 @@ impl Browser {
         };
         pen.put(mark, cx.theme.style(Role::Accent));
         let title = if tree.about.title.is_empty() { "(no title yet)" } else { &tree.about.title };
-        // Who works for the open session is known as it stands now.
+        // The state of an agent of the open session is known as it is now.
         let live = cx.model.of_session(tree.session).filter(|_| tree.nested);
         let state = live.map(|a| a.state).or(tree.child.state);
         if let Some((glyph, _, role)) = state.map(look) {
@@ -294,7 +300,7 @@ impl Browser {
         let room = usize::from(pen.end.saturating_sub(pen.x)).saturating_sub(width(&notes));
         pen.put(&shorten_end(&clean::plain(title), room, cx.ascii), cx.theme.style(Role::Strong));
         pen.put(&notes, cx.theme.style(Role::Dim));
-        Measures {
+        ColumnTexts {
             time: tree.about.time.map_or_else(String::new, |t| when(t, cx.now)),
             model: brief(live.map_or(&tree.about.model, |a| &a.model.0)).into(),
             tokens: some(live.map_or(tree.child.tokens, |a| a.usage.context() + a.usage.output)),
@@ -306,12 +312,12 @@ impl Browser {
     fn paint_node(
         &self,
         cx: &DrawCx<'_>,
-        row: &Row,
-        tree: &Tree,
+        row: &TreeRow,
+        tree: &SessionNode,
         shape: &Shape,
         n: usize,
-        pen: &mut Pen<'_>,
-    ) -> Measures {
+        pen: &mut RowPainter<'_>,
+    ) -> ColumnTexts {
         self.paint_lines(cx, row, pen);
         let node = &shape.tree.nodes[n];
         let (mark, role) = glyph(node.kind, shape.failed[n]);
@@ -340,7 +346,7 @@ impl Browser {
         }
         let sum = shape.sums[n];
         let model = sum.model.and_then(|m| shape.tree.models.get(usize::from(m)));
-        Measures {
+        ColumnTexts {
             time: when(node.time, cx.now),
             model: model.map_or("", |m| brief(m)).into(),
             tokens: some(sum.tokens),

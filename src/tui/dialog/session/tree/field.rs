@@ -1,4 +1,4 @@
-//! The line at the bottom: words to look for, a new name, the name of a file.
+//! The line at the bottom: a search, a new name, the name of a file.
 
 use tiller_protocol::{EntryId, SessionId};
 

@@ -1,13 +1,13 @@
-//! What is left out of the trees.
+//! Filters on the trees.
 
 use tiller_protocol::tree::NodeKind;
 
-use super::forest::{Tree, stands};
+use super::forest::{SessionNode, stands};
 use super::shape::Shape;
 
 /// Which entries are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Only {
+pub(super) enum EntryFilter {
     #[default]
     All,
     /// Named points: checkpoints, tags, branches with a name.
@@ -18,7 +18,7 @@ pub(super) enum Only {
     Errors,
 }
 
-impl Only {
+impl EntryFilter {
     pub(super) fn next(self) -> Self {
         match self {
             Self::All => Self::Named,
@@ -41,12 +41,12 @@ impl Only {
 /// All filters together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Filter {
-    /// Words that were found; what is being typed may be further on.
+    /// The text of the last search; the text that is being typed may be longer.
     pub text: String,
-    pub only: Only,
+    pub only: EntryFilter,
     /// Only entries of this agent.
     pub agent: Option<String>,
-    /// Also what was put away.
+    /// Archived sessions and branches too.
     pub archived: bool,
     /// Tool calls and replies are unfolded everywhere.
     pub all: bool,
@@ -55,35 +55,35 @@ pub(super) struct Filter {
 impl Filter {
     /// Something is left out besides what is folded.
     pub(super) fn active(&self) -> bool {
-        !self.text.trim().is_empty() || self.only != Only::All || self.agent.is_some()
+        !self.text.trim().is_empty() || self.only != EntryFilter::All || self.agent.is_some()
     }
 
     /// For one tree.
-    pub(super) fn of<'a>(&'a self, tree: &'a Tree, shape: &'a Shape) -> Shown<'a> {
+    pub(super) fn of<'a>(&'a self, tree: &'a SessionNode, shape: &'a Shape) -> TreeFilter<'a> {
         let agent = self.agent.as_ref().map(|a| shape.tree.agents.iter().position(|n| n == a));
         let words = self.text.trim().to_lowercase();
         let has = |name: &str| !words.is_empty() && name.to_lowercase().contains(&words);
         let tags = shape.tree.tags.iter().filter(|t| has(&t.name)).map(|t| t.node);
         let heads = shape.tree.heads.iter().filter(|h| has(&h.label)).filter_map(|h| h.node);
         let called = tags.chain(heads).collect();
-        Shown { filter: self, tree, shape, agent, typed: !words.is_empty(), called }
+        TreeFilter { filter: self, tree, shape, agent, typed: !words.is_empty(), called }
     }
 }
 
 /// A filter on one tree.
-pub(super) struct Shown<'a> {
+pub(super) struct TreeFilter<'a> {
     filter: &'a Filter,
-    tree: &'a Tree,
+    tree: &'a SessionNode,
     shape: &'a Shape,
     /// The agent's place; `Some(None)`: it is not in this tree.
     agent: Option<Option<usize>>,
-    /// Words are looked for.
+    /// A search is active.
     typed: bool,
-    /// Nodes with a name that holds them: a few.
+    /// Nodes with a matching name: a few.
     called: Vec<u32>,
 }
 
-impl Shown<'_> {
+impl TreeFilter<'_> {
     /// Whether a node has a row.
     pub(super) fn has(&self, n: usize) -> bool {
         let node = &self.shape.tree.nodes[n];
@@ -94,11 +94,11 @@ impl Shown<'_> {
             return false;
         }
         let kind = match self.filter.only {
-            Only::All if !self.typed => self.unfolded(n),
-            Only::All => node.kind != NodeKind::Prefix,
-            Only::Named => node.kind == NodeKind::Checkpoint || self.named(n),
-            Only::Changes => self.shape.changed[n] && self.unfolded(n),
-            Only::Errors => self.shape.failed[n],
+            EntryFilter::All if !self.typed => self.unfolded(n),
+            EntryFilter::All => node.kind != NodeKind::Prefix,
+            EntryFilter::Named => node.kind == NodeKind::Checkpoint || self.named(n),
+            EntryFilter::Changes => self.shape.changed[n] && self.unfolded(n),
+            EntryFilter::Errors => self.shape.failed[n],
         };
         kind && (!self.typed || self.found(n))
     }
@@ -115,7 +115,7 @@ impl Shown<'_> {
             || self.shape.heads.get(&n).is_some_and(|heads| heads.iter().any(label))
     }
 
-    /// The words stand in the entry, or in a name of it.
+    /// Whether the entry or a name of it matches the search.
     fn found(&self, n: usize) -> bool {
         self.tree.hits.as_ref().is_some_and(|hits| hits[n]) || self.called.contains(&(n as u32))
     }

@@ -1,28 +1,27 @@
-//! Which sessions there are, which of their trees are unfolded, and the rows that come of it. Nothing here draws or
-//! asks.
+//! The sessions, which of their trees are unfolded, and the rows that result. Nothing here draws or sends requests.
 
 use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeFound, TreeMarks};
 use tiller_protocol::{AgentId, AgentState, Cost, SessionId, SessionSummary, Time};
 
-use super::filter::{Filter, Only};
+use super::filter::{EntryFilter, Filter};
 use super::shape::{DEEPEST, Shape};
 
-/// Where a tree is on its way.
+/// Whether a tree is loaded.
 #[derive(Debug)]
-pub(super) enum State {
-    /// Not asked for.
-    Away,
-    Asked,
-    Here(Box<Shape>),
+pub(super) enum LoadState {
+    /// Not requested.
+    NotRequested,
+    Requested,
+    Loaded(Box<Shape>),
     /// It could not be read, for this reason.
     Failed(String),
 }
 
 /// What the title row of a session says.
 #[derive(Debug, Default)]
-pub(super) struct About {
+pub(super) struct SessionFacts {
     pub title: String,
     pub project: String,
     pub time: Option<Time>,
@@ -38,7 +37,7 @@ pub(super) struct About {
 
 /// The agent of a nested session: its last state, and what it used.
 #[derive(Debug, Default)]
-pub(super) struct Child {
+pub(super) struct ChildAgent {
     pub agent: Option<AgentId>,
     pub state: Option<AgentState>,
     pub tokens: u64,
@@ -48,48 +47,48 @@ pub(super) struct Child {
 
 /// A session: its title row, and its tree below it.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct SessionNode {
     pub session: SessionId,
-    pub about: About,
+    pub about: SessionFacts,
     /// It was moved to the trash in this dialog: the row stays until the list is read again, so that the same key
     /// restores it.
     pub trashed: bool,
-    /// Hangs off an entry of another one.
+    /// The session of a child agent: it is shown below an entry of its parent's.
     pub nested: bool,
-    pub child: Child,
+    pub child: ChildAgent,
     pub open: bool,
-    pub state: State,
+    pub state: LoadState,
     /// Turns whose calls are shown, and branches that are folded, by their first node.
     pub turns: HashSet<u32>,
     pub folded: HashSet<u32>,
-    /// Nodes that hold the words that are looked for.
+    /// Nodes that match the search.
     pub hits: Option<Vec<bool>>,
-    /// How many there are, before the tree is here.
+    /// Number of matches, before the tree is loaded.
     pub found: usize,
 }
 
-impl Tree {
+impl SessionNode {
     pub(super) fn shape(&self) -> Option<&Shape> {
-        if let State::Here(shape) = &self.state { Some(shape) } else { None }
+        if let LoadState::Loaded(shape) = &self.state { Some(shape) } else { None }
     }
 }
 
-/// What a row is.
+/// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum What {
+pub(super) enum RowKind {
     /// A session's title.
     Title,
     Node(u32),
-    /// Its tree is not here yet, or holds nothing to show.
+    /// Placeholder: the tree is not loaded yet, or has nothing to show.
     Wait,
 }
 
 /// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    /// Place of its session.
+pub(super) struct TreeRow {
+    /// Index of its session.
     pub tree: u32,
-    pub what: What,
+    pub what: RowKind,
     pub depth: u8,
     /// It begins a branch: a line leads to it from the column before.
     pub first: bool,
@@ -102,7 +101,7 @@ pub(super) struct Row {
 /// All of it.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    pub trees: Vec<Tree>,
+    pub trees: Vec<SessionNode>,
     /// Those with a row of their own, in the order of the list.
     pub roots: Vec<u32>,
     by_id: HashMap<SessionId, u32>,
@@ -113,7 +112,7 @@ impl Forest {
         self.by_id.get(&session).map(|n| *n as usize)
     }
 
-    fn add(&mut self, tree: Tree) -> u32 {
+    fn add(&mut self, tree: SessionNode) -> u32 {
         let n = self.trees.len() as u32;
         self.by_id.insert(tree.session, n);
         self.trees.push(tree);
@@ -151,7 +150,7 @@ impl Forest {
         }
     }
 
-    /// A tree has come.
+    /// Takes a tree that has arrived.
     pub(super) fn put(&mut self, tree: SessionTree) {
         for s in &tree.spawned {
             let n = match self.find(s.session) {
@@ -173,8 +172,8 @@ impl Forest {
         if !tree.title.is_empty() {
             t.about.title.clone_from(&tree.title);
         }
-        let old = match std::mem::replace(&mut t.state, State::Away) {
-            State::Here(old) => Some(old),
+        let old = match std::mem::replace(&mut t.state, LoadState::NotRequested) {
+            LoadState::Loaded(old) => Some(old),
             _ => None,
         };
         let mut shape = Shape::new(tree);
@@ -185,18 +184,18 @@ impl Forest {
             shape.failed[..known].copy_from_slice(&old.failed[..known]);
         }
         t.hits = None;
-        t.state = State::Here(Box::new(shape));
+        t.state = LoadState::Loaded(Box::new(shape));
     }
 
     pub(super) fn mark(&mut self, session: SessionId, marks: &TreeMarks) {
         if let Some(n) = self.find(session)
-            && let State::Here(shape) = &mut self.trees[n].state
+            && let LoadState::Loaded(shape) = &mut self.trees[n].state
         {
             shape.mark(marks);
         }
     }
 
-    /// Which entries hold the words; `None`: nothing is looked for.
+    /// Takes the entries that match the search; `None`: no search.
     pub(super) fn found(&mut self, found: Option<&TreeFound>) {
         let of: HashMap<SessionId, &Vec<i64>> =
             found.iter().flat_map(|f| &f.sessions).map(|(id, seqs)| (*id, seqs)).collect();
@@ -204,14 +203,14 @@ impl Forest {
             let seqs = of.get(&tree.session).map_or(&[][..], |s| s.as_slice());
             tree.found = seqs.len();
             tree.hits = match &tree.state {
-                State::Here(shape) if found.is_some() => Some(shape.among(seqs)),
+                LoadState::Loaded(shape) if found.is_some() => Some(shape.among(seqs)),
                 _ => None,
             };
         }
     }
 
     /// The rows, as filter and folds have them.
-    pub(super) fn rows(&self, filter: &Filter) -> Vec<Row> {
+    pub(super) fn rows(&self, filter: &Filter) -> Vec<TreeRow> {
         let mut rows = Vec::new();
         let words = filter.text.trim().to_lowercase();
         for n in &self.roots {
@@ -227,30 +226,38 @@ impl Forest {
         rows
     }
 
-    /// A session of a subagent below it holds the words.
-    fn below(&self, tree: &Tree) -> bool {
+    /// Whether the session of a child agent below this one matches the search.
+    fn below(&self, tree: &SessionNode) -> bool {
         let found = |id: SessionId| self.find(id).is_some_and(|n| self.trees[n].found > 0);
         tree.shape().is_some_and(|s| s.tree.spawned.iter().any(|c| found(c.session)))
     }
 
     /// A session's title and what is shown below it.
-    fn session(&self, n: u32, depth: u8, filter: &Filter, rows: &mut Vec<Row>) {
+    fn session(&self, n: u32, depth: u8, filter: &Filter, rows: &mut Vec<TreeRow>) {
         let tree = &self.trees[n as usize];
-        let row = |what| Row { tree: n, what, depth, first: false, lines: 0, hidden: 0 };
-        rows.push(Row { first: tree.nested, ..row(What::Title) });
+        let row = |what| TreeRow { tree: n, what, depth, first: false, lines: 0, hidden: 0 };
+        rows.push(TreeRow { first: tree.nested, ..row(RowKind::Title) });
         // What is looked for is shown, whatever is folded.
         if !tree.open && (filter.text.trim().is_empty() || tree.found == 0) {
             return;
         }
-        let Some(shape) = tree.shape() else { return rows.push(row(What::Wait)) };
+        let Some(shape) = tree.shape() else { return rows.push(row(RowKind::Wait)) };
         let before = rows.len();
         self.nodes(n, tree, shape, depth, filter, rows);
         if rows.len() == before {
-            rows.push(row(What::Wait));
+            rows.push(row(RowKind::Wait));
         }
     }
 
-    fn nodes(&self, n: u32, tree: &Tree, shape: &Shape, base: u8, filter: &Filter, rows: &mut Vec<Row>) {
+    fn nodes(
+        &self,
+        n: u32,
+        tree: &SessionNode,
+        shape: &Shape,
+        base: u8,
+        filter: &Filter,
+        rows: &mut Vec<TreeRow>,
+    ) {
         // A folded branch: its depth, and the row that counts what is hidden.
         let mut hiding: Option<(u8, Option<usize>)> = None;
         // By depth: a branch begins, and has no row yet. The line leads to the first that it gets.
@@ -272,7 +279,7 @@ impl Forest {
             *begins |= shape.first[i];
             if shown.has(i) {
                 let (first, depth) = (std::mem::take(begins), depth.saturating_add(base));
-                rows.push(Row { tree: n, what: What::Node(*at), depth, first, lines: 0, hidden: 0 });
+                rows.push(TreeRow { tree: n, what: RowKind::Node(*at), depth, first, lines: 0, hidden: 0 });
             }
             if tree.folded.contains(at) && filter.text.trim().is_empty() {
                 hiding = Some((depth, shown.has(i).then(|| rows.len() - 1)));
@@ -280,7 +287,7 @@ impl Forest {
             for s in shape.spawned.get(at).into_iter().flatten() {
                 let Some(child) = self.find(shape.tree.spawned[*s].session) else { continue };
                 let wanted = filter.text.trim().is_empty() || self.trees[child].found > 0;
-                if wanted && matches!(filter.only, Only::All) && rows.len() < u32::MAX as usize {
+                if wanted && matches!(filter.only, EntryFilter::All) && rows.len() < u32::MAX as usize {
                     let deep = depth.saturating_add(base).saturating_add(1);
                     if deep < DEEPEST {
                         self.session(child as u32, deep, filter, rows);
@@ -291,15 +298,15 @@ impl Forest {
     }
 }
 
-fn fresh(session: SessionId) -> Tree {
-    Tree {
+fn fresh(session: SessionId) -> SessionNode {
+    SessionNode {
         session,
-        about: About::default(),
+        about: SessionFacts::default(),
         trashed: false,
         nested: false,
-        child: Child::default(),
+        child: ChildAgent::default(),
         open: false,
-        state: State::Away,
+        state: LoadState::NotRequested,
         turns: HashSet::new(),
         folded: HashSet::new(),
         hits: None,
@@ -308,12 +315,12 @@ fn fresh(session: SessionId) -> Tree {
 }
 
 /// Finds in which columns lines go on, from the last row up.
-fn lines(rows: &mut [Row]) {
+fn lines(rows: &mut [TreeRow]) {
     let mut below = 0_u64;
     for row in rows.iter_mut().rev() {
         let d = u32::from(row.depth.min(62));
         row.lines = below;
-        if row.what == What::Title && !row.first {
+        if row.what == RowKind::Title && !row.first {
             below = 0;
             continue;
         }
@@ -322,7 +329,7 @@ fn lines(rows: &mut [Row]) {
     }
 }
 
-/// Kinds that stand for themselves when everything else is folded.
+/// Kinds of entries that keep their row when a turn is folded.
 pub(super) fn stands(kind: NodeKind) -> bool {
     matches!(kind, NodeKind::User | NodeKind::Checkpoint | NodeKind::Compaction | NodeKind::BranchSummary)
 }

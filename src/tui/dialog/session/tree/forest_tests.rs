@@ -17,7 +17,7 @@ fn forest(tree: SessionTree) -> Forest {
 /// Each row as the lines before it and its node.
 fn drawn(f: &Forest, filter: &Filter) -> Vec<String> {
     let rows = f.rows(filter);
-    let text = |r: &Row| {
+    let text = |r: &TreeRow| {
         let mut text = String::new();
         for d in 0..u32::from(r.depth) {
             let goes_on = r.lines & (1 << d) != 0;
@@ -30,9 +30,9 @@ fn drawn(f: &Forest, filter: &Filter) -> Vec<String> {
             });
         }
         match r.what {
-            What::Title => text.push('#'),
-            What::Node(n) => text.push_str(&n.to_string()),
-            What::Wait => text.push_str("..."),
+            RowKind::Title => text.push('#'),
+            RowKind::Node(n) => text.push_str(&n.to_string()),
+            RowKind::Wait => text.push_str("..."),
         }
         if r.hidden > 0 {
             text.push_str(&format!(" +{}", r.hidden));
@@ -85,8 +85,8 @@ fn filters_leave_rows_out_and_words_open_what_is_folded() {
     f.trees[0].open = true;
     f.mark(session, &TreeMarks { files: vec![(17, 1)], failed: vec![14] });
     let only = |only| Filter { only, ..Filter::default() };
-    assert_eq!(drawn(&f, &only(Only::Changes)), ["#", "`-6"]);
-    assert_eq!(drawn(&f, &only(Only::Errors)).len(), 2);
+    assert_eq!(drawn(&f, &only(EntryFilter::Changes)), ["#", "`-6"]);
+    assert_eq!(drawn(&f, &only(EntryFilter::Errors)).len(), 2);
     let nobody = Filter { agent: Some("main/a1".into()), ..Filter::default() };
     assert_eq!(drawn(&f, &nobody), ["#", "..."]);
 }

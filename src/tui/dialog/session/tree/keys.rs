@@ -1,13 +1,13 @@
-//! What keys do on a row.
+//! Actions on a row.
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::compare::{Pair, Side};
 use tiller_protocol::{AgentId, CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
-use super::forest::{Row, State, Tree, What};
+use super::forest::{LoadState, RowKind, SessionNode, TreeRow};
 use super::shape::Shape;
-use super::{Browser, Copying, Field};
-use crate::app::effect::{Effect, Navigation, Task, Visit};
+use super::{Browser, Field, PendingCopy};
+use crate::app::effect::{Effect, EntryAction, Navigation, Task};
 use crate::dialog::session::branches::open_branch;
 use crate::dialog::session::compare::Compare;
 use crate::dialog::session::restore::Restore;
@@ -24,7 +24,7 @@ pub(super) fn send(command: SessionCommand) -> Effect {
     Effect::send(CommandBody::Session(command))
 }
 
-/// What nothing is done of with a session that lies in the trash.
+/// Actions that are not available for a session in the trash.
 const OF_SESSION: &[&str] = &[
     "list.open",
     "tree.fork",
@@ -36,38 +36,38 @@ const OF_SESSION: &[&str] = &[
     "tree.export",
 ];
 
-/// The chosen row, with what it stands for.
-pub(super) struct At<'a> {
-    pub(super) row: Row,
-    pub(super) tree: &'a Tree,
+/// The selected row with its session and entry.
+pub(super) struct SelectedRow<'a> {
+    pub(super) row: TreeRow,
+    pub(super) tree: &'a SessionNode,
     /// The entry, where it is one.
     pub(super) node: Option<(&'a Shape, u32, EntryId)>,
 }
 
 impl Browser {
-    pub(super) fn at(&self) -> Option<At<'_>> {
+    pub(super) fn at(&self) -> Option<SelectedRow<'_>> {
         let row = self.chosen()?;
         let tree = &self.forest.trees[row.tree as usize];
         let node = match (row.what, tree.shape()) {
-            (What::Node(n), Some(shape)) => Some((shape, n, shape.tree.nodes[n as usize].id)),
+            (RowKind::Node(n), Some(shape)) => Some((shape, n, shape.tree.nodes[n as usize].id)),
             _ => None,
         };
-        Some(At { row, tree, node })
+        Some(SelectedRow { row, tree, node })
     }
 
     pub(super) fn is_here(&self, session: SessionId) -> bool {
         self.origin.here == Some(session)
     }
 
-    /// The branch whose end is at this row, but for the open one.
-    pub(super) fn tip(&self, at: &At<'_>) -> Option<usize> {
+    /// The branch that ends at this row, unless it is the open one.
+    pub(super) fn tip(&self, at: &SelectedRow<'_>) -> Option<usize> {
         let (shape, n, _) = at.node?;
         let badges = self.badges.get(&(at.row.tree, n))?;
         badges.iter().filter_map(|b| b.head).find(|h| !shape.tree.heads[*h].current)
     }
 
-    /// The branch that the row is on: the open one, else the one that went on last.
-    pub(super) fn branch(&self, at: &At<'_>) -> Option<usize> {
+    /// The branch of the row: the open one, else the one with the newest entry.
+    pub(super) fn branch(&self, at: &SelectedRow<'_>) -> Option<usize> {
         let (shape, n, _) = at.node?;
         let heads = shape.tree.heads.iter().enumerate();
         let through = |tip: u32| {
@@ -147,8 +147,8 @@ impl Browser {
     /// To the next entry when something is filtered, else to the next branch.
     fn jump(&mut self, down: bool) {
         let active = self.filter.active();
-        let fits = |r: &Row| match r.what {
-            What::Node(n) => active || r.first || self.badges.contains_key(&(r.tree, n)),
+        let fits = |r: &TreeRow| match r.what {
+            RowKind::Node(n) => active || r.first || self.badges.contains_key(&(r.tree, n)),
             _ => false,
         };
         let at = self.list.chosen;
@@ -193,7 +193,11 @@ impl Browser {
             if model.agent.turn.running {
                 return say("A turn is running; stop it first");
             }
-            return Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Show }));
+            return Reply::with(Effect::Navigate(Navigation::Entry {
+                session,
+                entry,
+                then: EntryAction::Show,
+            }));
         }
         if let Some(head) = self.tip(&at).filter(|_| !self.ends_here(&at)) {
             if model.agent.turn.running {
@@ -206,13 +210,17 @@ impl Browser {
             return Reply::with(open_branch(head.name.clone(), word, Some(last)));
         }
         if shape.path[n as usize] {
-            return Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Show }));
+            return Reply::with(Effect::Navigate(Navigation::Entry {
+                session,
+                entry,
+                then: EntryAction::Show,
+            }));
         }
         say("This is on another branch: fork here, or open the branch at its end")
     }
 
     /// The open branch ends at this row.
-    pub(super) fn ends_here(&self, at: &At<'_>) -> bool {
+    pub(super) fn ends_here(&self, at: &SelectedRow<'_>) -> bool {
         let Some((shape, n, _)) = at.node else { return false };
         let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
         badges.filter_map(|b| b.head).any(|h| shape.tree.heads[h].current)
@@ -225,7 +233,7 @@ impl Browser {
         match () {
             () if model.agent.turn.running => say("A turn is running; stop it first"),
             () if !self.is_here(session) => {
-                Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Branch }))
+                Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: EntryAction::Branch }))
             }
             () if model.agent.session.read_only => say("This session is open read-only"),
             () => Reply::Done(vec![send(SessionCommand::Fork { entry }), Effect::Focus(View::Composer)]),
@@ -239,7 +247,7 @@ impl Browser {
         if self.is_here(session) {
             return Reply::with(Effect::Push(Box::new(Restore::to(entry))));
         }
-        Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: Visit::Restore }))
+        Reply::with(Effect::Navigate(Navigation::Entry { session, entry, then: EntryAction::Restore }))
     }
 
     fn copy(&mut self) -> Reply {
@@ -250,7 +258,7 @@ impl Browser {
         if let Some(p) = self.side.of(entry) {
             return Reply::with(Effect::Task(Task::Copy { text: p.text.clone(), what: "entry" }));
         }
-        self.copying = Copying::Wanted(entry);
+        self.copying = PendingCopy::Wanted(entry);
         Reply::Done(self.wants())
     }
 
@@ -258,12 +266,14 @@ impl Browser {
         let Some(row) = self.chosen() else { return };
         let tree = &mut self.forest.trees[row.tree as usize];
         match (row.what, &tree.state) {
-            (What::Title, State::Failed(_)) => (tree.open, tree.state) = (true, State::Away),
-            (What::Title, _) => tree.open = true,
-            (What::Node(n), State::Here(shape)) if !tree.folded.contains(&n) => {
+            (RowKind::Title, LoadState::Failed(_)) => {
+                (tree.open, tree.state) = (true, LoadState::NotRequested)
+            }
+            (RowKind::Title, _) => tree.open = true,
+            (RowKind::Node(n), LoadState::Loaded(shape)) if !tree.folded.contains(&n) => {
                 tree.turns.insert(shape.turn[n as usize]);
             }
-            (What::Node(n), _) => drop(tree.folded.remove(&n)),
+            (RowKind::Node(n), _) => drop(tree.folded.remove(&n)),
             _ => {}
         }
         self.rebuild();
@@ -272,16 +282,16 @@ impl Browser {
     fn fold(&mut self) {
         let Some(row) = self.chosen() else { return };
         let above = self.rows[..self.list.chosen].iter().rposition(|r| {
-            let starts = r.what == What::Title || (r.depth == row.depth && r.first);
+            let starts = r.what == RowKind::Title || (r.depth == row.depth && r.first);
             r.depth < row.depth || (r.tree == row.tree && starts)
         });
         let tree = &mut self.forest.trees[row.tree as usize];
         let node = match (row.what, tree.shape()) {
-            (What::Node(n), Some(shape)) => Some((n, shape.turn[n as usize], shape.first[n as usize])),
+            (RowKind::Node(n), Some(shape)) => Some((n, shape.turn[n as usize], shape.first[n as usize])),
             _ => None,
         };
         let folds = match node {
-            None => row.what == What::Title && std::mem::take(&mut tree.open),
+            None => row.what == RowKind::Title && std::mem::take(&mut tree.open),
             Some((n, turn, first)) => {
                 tree.turns.remove(&turn) || (first && row.first && tree.folded.insert(n))
             }
@@ -299,7 +309,7 @@ impl Browser {
             .forest
             .trees
             .iter()
-            .filter_map(Tree::shape)
+            .filter_map(SessionNode::shape)
             .flat_map(|s| &s.tree.agents)
             .map(|a| a.as_str())
             .collect();

@@ -1,21 +1,21 @@
-//! The tree browser: every session as a tree, over the whole screen. From any entry one can go on, go another way,
-//! go back, compare, and give names. Rows are made anew only when folds or filters change; words and previews are
-//! read when they come into view.
+//! The tree browser: every session as a tree, over the whole screen. Any entry can be continued, branched, restored,
+//! compared and named. Rows are rebuilt only when folds or filters change; texts and previews are read when they come
+//! into view.
 
 mod actions;
-mod ask;
 mod badges;
 mod columns;
 mod draw;
+mod facts;
 mod field;
 mod filter;
 mod forest;
 mod keys;
 mod naming;
+mod preview_pane;
+mod requests;
 mod sample;
 mod shape;
-mod side;
-mod told;
 
 use std::collections::HashMap;
 
@@ -29,12 +29,12 @@ use tiller_protocol::{EntryId, Event, EventBody, SessionId};
 pub(crate) use self::actions::ACTIONS;
 use self::actions::KEYS;
 use self::badges::Badge;
-use self::draw::Parts;
+use self::draw::BrowserAreas;
 use self::field::Field;
-use self::filter::{Filter, Only};
-use self::forest::{Forest, Row, What};
+use self::filter::{EntryFilter, Filter};
+use self::forest::{Forest, RowKind, TreeRow};
+use self::preview_pane::PreviewPane;
 pub(crate) use self::sample::sample;
-use self::side::Side;
 use crate::app::App;
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
@@ -47,7 +47,7 @@ use crate::registry::{Dialog, Opener};
 use crate::widget::input;
 use crate::widget::list::ListState;
 
-/// What is registered of it.
+/// Registers the dialog.
 pub(crate) const DIALOG: Dialog = Dialog {
     openers: &[Opener::new(
         "tree.open",
@@ -64,7 +64,7 @@ pub(crate) const DIALOG: Dialog = Dialog {
 
 /// The text of an entry on its way to the clipboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Copying {
+enum PendingCopy {
     No,
     Wanted(EntryId),
 }
@@ -74,7 +74,7 @@ enum Copying {
 struct TextSearch {
     /// What the person has typed.
     typed: String,
-    /// What the engine is asked for; `None`: no question is open.
+    /// The text of the running query; `None`: no query is running.
     finding: Option<String>,
     found: Option<TreeFound>,
 }
@@ -109,7 +109,7 @@ struct Loading {
 #[derive(Default)]
 struct LineTexts {
     by_entry: HashMap<EntryId, TreeLine>,
-    /// The engine is asked for some.
+    /// A request for texts is running.
     asked: bool,
 }
 
@@ -117,7 +117,7 @@ struct LineTexts {
 pub(crate) struct Browser {
     forest: Forest,
     filter: Filter,
-    rows: Vec<Row>,
+    rows: Vec<TreeRow>,
     list: ListState,
     page: usize,
     /// Names at rows, by tree and node.
@@ -125,11 +125,11 @@ pub(crate) struct Browser {
     lines: LineTexts,
     search: TextSearch,
     field: Field,
-    side: Side,
+    side: PreviewPane,
     side_shown: bool,
-    copying: Copying,
+    copying: PendingCopy,
     origin: Origin,
-    /// To be compared with another.
+    /// The entry that is marked for comparison.
     marked: Option<(SessionId, EntryId)>,
     loading: Loading,
 }
@@ -139,7 +139,7 @@ pub(crate) fn open(app: &App) -> Browser {
     Browser::on(&app.model)
 }
 
-/// Makes it, with this entry chosen.
+/// Opens the browser with this entry selected.
 pub(crate) fn at(model: &Model, entry: EntryId) -> Browser {
     let mut browser = Browser::on(model);
     browser.origin.goal = Some(entry);
@@ -166,33 +166,33 @@ impl Browser {
             lines: LineTexts::default(),
             search: TextSearch::default(),
             field: Field::None,
-            side: Side::default(),
+            side: PreviewPane::default(),
             side_shown: false,
-            copying: Copying::No,
+            copying: PendingCopy::No,
             origin: Origin { here, ..Origin::default() },
             marked: None,
             loading: Loading::default(),
         }
     }
 
-    fn chosen(&self) -> Option<Row> {
+    fn chosen(&self) -> Option<TreeRow> {
         self.rows.get(self.list.chosen).copied()
     }
 
     fn chosen_entry(&self) -> Option<EntryId> {
         let row = self.chosen()?;
-        let What::Node(n) = row.what else { return None };
+        let RowKind::Node(n) = row.what else { return None };
         Some(self.forest.trees[row.tree as usize].shape()?.tree.nodes[n as usize].id)
     }
 
-    /// Makes the rows anew; the choice stays with its row, or goes to the nearest above that is left.
+    /// Rebuilds the rows. The selection stays with its row, or moves to the nearest row above that is left.
     fn rebuild(&mut self) {
         let before = std::mem::take(&mut self.rows);
         self.rows = self.forest.rows(&self.filter);
         self.name_rows();
         if let Some(chosen) = before.get(self.list.chosen) {
             let from_top = self.list.chosen.saturating_sub(self.list.top);
-            let key = |r: &Row| (r.tree, r.what);
+            let key = |r: &TreeRow| (r.tree, r.what);
             let at: HashMap<_, _> = match self.rows.iter().position(|r| key(r) == key(chosen)) {
                 Some(at) => std::iter::once((key(chosen), at)).collect(),
                 None => self.rows.iter().enumerate().map(|(n, r)| (key(r), n)).collect(),
@@ -204,7 +204,7 @@ impl Browser {
         self.list.show(self.rows.len(), self.page.max(1));
     }
 
-    /// What the filters leave.
+    /// The active filters in words.
     fn shown_words(&self) -> String {
         let mut words = Vec::new();
         let only = self.filter.only.words();
@@ -227,12 +227,12 @@ impl Browser {
     fn reload(&mut self) -> Vec<Effect> {
         self.side.stale();
         match self.origin.here.and_then(|id| self.forest.find(id)) {
-            Some(n) if matches!(self.forest.trees[n].state, forest::State::Asked) => {
+            Some(n) if matches!(self.forest.trees[n].state, forest::LoadState::Requested) => {
                 self.loading.stale = true;
                 Vec::new()
             }
             Some(n) if self.forest.trees[n].shape().is_some() => vec![self.load(n)],
-            // It had nothing in it so far.
+            // The session was empty so far.
             Some(n) => vec![self.list_query(), self.load(n)],
             None => Vec::new(),
         }
@@ -311,7 +311,7 @@ impl Panel for Browser {
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let Parts { rows, field, .. } = self.parts(area);
+        let BrowserAreas { rows, field, .. } = self.parts(area);
         if let (label, Some(edit)) = self.field_line() {
             let skip = (label.len() as u16).min(field.width);
             let count = self.count().len() as u16;
@@ -386,7 +386,7 @@ impl Browser {
         if escape_step == EscapeStep::Search {
             self.search.typed.clear();
             self.search.found = None;
-            self.filter.only = Only::All;
+            self.filter.only = EntryFilter::All;
             self.filter.agent = None;
             self.rebuild();
         }

@@ -3,8 +3,8 @@
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
-use super::ask::{CHANGE, TRASH};
 use super::keys::{say, send};
+use super::requests::{CHANGE, TRASH};
 use super::{Browser, Field};
 use crate::app::effect::{Effect, Token};
 use crate::panel::Reply;
@@ -67,7 +67,7 @@ impl Browser {
         }
     }
 
-    /// A session goes into the trash, and comes back by the same key. Branches are never thrown away.
+    /// Moves a session to the trash; the same key restores it. Branches are never deleted.
     pub(super) fn trash(&mut self) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
         let (id, n) = (at.tree.session, at.row.tree);
@@ -102,7 +102,7 @@ impl Browser {
         Reply::done()
     }
 
-    /// Words were typed or erased.
+    /// The text in the field has changed.
     pub(super) fn field_changed(&mut self) -> Reply {
         if let Field::Find(edit) = &self.field {
             self.search.typed = edit.text().to_owned();

@@ -9,7 +9,7 @@ use tiller_protocol::{Cost, EntryId, ModelRef, SessionId, SessionSummary, Time};
 use super::Browser;
 use crate::app::effect::Token;
 
-/// With plausible content, for the tests that walk all dialogs.
+/// The dialog with plausible content, for the tests that visit all dialogs.
 pub(crate) fn sample() -> Browser {
     let id = |n: u8| format!("{n:032x}").parse().unwrap_or(EntryId(Default::default()));
     let kinds = [NodeKind::User, NodeKind::Assistant, NodeKind::User, NodeKind::Checkpoint, NodeKind::User];

@@ -10,17 +10,17 @@ use tiller_protocol::tree::{NodeKind, SessionTree, TreeMarks, TreeNode};
 pub(super) const DEEPEST: u8 = 60;
 const NONE: u32 = u32::MAX;
 
-/// What a turn came to.
+/// Totals of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct TurnTotals {
     pub tokens: u64,
-    /// `None`: no price of it is known.
+    /// `None`: no price is known.
     pub cost: Option<Cost>,
-    /// Place of the model that spoke last.
+    /// Index of the model that replied last.
     pub model: Option<u16>,
 }
 
-/// Nodes, how they hang together, and what is known of them.
+/// The nodes of a session with their structure and marks.
 #[derive(Debug)]
 pub(super) struct Shape {
     pub tree: SessionTree,
@@ -33,10 +33,10 @@ pub(super) struct Shape {
     /// The message of the person's that it answers; itself, where there is none above.
     pub turn: Vec<u32>,
     /// Of whole turns, at the message that begins them; of other nodes their own.
-    pub sums: Vec<Sum>,
+    pub sums: Vec<TurnTotals>,
     /// On the path of the current branch.
     pub path: Vec<bool>,
-    /// Only on branches that were put away.
+    /// Nodes that are on archived branches only.
     pub away: Vec<bool>,
     pub files: Vec<u32>,
     pub failed: Vec<bool>,
@@ -114,7 +114,7 @@ impl Shape {
         let (trunk, root) = trunks(nodes, &path);
         let straight = |n: usize| nodes[n].parent.map_or(root, |p| trunk[p as usize]) == n as u32;
         let (mut depth, mut first, mut turn) = (vec![0_u8; len], vec![false; len], vec![0_u32; len]);
-        let mut sums = vec![Sum::default(); len];
+        let mut sums = vec![TurnTotals::default(); len];
         for n in 0..len {
             let node = &nodes[n];
             let parent = node.parent.map(|p| p as usize);
@@ -124,7 +124,7 @@ impl Shape {
                 (NodeKind::User, _) | (_, None) => n as u32,
                 (_, Some(p)) => turn[p],
             };
-            sums[n] = Sum { tokens: node.tokens, cost: node.cost, model: node.model };
+            sums[n] = TurnTotals { tokens: node.tokens, cost: node.cost, model: node.model };
             let of = turn[n] as usize;
             if of != n {
                 sums[of].tokens = sums[of].tokens.saturating_add(node.tokens);

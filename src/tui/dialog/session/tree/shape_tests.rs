@@ -14,7 +14,7 @@ fn what_went_on_stands_below_the_branches_that_were_left() {
     assert_eq!(shape.turn, [0, 0, 2, 2, 4, 4, 6]);
     assert_eq!(
         shape.sums[0],
-        Sum { tokens: 10, cost: Some(Cost(2)), model: Some(0) },
+        TurnTotals { tokens: 10, cost: Some(Cost(2)), model: Some(0) },
         "a turn has the sum of its replies"
     );
 }

@@ -1,4 +1,4 @@
-//! Branches of a session that were left: from the log of operations, with what was said on them.
+//! Abandoned branches of a session, from the log of operations, with their text.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
@@ -16,20 +16,20 @@ const LIST: Token = Token(1);
 /// The words of branch `n` come as `WORDS + n`.
 const WORDS: u64 = 100;
 
-/// A branch that was left.
+/// A branch that the session has left.
 #[derive(Debug)]
-pub(super) struct Left {
+pub(super) struct AbandonedBranch {
     /// Its last entry.
     pub(super) tip: EntryId,
     /// The entry after which the path went another way.
     pub(super) from: Option<EntryId>,
     /// When it was left.
     pub(super) time: Time,
-    /// What was said on it, once that is known.
+    /// Its text, once it has arrived.
     pub(super) text: String,
 }
 
-impl Left {
+impl AbandonedBranch {
     /// The first line of it.
     pub(super) fn words(&self) -> &str {
         self.text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("another branch")
@@ -41,8 +41,8 @@ pub(super) fn ask() -> Vec<Effect> {
     vec![Effect::ask(CommandBody::Query(Query::Ops { limit: OPS }), LIST)]
 }
 
-/// Takes an answer in; what is to be asked next.
-pub(super) fn answered(list: &mut Vec<Left>, token: Token, reply: &ReplyEvent) -> Vec<Effect> {
+/// Takes an answer; returns the next requests.
+pub(super) fn answered(list: &mut Vec<AbandonedBranch>, token: Token, reply: &ReplyEvent) -> Vec<Effect> {
     match (token, reply) {
         (LIST, ReplyEvent::OpsReply { ops, .. }) => {
             list.clear();
@@ -50,10 +50,15 @@ pub(super) fn answered(list: &mut Vec<Left>, token: Token, reply: &ReplyEvent) -
             for op in ops {
                 let OpChange::Head { before: Some(tip), after, .. } = &op.change else { continue };
                 if list.len() < MOST && !list.iter().any(|l| l.tip == *tip) && Some(*tip) != *after {
-                    list.push(Left { tip: *tip, from: *after, time: op.time, text: String::new() });
+                    list.push(AbandonedBranch {
+                        tip: *tip,
+                        from: *after,
+                        time: op.time,
+                        text: String::new(),
+                    });
                 }
             }
-            let page = |(n, l): (usize, &Left)| {
+            let page = |(n, l): (usize, &AbandonedBranch)| {
                 let query = Query::Page { before: l.tip, count: ENTRIES };
                 Effect::ask(CommandBody::Query(query), Token(WORDS + n as u64))
             };
@@ -69,7 +74,7 @@ pub(super) fn answered(list: &mut Vec<Left>, token: Token, reply: &ReplyEvent) -
     }
 }
 
-/// What the person and the model said after `from`.
+/// The text of the entries after `from`.
 fn said(entries: &[Entry], from: Option<EntryId>) -> String {
     let start = from.and_then(|f| entries.iter().position(|e| e.id == f)).map_or(0, |i| i + 1);
     let words = |e: &Entry| match &e.body {

@@ -1,23 +1,23 @@
-//! What a step came to so far: time, tokens and money of its agents and of those that they started.
+//! Totals of a step: time, tokens and cost of its agents and of the agents that they started.
 
 use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepView, WorkflowView};
 
 use super::agents;
 use crate::model::Model;
 
-/// Of one step, or of all.
+/// Totals of one step, or of all steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct StepTotals {
     pub(super) ms: i64,
     pub(super) tokens: u64,
     pub(super) cost: Cost,
-    /// Of some the cost is not known.
+    /// The cost of some agents is not known.
     pub(super) unknown: bool,
     /// At least one agent has a cost; the demo model has none.
     pub(super) priced: bool,
 }
 
-impl Sum {
+impl StepTotals {
     fn add(&mut self, model: &Model, a: &AgentView, own: bool) {
         let tokens = a.usage.context().saturating_add(a.usage.output);
         self.tokens = self.tokens.saturating_add(tokens);
@@ -25,7 +25,7 @@ impl Sum {
         let demo = a.model.is_demo();
         self.unknown |= a.cost.is_none() && tokens > 0 && !demo;
         self.priced |= !demo && (a.cost.is_some() || tokens > 0);
-        // Time of those below is time of who started them.
+        // The time of an agent includes the time of the agents that it started.
         if own {
             self.ms += lasted(model, a);
         }
@@ -65,7 +65,7 @@ fn lasted(model: &Model, a: &AgentView) -> i64 {
     }
 }
 
-/// The agent of a step that matters now: one that is at work, else who did the work.
+/// The agent of a step to show: the one that is working, else the worker.
 pub(super) fn agent<'m>(model: &'m Model, step: &StepView) -> Option<&'m AgentView> {
     let busy = |id: &&AgentId| model.row(id).is_some_and(|a| a.state.at_work());
     let id = agents(step).find(busy).or(step.agent.as_ref())?;

@@ -1,4 +1,4 @@
-//! The pane beside the rows: what the chosen entry says, and what it changed.
+//! The pane beside the rows: the text of the selected entry, and what it changed.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,24 +19,24 @@ const LINES: usize = 2_000;
 
 /// The pane.
 #[derive(Debug, Default)]
-pub(super) struct Side {
+pub(super) struct PreviewPane {
     /// Shown or hidden by the person; else where there is room.
     pub wanted: Option<bool>,
     pub preview: Option<EntryPreview>,
-    /// What is asked for and not answered.
+    /// The entry of the running request.
     pub asked: Option<EntryId>,
-    /// It could not be had.
+    /// The entry whose preview could not be read, and why.
     pub failed: Option<(EntryId, String)>,
     /// Facts of the entry, above its words.
     facts: Vec<String>,
     sheet: Sheet,
-    /// What the sheet was made for.
+    /// What the sheet was laid out for: entry, width, version.
     made: Option<(EntryId, u16, usize)>,
     top: usize,
     page: usize,
 }
 
-impl Side {
+impl PreviewPane {
     /// The answer.
     pub(super) fn put(&mut self, preview: EntryPreview) {
         if self.preview.as_ref().is_none_or(|p| p.entry != preview.entry) {
@@ -123,7 +123,8 @@ impl Side {
     pub(super) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
             let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
-            let place = paint::Place { x: area.x, y: area.y + (n - self.top) as u16, columns: area.width };
+            let place =
+                paint::PaintTarget { x: area.x, y: area.y + (n - self.top) as u16, columns: area.width };
             paint::row(buf, place, line, *row, cx.theme, &[]);
         }
         let below = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));

@@ -1,4 +1,4 @@
-//! Going back to an earlier message, and the commands of the full screen that need none.
+//! Restoring an earlier message, and the commands of the full screen that work without it.
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::restore::{RestorePreview, RestoreWhat};

@@ -1,4 +1,4 @@
-//! What the person does, by the names that travel to the program.
+//! Converts keys and mouse events to the form in which they are sent to the program.
 
 use crossterm::event::{
     KeyCode, KeyEvent, KeyEventState, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,

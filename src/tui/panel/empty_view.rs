@@ -1,4 +1,4 @@
-//! Stands in for a view whose panel is not part of this build.
+//! The panel of a view that has no registered panel.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,10 +10,10 @@ use crate::model::Model;
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// An empty view that says so.
-pub struct Nothing(pub View);
+/// A panel that says that its view is empty.
+pub struct EmptyView(pub View);
 
-impl Panel for Nothing {
+impl Panel for EmptyView {
     fn status(&self, _model: &Model) -> PanelStatus {
         PanelStatus::new("list").empty(true)
     }

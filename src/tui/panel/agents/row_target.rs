@@ -1,10 +1,10 @@
-//! What a row of the agents' tree stands for.
+//! The thing that a row of the agents' tree shows.
 
 use tiller_protocol::AgentId;
 
-/// What a row stands for.
+/// The thing that a row shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum RowTarget {
     Agent(AgentId),
     Tool(String),
     /// A workflow by its id.

@@ -1,25 +1,25 @@
-//! What an agent and all below it came to.
+//! Totals of an agent and all agents below it.
 
 use tiller_protocol::{AgentState, AgentView, Cost};
 
 use crate::model::Model;
 
-/// It has ended, for good or until it is continued.
+/// Whether the agent has ended, for good or until it is continued.
 pub(super) fn ended(state: AgentState) -> bool {
     matches!(state, AgentState::Done | AgentState::Failed | AgentState::Cancelled | AgentState::Interrupted)
 }
 
-/// It waits for the person: it says so, or a question of its is open.
+/// Whether the agent waits for the person: by its state, or because a question of it is open.
 pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
     a.state == AgentState::Waiting || model.questions.open.iter().any(|k| k.agent == a.id)
 }
 
 /// What an agent and all below it came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct AgentTotals {
     pub(super) tokens: u64,
     pub(super) cost: Cost,
-    /// Of some the cost is not known.
+    /// The cost of some agents is not known.
     pub(super) unknown: bool,
     pub(super) files: u32,
     pub(super) agents: u32,
@@ -27,7 +27,7 @@ pub(super) struct Sum {
     pub(super) waits: bool,
 }
 
-impl Sum {
+impl AgentTotals {
     pub(super) fn add(&mut self, other: Self) {
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.cost = self.cost.plus(other.cost);

@@ -1,14 +1,14 @@
-//! What the browser asks of the engine: trees that are unfolded, the words of rows that are on the screen, entries
-//! that hold the words that are typed, the preview of the chosen row. Each is asked for once at a time.
+//! Requests of the browser to the engine: trees that are unfolded, the texts of visible rows, entries that match the
+//! search, the preview of the selected row. Each has one request at a time.
 
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tree::{TreeQuery, TreeReply};
 use tiller_protocol::{CommandBody, EntryId, SessionId};
 
-use super::filter::Only;
-use super::forest::{State, What};
-use super::{Browser, Copying};
+use super::filter::EntryFilter;
+use super::forest::{LoadState, RowKind};
+use super::{Browser, PendingCopy};
 use crate::app::effect::{Effect, Task, Token};
 use crate::panel::Reply;
 
@@ -16,20 +16,20 @@ const LIST: Token = Token(1);
 const LINES: Token = Token(2);
 const FIND: Token = Token(3);
 const PREVIEW: Token = Token(4);
-/// Of names in a session that is not open.
+/// Token of changes to names in a session that is not open.
 pub(super) const CHANGE: Token = Token(5);
-/// Nodes of the tree in place `n` come as `NODES + n`, its marks as `MARKS + n`.
+/// Tokens: `NODES + n` for the nodes of the tree at index `n`, `MARKS + n` for its marks.
 const NODES: u64 = 1 << 20;
 const MARKS: u64 = 1 << 40;
 
-/// The trash, for the tree in place `n`.
+/// Tokens of the trash: `TRASH + n` for the tree at index `n`.
 pub(super) const TRASH: u64 = 1 << 50;
 
-/// Rows above and below the visible ones whose words are asked for as well; when fewer than `NEAR` of them are
-/// known, more are.
+/// Rows above and below the visible ones whose texts are requested too; more are requested when fewer than `NEAR` of
+/// them are known.
 const AHEAD: usize = 120;
 const NEAR: usize = 40;
-/// Words that are kept; beyond it all but those around the screen are forgotten.
+/// Texts that are kept; beyond this number all but those near the screen are dropped.
 const KEPT: usize = 20_000;
 /// Trees that are read at once.
 const TREES: usize = 4;
@@ -50,7 +50,7 @@ impl Browser {
         Effect::ask(CommandBody::Query(query), LIST)
     }
 
-    /// Everything that is missing on the screen and not asked for yet.
+    /// Requests for everything that is missing on the screen and not requested yet.
     pub(super) fn wants(&mut self) -> Vec<Effect> {
         let mut all = Vec::new();
         self.want_trees(&mut all);
@@ -63,10 +63,10 @@ impl Browser {
     fn want_trees(&mut self, all: &mut Vec<Effect>) {
         let (from, page) = (self.list.top, self.page.max(1));
         let visible = self.rows.iter().skip(from).take(page * 2);
-        let waiting: Vec<u32> = visible.filter(|r| r.what == What::Wait).map(|r| r.tree).collect();
-        let mut asked = self.forest.trees.iter().filter(|t| matches!(t.state, State::Asked)).count();
+        let waiting: Vec<u32> = visible.filter(|r| r.what == RowKind::Wait).map(|r| r.tree).collect();
+        let mut asked = self.forest.trees.iter().filter(|t| matches!(t.state, LoadState::Requested)).count();
         for n in waiting {
-            if asked < TREES && matches!(self.forest.trees[n as usize].state, State::Away) {
+            if asked < TREES && matches!(self.forest.trees[n as usize].state, LoadState::NotRequested) {
                 all.push(self.load(n as usize));
                 asked += 1;
             }
@@ -76,15 +76,15 @@ impl Browser {
     /// Reads a tree, or reads it again.
     pub(super) fn load(&mut self, n: usize) -> Effect {
         let tree = &mut self.forest.trees[n];
-        if !matches!(tree.state, State::Here(_)) {
-            tree.state = State::Asked;
+        if !matches!(tree.state, LoadState::Loaded(_)) {
+            tree.state = LoadState::Requested;
         }
         ask(TreeQuery::Nodes { session: Some(tree.session) }, Token(NODES + n as u64))
     }
 
     fn entry_at(&self, row: usize) -> Option<EntryId> {
         let row = self.rows.get(row)?;
-        let What::Node(n) = row.what else { return None };
+        let RowKind::Node(n) = row.what else { return None };
         Some(self.forest.trees[row.tree as usize].shape()?.tree.nodes[n as usize].id)
     }
 
@@ -119,7 +119,7 @@ impl Browser {
             self.search.found = None;
             self.forest.found(None);
             self.rebuild();
-            // Rows that come into view so.
+            // Rows that come into view this way.
             self.want_trees(all);
             self.want_lines(all);
             return;
@@ -130,7 +130,7 @@ impl Browser {
 
     fn want_preview(&mut self, all: &mut Vec<Effect>) {
         let Some(entry) = self.chosen_entry() else { return };
-        let copies = matches!(self.copying, Copying::Wanted(e) if e == entry);
+        let copies = matches!(self.copying, PendingCopy::Wanted(e) if e == entry);
         let failed = self.side.failed.as_ref().is_some_and(|(e, _)| *e == entry);
         if (!self.side_shown && !copies) || self.side.asked.is_some() || failed {
             return;
@@ -141,7 +141,7 @@ impl Browser {
         }
     }
 
-    /// Takes an answer, and asks for what is missing then.
+    /// Takes an answer, and requests what is missing after it.
     pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent) -> Reply {
         let mut all = Vec::new();
         match (token, reply) {
@@ -174,14 +174,14 @@ impl Browser {
                     PREVIEW => self.side.failed = self.side.asked.take().map(|e| (e, why)),
                     Token(n) if (NODES..MARKS).contains(&n) => {
                         if let Some(tree) = self.forest.trees.get_mut((n - NODES) as usize)
-                            && !matches!(tree.state, State::Here(_))
+                            && !matches!(tree.state, LoadState::Loaded(_))
                         {
-                            tree.state = State::Failed(why);
+                            tree.state = LoadState::Failed(why);
                         }
                     }
                     _ => {}
                 }
-                // Words that cannot be read are not asked for again and again.
+                // Texts that cannot be read are not requested again.
                 return match token {
                     LINES | PREVIEW => Reply::done(),
                     _ => Reply::Done(self.wants()),
@@ -211,7 +211,7 @@ impl Browser {
             TreeReply::Marks { session, marks } => {
                 self.forest.mark(*session, marks);
                 // Else they change what stands in rows, not which rows there are.
-                if matches!(self.filter.only, Only::Changes | Only::Errors) {
+                if matches!(self.filter.only, EntryFilter::Changes | EntryFilter::Errors) {
                     self.rebuild();
                 }
             }
@@ -227,7 +227,7 @@ impl Browser {
                     self.forest.found(Some(found));
                     let behind = self.search.found.replace(found.clone()).map_or(u64::MAX, |f| f.behind);
                     self.rebuild();
-                    // The index takes a long history in by and by; each time some of it is looked at more.
+                    // A long history is indexed step by step; each query indexes some more of it.
                     if found.behind > 0 && found.behind < behind && *text == self.search.typed.trim() {
                         self.search.finding = Some(text.clone());
                         all.push(ask(TreeQuery::Find { text: text.clone(), everywhere: *everywhere }, FIND));
@@ -237,8 +237,8 @@ impl Browser {
             TreeReply::Preview { preview } => {
                 self.side.asked = None;
                 let entry = preview.entry;
-                if self.copying == Copying::Wanted(entry) {
-                    self.copying = Copying::No;
+                if self.copying == PendingCopy::Wanted(entry) {
+                    self.copying = PendingCopy::No;
                     all.push(Effect::Task(Task::Copy { text: preview.text.clone(), what: "entry" }));
                 }
                 self.side.put(preview.as_ref().clone());
@@ -262,7 +262,7 @@ impl Browser {
     fn unfold_to(&mut self, session: SessionId, entry: EntryId) -> Option<usize> {
         let n = self.forest.find(session)?;
         let node = self.forest.trees[n].shape()?.tree.nodes.iter().position(|node| node.id == entry)? as u32;
-        let is_it = |r: &super::forest::Row| r.tree == n as u32 && r.what == What::Node(node);
+        let is_it = |r: &super::forest::TreeRow| r.tree == n as u32 && r.what == RowKind::Node(node);
         if let Some(at) = self.rows.iter().position(is_it) {
             return Some(at);
         }

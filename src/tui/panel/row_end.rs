@@ -1,21 +1,22 @@
-//! A row of a list: its name at the left, figures at the right, and between them what is done, where there is room.
+//! Layout of a list row: a name at the left, figures at the right, and between them the current activity, where there
+//! is room.
 
 use crate::text::line::{Line, Look};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
 
-/// Columns below which what is done is left out.
+/// Fewest columns in which the current activity is shown.
 const LEAST: usize = 8;
 
-/// What stands at the right end of a row.
-pub(crate) struct Right<'a> {
+/// The figures at the right end of a row.
+pub(crate) struct RowEnd<'a> {
     parts: Vec<&'a (String, Role)>,
     /// Columns that are left of it.
     pub(crate) room: usize,
 }
 
-impl<'a> Right<'a> {
+impl<'a> RowEnd<'a> {
     /// Of these parts, the most important first, those that fit beside a name of `used` columns.
     pub(crate) fn of(parts: &'a [(String, Role)], used: usize, columns: usize) -> Self {
         let mut used = used + 1;
@@ -30,7 +31,7 @@ impl<'a> Right<'a> {
         Self { parts, room: columns.saturating_sub(tail) }
     }
 
-    /// Puts it at the end of a line that holds the name; in the middle stands what is done.
+    /// Appends the figures to a line that holds the name, with the current activity `act` between.
     pub(crate) fn end(self, line: &mut Line, act: &str) {
         let free = self.room.saturating_sub(width(line.text()) + 3);
         if free >= LEAST && !act.is_empty() {

@@ -1,4 +1,4 @@
-//! What the preview tells of a row besides its words, and what the footer says that keys do there.
+//! Facts of the selected row for the preview, and the hints of the footer.
 
 use tiller_protocol::tree::NodeKind;
 
@@ -8,7 +8,7 @@ use crate::panel::Hint;
 use crate::view::words::short;
 
 impl Browser {
-    /// What is known of the chosen entry besides its words.
+    /// Facts of the selected entry, besides its text.
     pub(super) fn facts(&self) -> Vec<String> {
         let Some(at) = self.at() else { return Vec::new() };
         let Some((shape, n, _)) = at.node else { return Vec::new() };
