@@ -144,9 +144,7 @@ fn agents(s: &mut Stage) {
     story::working(s);
     show(s, crew());
     s.act("view.agents");
-    s.press("+");
-    s.press("+");
-    s.wait(10);
+    s.fill();
 }
 
 fn agent(s: &mut Stage) {

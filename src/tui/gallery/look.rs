@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use ratatui::style::{Color, Modifier, Style};
 use tiller_protocol::lock;
 
-use crate::theme::{BUILT_IN, Depth, Theme, color, readable};
+use crate::theme::{BUILT_IN, Depth, Role, Theme, color, readable};
 
 /// Red, green, blue.
 pub type Rgb = (u8, u8, u8);
@@ -74,14 +74,15 @@ impl Look {
         readable::own(self.light)
     }
 
+    /// Colour of ordinary text, which the cursor has too.
+    pub fn text(&self) -> Rgb {
+        let fg = self.theme().ok().and_then(|t| t.style(Role::Text).fg);
+        fg.and_then(color::rgb).unwrap_or(self.ground().1)
+    }
+
     /// Colours of a cell as they are seen: text, then background.
     pub fn seen(&self, fg: Color, bg: Color, modifier: Modifier) -> (Rgb, Rgb) {
         let style = Style::new().fg(fg).bg(bg).add_modifier(modifier);
         readable::seen(style, self.ground().0, self.light)
-    }
-
-    /// Contrast ratio of two colours, 1 to 21.
-    pub fn contrast(&self, a: Rgb, b: Rgb) -> f64 {
-        color::contrast(a, b)
     }
 }

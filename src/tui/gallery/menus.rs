@@ -8,9 +8,11 @@ pub(super) const PALETTE: Scene = Scene::new("palette", "Palette", |s| over(s, "
 pub(super) const WHICH_KEY: Scene = Scene::new("which_key", "Keys after the leader key", which_key);
 pub(super) const HELP: Scene = Scene::new("help", "Help", |s| over(s, "help.open"));
 pub(super) const MODELS: Scene = Scene::new("models", "Model picker", |s| over(s, "model.open"));
-pub(super) const THEMES: Scene = Scene::new("themes", "Theme picker", |s| over(s, "theme.open"));
+pub(super) const THEMES: Scene =
+    Scene::new("themes", "Theme picker", |s| over(s, "theme.open")).naming_theme();
 pub(super) const PROFILES: Scene = Scene::new("profiles", "Permission profiles", |s| over(s, "profile.open"));
-pub(super) const SETTINGS: Scene = Scene::new("settings", "Settings", |s| over(s, "settings.open"));
+pub(super) const SETTINGS: Scene =
+    Scene::new("settings", "Settings", |s| over(s, "settings.open")).naming_theme();
 pub(super) const MENTIONS: Scene = Scene::new("mentions", "A mention in the composer", mentions);
 pub(super) const COMMANDS: Scene = Scene::new("commands", "Slash commands in the composer", commands);
 

@@ -5,8 +5,10 @@
 //! refers to nothing in this room, so the linker leaves it out.
 
 mod answers;
+mod contrast;
 mod conversation;
 mod crew;
+mod film;
 mod look;
 mod menus;
 mod plain;
@@ -22,6 +24,8 @@ mod tests;
 use ratatui::buffer::Buffer;
 use tiller_config::schema::Ui;
 
+pub use contrast::{Contrast, contrasts};
+pub use film::{Take, film};
 pub use look::{Look, Rgb};
 pub use scene::Scene;
 pub use stage::Picture;
@@ -85,7 +89,7 @@ pub fn draw(scene: &Scene, size: (u16, u16), look: &Look) -> Result<Picture, Str
     Ok(stage.picture().clone())
 }
 
-/// Draws a scene in several looks, and hands each picture over; the scene is played once.
+/// Draws a scene in several looks, and hands each picture over. The scene is played once, unless it names the theme.
 ///
 /// # Errors
 /// As [`draw`].
@@ -97,7 +101,10 @@ pub fn draw_looks(
 ) -> Result<(), String> {
     let Some(first) = looks.first() else { return Ok(()) };
     let mut stage = play(scene, size, first)?;
-    for look in looks {
+    for (n, look) in looks.iter().enumerate() {
+        if scene.names_theme && n > 0 {
+            stage = play(scene, size, look)?;
+        }
         stage.look(look)?;
         stage.coloured();
         take(look, stage.picture());

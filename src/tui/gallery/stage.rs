@@ -1,7 +1,7 @@
 //! The screen of a scene: the app with a clock that moves by hand, an engine that answers from a script, and a person
 //! who presses keys.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -25,7 +25,9 @@ use crate::keymap::action::Action;
 use crate::keymap::{self, Chord, Keymap, chord};
 use crate::panel::Panel;
 use crate::shipped;
+use crate::text::highlight;
 use crate::theme::Themes;
+use crate::view::layout::Zoom;
 
 /// Milliseconds since the epoch at which every scene starts: 2026-11-21T20:00:00Z.
 pub(super) const START: Time = Time(1_795_291_200_000);
@@ -87,12 +89,23 @@ fn keys() -> Option<Arc<Keymap>> {
     MAP.get_or_init(|| keymap::preset(shipped::registry().words(), "default").ok().map(Arc::new)).clone()
 }
 
+/// Compiles the expressions of the grammars that the scenes use. The first block of a language would otherwise take so
+/// long on a busy machine that the highlighter leaves a part of it plain.
+fn warm_up() {
+    static DONE: Once = Once::new();
+    DONE.call_once(|| {
+        let code: Vec<String> = include_str!("data/reply.md").lines().map(str::to_owned).collect();
+        let _ = highlight::colour("python", &code);
+    });
+}
+
 impl Stage {
     /// A screen before its start.
     ///
     /// # Errors
     /// A sentence, when the shipped keymap cannot be read.
     pub(super) fn new((width, height): (u16, u16), mut ui: Ui, look: &Look) -> Result<Self, String> {
+        warm_up();
         ui.theme.clone_from(&look.theme);
         let clock = Arc::new(ManualClock::new(START));
         // Not at zero, so that "long ago" exists.
@@ -128,6 +141,11 @@ impl Stage {
     pub(super) fn look(&mut self, look: &Look) -> Result<(), String> {
         self.app.themes = Themes::fixed(look.theme()?);
         Ok(())
+    }
+
+    /// The same screen in themes that no look names.
+    pub(super) fn themes(&mut self, themes: Themes) {
+        self.app.themes = themes;
     }
 
     /// Opens the session: the engine answers with the snapshot.
@@ -315,6 +333,8 @@ impl Stage {
             self.mistakes.push(format!("{action} is not possible"));
         }
         self.app.after_message();
+        // Its size is known before the engine answers.
+        self.draw();
         self.settle();
         self.read();
     }
@@ -331,6 +351,15 @@ impl Stage {
         }
     }
 
+    /// Enlarges the focused pane until it fills the screen.
+    pub(super) fn fill(&mut self) {
+        for _ in 0..2 {
+            if self.app.screen.zoom != Zoom::Full {
+                self.act("screen.zoom");
+            }
+        }
+    }
+
     /// Types text.
     pub(super) fn write(&mut self, text: &str) {
         for c in text.chars() {
@@ -343,6 +372,7 @@ impl Stage {
     /// Puts a dialog on top.
     pub(super) fn push(&mut self, panel: Box<dyn Panel>) {
         self.app.push(panel);
+        self.draw();
         self.settle();
         self.read();
     }
@@ -424,7 +454,7 @@ impl Stage {
         self.draw();
         let soon = Duration::from_millis(30);
         while self.app.sleep().is_some_and(|s| s <= soon) && begun.elapsed() < COLOURS {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::park_timeout(Duration::from_millis(1));
             self.app.redraw();
             self.draw();
         }

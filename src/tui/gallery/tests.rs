@@ -17,7 +17,7 @@ fn every_scene_is_drawn_in_every_theme_at_every_size() {
                 assert!(picture.cursor.is_none_or(|p| area.contains(p)), "{at} in {}", look.name);
                 if seen == 0 {
                     first = text(&picture.cells);
-                } else if seen == 1 {
+                } else if seen == 1 && !scene.names_theme {
                     assert_eq!(text(&picture.cells), first, "{at}: another theme says something else");
                 }
                 seen += 1;

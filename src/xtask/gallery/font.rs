@@ -68,7 +68,7 @@ impl Fonts {
     /// # Errors
     /// When no family is found, or a file of it is no font.
     pub(crate) fn find(columns: u32, rows: u32) -> Result<Self> {
-        let Some(files) = FAMILIES.iter().find_map(|names| family(names)) else {
+        let Some(files) = FAMILIES.iter().find_map(family) else {
             bail!(
                 "no monospace font was found. Install DejaVu Sans Mono: apt install fonts-dejavu-core, \
                  dnf install dejavu-sans-mono-fonts, pacman -S ttf-dejavu, brew install --cask font-dejavu"

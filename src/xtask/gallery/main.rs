@@ -1,5 +1,7 @@
 //! Writes the scenes of `tiller_tui::gallery` as pictures: `cargo xtask gallery DIR`.
 
+mod animate;
+mod figures;
 mod font;
 mod options;
 mod page;
@@ -12,8 +14,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow};
-use tiller_tui::gallery::{self, Look, SCENES, Scene};
+use tiller_tui::gallery::{self, Look, Picture, SCENES, SIZES, Scene};
 
+use crate::animate::Animation;
 use crate::options::Options;
 use crate::raster::{Image, Raster};
 
@@ -36,6 +39,12 @@ fn run() -> Result<String> {
     let options = Options::read(std::env::args().skip(1))?;
     if options.list {
         return Ok(list());
+    }
+    if options.contrast {
+        return figures::table(&options.looks);
+    }
+    if let Some(file) = &options.story {
+        return story(file, &options);
     }
     let folder = options.folder.as_deref().ok_or_else(|| anyhow!("{}", options::USAGE))?;
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -61,6 +70,19 @@ fn run() -> Result<String> {
     let page = folder.join("gallery.html");
     std::fs::write(&page, page::page(&options.scenes, &looks, &options.sizes))?;
     Ok(format!("{} pictures, {}", jobs.len() * looks.len(), page.display()))
+}
+
+/// Writes the animated story, at 118x32 unless a size was given.
+fn story(file: &Path, options: &Options) -> Result<String> {
+    let look = options.looks.first().ok_or_else(|| anyhow!("no theme"))?;
+    let size = options.sizes.first().copied().filter(|_| options.sizes.len() == 1).unwrap_or(SIZES[1]);
+    let mut raster = Raster::new(options.scale)?;
+    let mut animation = Animation::default();
+    let mut take = |picture: &Picture, time| animation.add(raster.draw(picture, look), time);
+    gallery::film(size, look, &mut take).map_err(|why| anyhow!(why))?;
+    animation.write(file)?;
+    let (frames, time) = animation.length();
+    Ok(format!("{frames} frames, {:.1} s, {}", time.as_secs_f64(), file.display()))
 }
 
 /// Scenes and themes.

@@ -15,6 +15,8 @@ usage: cargo xtask gallery DIR [OPTIONS]
   --scale N          pixels of a line: 1 (a cell is 9 by 19 pixels), 2, ...
   --text             the cells as plain text too
   --list             print scenes and themes
+  --contrast         print how well each role is read on each background, instead of pictures
+  --story FILE.png   write an animated story, instead of pictures; in the first theme and size
 ";
 
 /// Themes that are drawn unless others are named; those that are not shipped are left out.
@@ -41,6 +43,9 @@ pub(crate) struct Options {
     pub(crate) scale: u32,
     pub(crate) text: bool,
     pub(crate) list: bool,
+    pub(crate) contrast: bool,
+    /// Where the animated story goes.
+    pub(crate) story: Option<PathBuf>,
 }
 
 impl Options {
@@ -69,6 +74,8 @@ impl Options {
                         value()?.parse().ok().filter(|n| (1..=8).contains(n)).context("--scale is 1 to 8")?
                 }
                 "--text" => out.text = true,
+                "--contrast" => out.contrast = true,
+                "--story" => out.story = Some(value()?.into()),
                 "--list" => out.list = true,
                 "--help" | "-h" => bail!("{USAGE}"),
                 name if name.starts_with('-') => bail!("unknown option {name}\n{USAGE}"),

@@ -21,6 +21,15 @@ pub(crate) struct Image {
 }
 
 impl Image {
+    /// A part of it, which must lie inside.
+    pub(crate) fn part(&self, x: u32, y: u32, width: u32, height: u32) -> Self {
+        let rows = (y..y + height).flat_map(|row| {
+            let from = ((row * self.width + x) * 3) as usize;
+            self.pixels[from..from + (width * 3) as usize].iter().copied()
+        });
+        Self { width, height, pixels: rows.collect() }
+    }
+
     fn blend(&mut self, x: i64, y: i64, colour: Rgb, alpha: u8) {
         if x < 0 || y < 0 || x >= i64::from(self.width) || y >= i64::from(self.height) {
             return;
@@ -111,8 +120,8 @@ impl Raster {
     ) {
         let (mut fg, mut bg) = look.seen(cell.fg, cell.bg, cell.modifier);
         if cursor {
-            let text = look.ground().1;
-            (fg, bg) = (bg, if look.contrast(bg, text) < 2.0 { fg } else { text });
+            // On a row of the text's own colour it is seen by the other way round.
+            (fg, bg) = if bg == look.text() { (bg, fg) } else { (bg, look.text()) };
         }
         let Cell { width, height, line } = self.cell;
         CellPen { image, x, y, colour: bg }.fill(0, 0, width * columns, height, 255);
