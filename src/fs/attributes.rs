@@ -1,5 +1,5 @@
-//! Extended attributes and access lists (ACLs) of a file that is replaced by renaming: the new file gets them, and
-//! never more rights than the old one had.
+//! Extended attributes and access lists (ACLs) of a file that is replaced by renaming: the new file receives them, and
+//! never gets more rights than the old one had.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::AsFd;
@@ -9,18 +9,17 @@ use rustix::io::Errno;
 
 /// The access list of a file, as Linux stores it. With one, the group bits of the mode are the list's mask.
 const ACL: &CStr = c"system.posix_acl_access";
-/// In an access list: the entry of the owning group, and the mask.
+/// In an access list: the tags of the owning group and of the mask.
 const GROUP: u16 = 0x04;
 const MASK: u16 = 0x10;
-/// The kernel's own limits for the list of names and for one value.
+/// The kernel's own limit for the list of names and for one value, in bytes.
 const MOST: usize = 64 << 10;
 
-/// What a file has beside its content and mode.
+/// The extended attributes of a file, access list included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes(Vec<(CString, Vec<u8>)>);
 
-/// Reads the attributes of an open file. Those that may not be read are left out. On file systems without attributes
-/// there are none.
+/// Reads the attributes of an open file. Unreadable ones are left out; a file system without attributes yields none.
 pub fn read(file: impl AsFd) -> Attributes {
     let mut names = vec![0; MOST];
     let Ok(len) = rustix::fs::flistxattr(&file, &mut names[..]) else { return Attributes::default() };
@@ -47,22 +46,22 @@ impl Attributes {
         self.0.iter().map(|(name, value)| (name.to_bytes(), value.as_slice()))
     }
 
-    /// Adds an attribute. A name with a NUL byte is no attribute's name and is left out.
+    /// Adds an attribute. A name with a NUL byte is invalid and is left out.
     pub fn add(&mut self, name: &[u8], value: &[u8]) {
         if let Ok(name) = CString::new(name) {
             self.0.push((name, value.to_vec()));
         }
     }
 
-    /// Only what its owner sets: the access list and the attributes of users. Labels and capabilities of the system
-    /// belong to the one file that has them.
+    /// Only those that the file's owner may set: the access list and user attributes. Security labels and capabilities
+    /// are tied to the original file.
     #[must_use]
     pub fn of_the_owner(mut self) -> Self {
         self.0.retain(|(name, _)| name.as_c_str() == ACL || name.to_bytes().starts_with(b"user."));
         self
     }
 
-    /// These, and those of `others` whose names are not among them.
+    /// These attributes, and those of `others` with other names.
     #[must_use]
     pub fn or(mut self, others: Self) -> Self {
         for (name, value) in others.0 {
@@ -73,7 +72,7 @@ impl Attributes {
         self
     }
 
-    /// Gives these and the permission bits `mode` to the open file `new`. The owner is set before.
+    /// Sets these attributes and the permission bits `mode` on the open file `new`. The owner must be set before.
     ///
     /// # Errors
     /// When permissions cannot be set, or an inherited access list cannot be removed.
@@ -89,15 +88,15 @@ impl Attributes {
             if set.is_err() && name.as_c_str() == ACL {
                 mode = without_list(mode, value);
             }
-            // Others (labels and capabilities that only the system may set) go with every write anyway.
+            // Labels and capabilities that only the system may set are lost with every write anyway.
         }
         // Last: a change of owner clears set-id bits. With a list, this sets the mask that it has already.
         rustix::fs::fchmod(&new, Mode::from_raw_mode(mode as _))
     }
 }
 
-/// The mode of a file that loses its access list: the owning group keeps what it could do, not what the mask allows
-/// others.
+/// The mode of a file that loses its access list: the owning group keeps its own rights, without those that the mask
+/// allows others.
 fn without_list(mode: u32, list: &[u8]) -> u32 {
     let mut group = 0;
     let mut mask = 0o7;

@@ -1,4 +1,4 @@
-//! What a file has beside its content, for all rooms that replace files.
+//! Extended attributes and access lists of files, for all rooms that replace files.
 //!
 //! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
 //! (`snapshot`).

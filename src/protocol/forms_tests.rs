@@ -11,7 +11,7 @@ use crate::*;
 const COMMANDS: &str = include_str!("fixtures/commands.jsonl");
 const EVENTS: &str = include_str!("fixtures/events.jsonl");
 
-/// The variants of an enum: which one a value is, and all there are. One list for both.
+/// The variants of an enum: a function that names the variant of a value, and the list of all names.
 macro_rules! variants {
     ($name:ident, $all:ident, $of:ident: $($variant:ident)*) => {
         fn $name(value: &$of) -> &'static str {

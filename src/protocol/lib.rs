@@ -1,15 +1,18 @@
 //! The vocabulary of the bus: what a client asks ([`Command`]) and what happened ([`Event`]).
 //!
-//! Plain data with a stable JSON form (pinned by snapshot tests). No I/O, no async, no policy.
-//! A session can be replayed from a file of these values.
+//! Plain data with a stable JSON form (pinned by snapshot tests); a session can be replayed from a file of these
+//! values.
 //!
-//! The modules lie in folders by subject (`base`, `session`, `turn`, `agents`, `bus`) and are named without these.
+//! May use: nothing of this project. Not here: I/O, async code, and decisions. Who may do what is decided in `permit`,
+//! what happens in a turn in `engine`; storing is `store`'s.
+//!
+//! The modules lie in folders by subject (`base`, `session`, `turn`, `agents`, `bus`) and are exported without these.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | [`ids`] | identifiers and the source that makes them |
 //! | [`clock`] | the clock port: wall time for people, monotonic time for durations |
-//! | [`mask`] | how a secret is written down: as a mask |
+//! | [`mask`] | masks that replace secrets in text |
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
 //! | [`effort`] | how much a model thinks |
 //! | [`entry`] | one node of the session tree |
@@ -18,20 +21,20 @@
 //! | [`branch`] | branches and tags |
 //! | [`command`] | client → engine |
 //! | [`event`] | engine → client |
-//! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
-//! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`view`] | whole states from which a client rebuilds its own (snapshot, pages, lists) |
+//! | [`tool`], [`access`] | the description of a tool; what one call of it touches |
 //! | [`backend`] | what does an agent's work: Tiller itself, or an external program |
-//! | [`grid`], [`pane`] | the screen of a program in a terminal of ours; the pane that shows it |
-//! | [`restore`] | going back to what the files were |
-//! | [`search`] | the question to all sessions, and its hits |
+//! | [`grid`], [`pane`] | the screen of a program in one of Tiller's terminals; the pane that shows it |
+//! | [`restore`] | restoring files to an earlier state |
+//! | [`search`] | full-text search over all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
 //! | [`permission`] | how the permission for a call was decided |
 //! | [`process`] | background processes |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
-//! | [`names`] | names of files that lie in a workspace for a moment |
-//! | [`nearest`] | the right name for a wrong one |
-//! | [`notice`] | the only shape in which an error reaches a person |
+//! | [`names`] | paths as text, and names of temporary files in a workspace |
+//! | [`nearest`] | spelling suggestions |
+//! | [`notice`] | the one form of an error that a person sees |
 
 mod agents;
 mod base;

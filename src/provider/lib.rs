@@ -1,20 +1,19 @@
 //! A provider turns a [`Request`] into a stream of [`Chunk`]s, for one wire format.
 //!
-//! Providers know nothing of sessions, tools or permissions. Retrying is not theirs either: an error
-//! is classed by its remedy ([`ProviderError`]) and the turn decides, with [`retry`](transport::retry) to say how long to
-//! wait.
+//! Retrying is not done here: an error is classed by its remedy ([`ProviderError`]) and the turn decides, with
+//! [`retry`](transport::retry) for the waiting time.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | [`registry`] | which providers there are: configuration, environment, this machine; where keys come from |
+//! | [`registry`] | the available providers: configuration, environment, this machine; sources of keys |
 //! | [`models`] | windows, limits, prices, abilities, levels of thinking effort |
-//! | [`codec`] | requests and chunks, chunks to blocks, and what a vendor's schema refuses, mended on the way out |
-//! | [`transport`] | bytes of the network to events; clocks, retries, errors by remedy |
-//! | `anthropic`, `openai`, `gemini` | the formats of the vendors |
+//! | [`codec`] | requests and chunks, chunks to blocks, and adapting messages to a vendor's schema |
+//! | [`transport`] | HTTP, event streams, timeouts, retries, errors by remedy |
+//! | `anthropic`, `openai`, `gemini` | the vendors' wire formats |
 //! | [`demo`] | the built-in demo model |
-//! | [`replay`] | recordings, and playing them back |
+//! | [`replay`] | recordings of requests and replies, and replaying them |
 //!
-//! It may use `protocol` and `config`.
+//! May use: `protocol`, `config`. Not here: sessions, tools, permissions, and the decision to retry (`engine`).
 
 mod anthropic;
 pub mod codec;
@@ -39,7 +38,7 @@ pub use transport::alarm::Alarm;
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-/// A stream of chunks. Dropping it closes the connection.
+/// A stream of chunks. The connection's task is the sender; dropping the stream closes the connection.
 pub type ChunkStream = BoxStream<'static, Result<Chunk, ProviderError>>;
 
 /// One wire format at one address.
@@ -48,19 +47,19 @@ pub trait Provider: Send + Sync {
     /// The configured name, for instance `anthropic`; the first part of a model's reference.
     fn name(&self) -> &str;
 
-    /// Sends the request. Resolves when the server has accepted it (status 200) or refused it.
+    /// Sends the request. Returns when the server has accepted it (status 200) or refused it.
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError>;
 
-    /// Makes what the first request would have to wait for. What fails here fails there again, and is reported there.
+    /// Prepares what the first request needs. An error here occurs again with that request, and is reported then.
     async fn prepare(&self) {}
 
-    /// The exact bytes that `stream` would send as its body, for the prefix tests and `/context`.
+    /// The exact body that `stream` would send, for the prefix tests and `/context`.
     fn body(&self, request: &Request) -> Vec<u8>;
 
-    /// The models that the server offers; `Ok(vec![])` when it cannot say.
+    /// The models that the server offers; `Ok(vec![])` when it cannot list them.
     async fn models(&self) -> Result<Vec<String>, ProviderError>;
 
-    /// Tries the key with a question that costs nothing.
+    /// Verifies the key with a request that costs nothing.
     async fn check(&self) -> Result<(), ProviderError> {
         self.models().await.map(drop)
     }

@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 use tiller_protocol::{Notice, NoticeKind};
 
-/// The line is no JSON.
+/// The line is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// The line is JSON, but no message, or a message that is not allowed now.
+/// The line is JSON but not a message, or a message that is not allowed now.
 pub const INVALID_REQUEST: i64 = -32600;
-/// There is no such method.
+/// The method does not exist.
 pub const METHOD_NOT_FOUND: i64 = -32601;
-/// The parameters do not fit the method.
+/// The parameters do not match the method.
 pub const INVALID_PARAMS: i64 = -32602;
 /// The receiver failed.
 pub const INTERNAL_ERROR: i64 = -32603;
 /// The session or file does not exist (a code of the Agent Client Protocol).
 pub const NOT_FOUND: i64 = -32002;
 
-/// Characters of an error that are shown to a person.
+/// Maximum length of an error that is shown to a person, in characters.
 const SHOWN: usize = 2000;
 
 /// The error of a response.
@@ -24,12 +24,12 @@ const SHOWN: usize = 2000;
 pub struct Error {
     pub code: i64,
     pub message: String,
-    /// More about it in any form; `Null`: nothing.
+    /// Additional data in any form; `Null`: none.
     pub data: Value,
 }
 
 impl Error {
-    /// Without data.
+    /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: Value::Null }
     }
@@ -50,7 +50,7 @@ impl Error {
         Self::new(INVALID_REQUEST, message)
     }
 
-    /// The parameters do not fit the method.
+    /// The parameters do not match the method.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
@@ -60,7 +60,7 @@ impl Error {
         Self::new(INTERNAL_ERROR, message)
     }
 
-    /// For a person: the message, and what its data adds.
+    /// The message for a person, with what the data adds.
     pub fn text(&self) -> String {
         let data = match &self.data {
             Value::Null => String::new(),
@@ -87,7 +87,7 @@ impl Error {
         error
     }
 
-    /// Reads the `error` member of a response. Programs leave members out.
+    /// Reads the `error` member of a response. Programs may leave members out.
     pub(crate) fn from_value(value: &Value) -> Self {
         Self {
             code: value["code"].as_i64().unwrap_or(0),

@@ -7,7 +7,7 @@
 //! | `message` | a line to a request, notification or response, and back |
 //! | `error` | codes, message and data of a refusal |
 //!
-//! What is not here: methods and their parameters, who waits for which id, and the pipes.
+//! May use: `protocol`. Not here: methods and their parameters, which request waits for which id, and the pipes.
 
 mod error;
 mod lines;

@@ -1,17 +1,17 @@
-//! Lines of bounded length, from bytes that come in pieces.
+//! Splits bytes that arrive in pieces into lines of bounded length.
 
 use std::collections::VecDeque;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// With its line end; the last line of the input may have none.
+    /// Includes the line end, which the last line of the input may lack.
     Text(Vec<u8>),
-    /// It was longer than permitted, and dropped.
+    /// A line longer than permitted; its bytes were dropped.
     TooLong,
 }
 
-/// Cuts bytes into lines. Keeps at most one line and the bytes that were pushed and not read yet.
+/// Splits bytes into lines. Holds at most one incomplete line and the bytes that were pushed and not read yet.
 #[derive(Debug)]
 pub struct LineBuffer {
     rest: VecDeque<u8>,
@@ -22,7 +22,7 @@ pub struct LineBuffer {
 }
 
 impl LineBuffer {
-    /// `longest`: bytes of a line, its end not counted.
+    /// `longest`: maximum bytes of a line, its end not counted.
     pub fn new(longest: usize) -> Self {
         Self { rest: VecDeque::new(), line: Vec::new(), dropping: false, longest }
     }
@@ -32,7 +32,7 @@ impl LineBuffer {
         self.rest.extend(bytes);
     }
 
-    /// The next line that is whole; `None`: more bytes are needed.
+    /// The next complete line; `None`: more bytes are needed.
     pub fn next_line(&mut self) -> Option<Line> {
         let end = self.rest.iter().position(|b| *b == b'\n');
         let n = end.unwrap_or(self.rest.len());
@@ -50,7 +50,7 @@ impl LineBuffer {
         Some(self.take())
     }
 
-    /// The line without an end that stands last in the input.
+    /// The last line of the input, when it has no line end.
     pub fn last_line(&mut self) -> Option<Line> {
         (self.dropping || !self.line.is_empty()).then(|| self.take())
     }

@@ -1,21 +1,21 @@
-//! A line to a message, and back.
+//! Parses lines as messages, and writes messages as lines.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, INVALID_REQUEST, PARSE_ERROR};
 
-/// A message of the other side.
+/// A message from the peer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Message {
-    /// Wants an answer with this id.
+    /// Must be answered with this id.
     Request { id: Value, method: String, params: Value },
-    /// Wants none.
+    /// Has no answer.
     Notification { method: String, params: Value },
-    /// The answer to a request of ours.
+    /// The answer to one of our requests.
     Response { id: Value, result: Result<Value, Error> },
 }
 
-/// A line that is no message; to be answered with this error.
+/// A line that is not a message, and the error to answer it with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Malformed {
     /// `Null` where the line has no valid id.
@@ -24,10 +24,10 @@ pub struct Malformed {
 }
 
 impl Message {
-    /// Reads a line by the letter of the specification. For a server, which answers what it cannot read.
+    /// Reads a line strictly by the specification. For a server, which answers invalid lines.
     ///
     /// # Errors
-    /// When the line is no JSON or no message.
+    /// When the line is not JSON or not a message.
     pub fn read(line: &[u8]) -> Result<Self, Box<Malformed>> {
         let malformed =
             |id: Value, code, message: String| Box::new(Malformed { id, error: Error::new(code, message) });
@@ -57,8 +57,8 @@ impl Message {
         }
     }
 
-    /// Reads a line of a program that also writes other things to its output, and whose messages may lack members.
-    /// `None`: the line is no message.
+    /// Reads a line of a program that may also print other lines, and whose messages may lack members. `None`: the line
+    /// is not a message.
     pub fn read_lenient(line: &str) -> Option<Self> {
         let Value::Object(mut message) = serde_json::from_str(line).ok()? else { return None };
         let id = message.remove("id").filter(|id| !id.is_null());
@@ -81,8 +81,8 @@ fn call(id: Option<Value>, method: String, params: Option<Value>) -> Message {
     }
 }
 
-/// Writes messages as lines. The order of members means nothing to a reader of JSON; each side keeps its own, so that its
-/// lines stay the same byte for byte.
+/// Writes messages as lines. JSON readers ignore the order of members; each side keeps its own order, so that its lines
+/// stay the same byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoder {
     /// `jsonrpc` is the first member.

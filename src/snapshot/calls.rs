@@ -1,6 +1,6 @@
-//! Calls that are changing files right now, on disk, so that what a call changed before its process was killed is
-//! still known to be its work. A record is locked by its process, and the kernel frees that lock; its time of
-//! modification is the last sign of life.
+//! Records on disk of the calls that are changing files, so that the changes of a call whose process was killed are
+//! still attributed to it. Each record is locked by its process, and the kernel releases that lock when the process
+//! ends; the record's time of modification is its heartbeat.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -18,29 +18,29 @@ use crate::names;
 use crate::objects::id::Id;
 
 const FORMAT: &str = "tiller-call 1";
-/// A larger record is none of ours.
+/// Maximum size of a record, in bytes; a larger file is ignored.
 const MOST: u64 = 16 << 20;
-/// Changes this long after the last heartbeat are not the call's.
+/// Changes later than this after the last heartbeat are not attributed to the call.
 const SLACK: Duration = Duration::from_secs(2);
-/// Makes the names of records unique in this process.
+/// Makes the names of records unique within this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// What is known of a call before it changes anything.
+/// Facts about a call before it changes anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallNote {
-    /// Whose call it is; the caller's own word.
+    /// The session, as the caller names it.
     pub session: String,
-    /// Its id; the caller's own word.
+    /// The call's id, as the caller names it.
     pub call: String,
-    /// The state before it.
+    /// The state before the call.
     pub before: Id,
-    /// When that was looked at.
+    /// When that state was taken.
     pub began: Time,
-    /// What it changes; `None`: anything.
+    /// Paths that the call changes; `None`: any.
     pub paths: Option<Vec<PathBuf>>,
 }
 
-/// A call that is under way. When it is dropped without [`Self::end`], it counts as cut off.
+/// The record of a running call. Dropping it without [`Self::end`] leaves the call recorded as cut off.
 #[derive(Debug)]
 pub struct OpenCall {
     path: PathBuf,
@@ -48,25 +48,25 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
-    /// It is over, and what it did is recorded elsewhere.
+    /// Removes the record: the call has ended and its changes are recorded elsewhere.
     pub fn end(self) {
-        // One that stays is looked at again and found to be recorded.
+        // A record that could not be removed is examined later and found to be recorded.
         let _ = std::fs::remove_file(&self.path);
         drop(self.file);
     }
 }
 
-/// A call whose process ended in the middle of it.
+/// A call whose process ended while it ran.
 #[derive(Debug)]
 pub struct CutCall {
     pub note: CallNote,
-    /// The last sign of life, with some slack: what changed later is not its work.
+    /// The last heartbeat plus some slack: later changes are not the call's.
     pub until: SystemTime,
     open: OpenCall,
 }
 
 impl CutCall {
-    /// It is recorded.
+    /// Removes the record, once the call's changes are recorded elsewhere.
     pub fn end(self) {
         self.open.end();
     }
@@ -76,7 +76,7 @@ impl CutCall {
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) dir: PathBuf,
-    /// Those of this process.
+    /// The records of this process's running calls.
     open: Mutex<Vec<Weak<File>>>,
 }
 
@@ -85,7 +85,7 @@ impl Calls {
         Self { dir: store.join("calls"), open: Mutex::default() }
     }
 
-    /// Writes down that a call begins.
+    /// Creates the record of a call that begins.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -94,7 +94,7 @@ impl Calls {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("{}-{number}-{}", std::process::id(), nanos()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-        // Only a process that found it empty removes it in between: then this call is not recorded.
+        // Another process may have found the record empty and removed it: then this call is not recorded.
         file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         file.write_all(text(note).as_bytes())?;
         let file = Arc::new(file);
@@ -102,18 +102,18 @@ impl Calls {
         Ok(OpenCall { path, file })
     }
 
-    /// Renews the sign of life of every open call; whether there is one.
+    /// Renews the heartbeat of every running call; returns whether there is one.
     pub(crate) fn beat(&self) -> bool {
         let mut open = lock(&self.open);
         open.retain(|call| {
             let call = call.upgrade();
-            // One that fails makes later changes count as somebody else's, which only asks more.
+            // If it fails, later changes are attributed to others, which only asks the person more often.
             call.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok())
         });
         !open.is_empty()
     }
 
-    /// Calls of ended processes, in the order in which they began.
+    /// Calls of ended processes, in the order of their start.
     pub(crate) fn cut(&self) -> Vec<CutCall> {
         let Ok(items) = std::fs::read_dir(&self.dir) else { return Vec::new() };
         let mut cut: Vec<CutCall> = items.flatten().filter_map(|item| look(&item.path())).collect();
@@ -126,7 +126,7 @@ fn nanos() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// A record whose process is gone.
+/// A record whose process has ended.
 fn look(path: &Path) -> Option<CutCall> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     match file.try_lock() {

@@ -1,4 +1,4 @@
-//! What can go wrong with snapshots, named by what the caller can do about it.
+//! Errors of snapshots, by what the caller can do about them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,28 @@ pub enum SnapshotError {
     /// The device or the file system failed.
     #[error("{}: {detail}", path.display())]
     Io { path: PathBuf, detail: String },
-    /// Another process holds the store longer than we wait.
+    /// Another process holds the store's lock longer than the waiting time.
     #[error("another process is working in {}", path.display())]
     Busy { path: PathBuf },
-    /// More waits to be kept than there is room for.
+    /// More data waits to be stored than the limit allows.
     #[error("too many changes are waiting to be kept in {}", path.display())]
     Behind { path: PathBuf },
-    /// A newer Tiller made the store.
+    /// The store was made by a newer version of Tiller.
     #[error("{} was created by a newer version of Tiller (format {found}; this version supports {known})", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
-    /// The folder is something else, or keeps the snapshots of another workspace.
+    /// The folder is not a store, or is the store of another workspace.
     #[error("{} is not a snapshot store of this workspace: {detail}", path.display())]
     NotOurs { path: PathBuf, detail: String },
-    /// The folder for snapshots lies inside of the workspace.
+    /// The folder for snapshots lies within the workspace.
     #[error("{} is inside the workspace", path.display())]
     Inside { path: PathBuf },
-    /// There is no such snapshot, or no such object of one; it may have been collected.
+    /// The snapshot, or one of its objects, does not exist; it may have been collected.
     #[error("snapshot object {0} is missing")]
     Missing(Id),
-    /// What was read is not what was written.
+    /// Data differs from what was written.
     #[error("snapshot data in {} is damaged: {detail}", path.display())]
     Damaged { path: PathBuf, detail: String },
-    /// Not a path of this workspace.
+    /// The path is not within this workspace.
     #[error("{} is not a path inside the workspace", path.display())]
     Path { path: PathBuf },
 }
@@ -45,7 +45,7 @@ pub enum SnapshotError {
 /// Results of this room.
 pub type Result<T> = std::result::Result<T, SnapshotError>;
 
-/// Gives an I/O error the path that it is about.
+/// Maps an I/O error to one with its path.
 pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> SnapshotError {
     move |e| {
         let path = path.as_ref().to_owned();
@@ -57,7 +57,7 @@ pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> SnapshotEr
 }
 
 impl SnapshotError {
-    /// In a form for people.
+    /// The error as a notice for the person.
     pub fn notice(&self) -> Notice {
         let hint = match self {
             Self::Full { .. } => "Free some space, then retry.",

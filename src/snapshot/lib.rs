@@ -1,17 +1,17 @@
-//! Snapshots: states of the workspace's files, kept in a store outside of it, and restored without losing
-//! a byte of anybody's work.
+//! Snapshots: states of the workspace's files, kept in a store outside of it, and restored without losing any data.
 //!
 //! # Rules
-//! - **The workspace's own `.git` is never opened for writing**, and no git runs: the store is a bare repository
-//!   of its own in git's format (SHA-256), written here. `git --git-dir=STORE/repo ls-tree -r SNAPSHOT` reads it.
-//! - **A snapshot says what it does not cover** ([`Snapshot::uncovered`], [`Snapshot::notice`]). What git would
-//!   ignore is not covered, unless an agent edited it by name ([`Shadow::snapshot_touched`]).
-//! - **A restore first keeps what it replaces**, and only replaces bytes that were kept: each file is swapped out,
-//!   looked at, and swapped back when somebody changed it meanwhile.
-//! - **What somebody else changed is a conflict** ([`Conflict`]) and stays, unless the answer says otherwise.
-//! - **A kill at any moment** leaves each file old or new; the next [`Shadow::open`] finishes or takes back.
-//! - Links are never followed, folders that hold anything are never deleted, repositories are left whole.
-//! - One process changes a store at a time, by a lock that its death frees; readers need none.
+//! - **The workspace's own `.git` is never opened for writing**, and no git runs: the store is a bare repository of its
+//! own in git's format (SHA-256). `git --git-dir=STORE/repo ls-tree -r SNAPSHOT` reads it.
+//! - **A snapshot lists what it does not cover** ([`Snapshot::uncovered`], [`Snapshot::notice`]). Paths that git would
+//! ignore are not covered, unless an agent edited them by name ([`Shadow::snapshot_touched`]).
+//! - **A restore first saves what it replaces**, and only replaces saved bytes: each file is swapped out, compared, and
+//! swapped back when it was changed in the meantime.
+//! - **A change that the session did not make is a conflict** ([`Conflict`]) and stays, unless the answer says
+//! otherwise.
+//! - **A kill at any moment** leaves each file old or new; the next [`Shadow::open`] finishes or rolls back.
+//! - Links are never followed, folders with content are never deleted, repositories are left intact.
+//! - One process changes a store at a time, by a lock that is released when the process ends; readers need none.
 //!
 //! # How it is used
 //! ```text
@@ -28,17 +28,17 @@
 //! # Map
 //! | folder or file | holds |
 //! | --- | --- |
-//! | `shadow`, `open` | the snapshots of one workspace: taking, what is remembered; opening |
-//! | `scan` | looking at the folder: stamps, descriptors, ignore rules, what git tracks, attributes |
+//! | `shadow`, `open` | the snapshots of one workspace: taking them, the state between two of them; opening |
+//! | `scan` | reading the workspace: stamps, descriptors, ignore rules, what git tracks, attributes |
 //! | `objects` | git's format, the store's folder and locks, flushing, age, quota, damage |
-//! | `pack` | packs: reading, writing, deltas, joining them in the background |
-//! | `view` | what a snapshot knows, what differs, lines and merges |
-//! | `restore` | plans, the journal, replacing files, recovery; what interrupted calls did |
+//! | `pack` | packs: reading, writing, deltas, joining in the background |
+//! | `view` | what a snapshot knows of a path, comparisons, diffs and merges |
+//! | `restore` | plans, the journal, replacing files, recovery; changes of interrupted calls |
 //! | `calls` | records of the calls that are changing files |
-//! | `report`, `names`, `error` | what callers receive, names of files as bytes, failures |
-//! | `steps` | the gate before each change, for tests |
+//! | `report`, `names`, `error` | results for callers, file names as bytes, errors |
+//! | `steps` | a hook before each change, for tests |
 //!
-//! What is not here: when a state is taken and whose change it was (`engine`, `watch`).
+//! May use: `protocol`, `fs`. Not here: when a snapshot is taken (`engine`), and the author of a change (`watch`).
 
 mod calls;
 mod error;

@@ -1,4 +1,4 @@
-//! Paths in the workspace: bytes with slashes, relative to its root. Written in our files with escapes.
+//! Paths in the workspace: bytes with slashes, relative to its root. Escaped in Tiller's own files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,17 +9,17 @@ use tiller_protocol::names::is_temporary;
 use crate::error::{Result, SnapshotError};
 use crate::objects::object::is_git;
 
-/// A name with this beginning in the root of the workspace is ours, while a restore runs. No snapshot holds it,
-/// and a watcher should pass it over.
+/// Prefix of Tiller's temporary names in the root of the workspace while a restore runs. No snapshot holds them, and a
+/// watcher should ignore them.
 pub const STAGING_PREFIX: &str = ".tiller-restore-";
 pub(crate) const STAGING: &[u8] = STAGING_PREFIX.as_bytes();
 
-/// Whether a name is of a file that this program has in the workspace for a moment. No state holds it.
+/// Whether a name belongs to a temporary file of Tiller's in the workspace. No snapshot holds these.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     name.starts_with(STAGING) || is_temporary(name)
 }
 
-/// A name or path on one line of UTF-8.
+/// A name or path as one line of UTF-8.
 pub(crate) fn escape(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for b in bytes {
@@ -31,7 +31,7 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     out
 }
 
-/// What [`escape`] wrote.
+/// Reverses [`escape`]. `None`: malformed.
 pub(crate) fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -79,7 +79,7 @@ pub(crate) fn within(path: &[u8], folder: &[u8]) -> bool {
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// A path that a caller named, absolute or relative, as bytes below `root`.
+/// A path from a caller, absolute or relative, as bytes relative to `root`.
 pub(crate) fn relative(root: &Path, named: &Path) -> Result<Vec<u8>> {
     let bad = || SnapshotError::Path { path: named.to_owned() };
     let inner = if named.is_absolute() { named.strip_prefix(root).map_err(|_| bad())? } else { named };

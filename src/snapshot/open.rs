@@ -1,4 +1,4 @@
-//! Opening a store: its folder, what the last process knew, and a restore that was interrupted.
+//! Opening a store: its folder, the cache of the last process, and an interrupted restore.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::shadow::Shadow;
 use crate::steps::Steps;
 
 impl Shadow {
-    /// Opens the store of a workspace, or makes it. A restore that was interrupted is finished or rolled
-    /// back first; [`Self::recovered`] says so.
+    /// Opens or creates the store of a workspace. An interrupted restore is finished or rolled back first;
+    /// [`Self::recovered`] reports it.
     ///
     /// # Errors
     /// When a folder cannot be used, or belongs to another workspace or to a newer program.
@@ -41,7 +41,7 @@ impl Shadow {
         let mut new = Self::new(workspace, place, mode, limits, clock, steps);
         let lock = new.lock()?;
         new.place.sweep(&new.steps)?;
-        // What is remembered takes objects for written.
+        // The cache assumes that its objects are stored.
         if new.objects.distrust()? == 0 {
             new.remember();
         }

@@ -1,4 +1,4 @@
-//! What callers receive: snapshots, what they do not cover, limits.
+//! Results for callers: snapshots, what they do not cover, limits.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,30 +8,30 @@ use tiller_protocol::Time;
 
 use crate::objects::id::Id;
 
-/// Numbers that bound the work.
+/// Limits of snapshots.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// A larger file is not covered, unless a tool names it (see [`NAMED_BYTES`]).
+    /// Maximum size of a covered file, unless a tool names it (see [`NAMED_BYTES`]).
     pub file_bytes: u64,
     /// With more files than this, only named files are covered.
     pub files: usize,
     /// With more content than this, only named files are covered.
     pub tree_bytes: u64,
-    /// When looking at all files takes longer, only named files are covered.
+    /// When a scan of all files takes longer, only named files are covered.
     pub scan: Duration,
     /// How long to wait for another process.
     pub wait: Duration,
-    /// The person's home folder: it is never looked through as a whole, nor is anything above it.
+    /// The person's home folder: neither it nor a folder above it is scanned as a whole.
     pub home: Option<PathBuf>,
     /// The person's own ignore file (`core.excludesFile`, usually `~/.config/git/ignore`).
     pub global_ignore: Option<PathBuf>,
 }
 
-/// A file that a tool names is kept up to this size, whatever the limit for others: no tool changes a larger one.
+/// Maximum size of a file that a tool names, whatever the limit for others: no tool changes a larger one.
 pub const NAMED_BYTES: u64 = 64 << 20;
 
 impl Limits {
-    /// A larger file is not covered, though it is named.
+    /// Maximum size of a covered file that is named.
     pub(crate) fn named_bytes(&self) -> u64 {
         self.file_bytes.max(NAMED_BYTES)
     }
@@ -51,23 +51,23 @@ impl Default for Limits {
     }
 }
 
-/// How much of the folder a snapshot looks at.
+/// What a snapshot covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// All that git would not ignore, and named files.
+    /// All files that git would not ignore, and named files.
     Full,
-    /// Named files only, because all would be too dear.
+    /// Named files only, because a complete scan would cost too much.
     Named(Dear),
 }
 
-/// Why all files are too dear to look at.
+/// Why a complete scan costs too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dear {
     /// There are more files than this.
     Files(usize),
-    /// They hold more than so many bytes.
+    /// The files hold more bytes than this.
     Bytes(u64),
-    /// Looking took longer than so many seconds.
+    /// The scan took longer than this many seconds.
     Slow(u64),
     /// The folder is the person's home, or above it.
     Home,
@@ -96,7 +96,7 @@ pub struct Uncovered {
 pub enum Reason {
     /// Larger than the limit for a file.
     TooLarge,
-    /// We may not read it.
+    /// It cannot be read.
     Unreadable,
     /// A pipe, a socket or a device.
     Special,
@@ -106,7 +106,7 @@ pub enum Reason {
     OtherDisk,
     /// A repository in the workspace: its files are covered, its history (`.git`) is not.
     Repository,
-    /// Git ignores it. Such paths are named only when they are gone.
+    /// Ignored by git. Such paths are listed only when they were deleted.
     Ignored,
 }
 
@@ -140,23 +140,23 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A state of the folder that was kept.
+/// A stored state of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Names it for ever.
+    /// Its permanent id.
     pub id: Id,
-    /// Names its files: two snapshots with the same one are the same state.
+    /// The id of its files: two snapshots with the same one have the same files.
     pub tree: Id,
     pub time: Time,
     pub mode: Mode,
-    /// What it does not hold, sorted by path. Ignored files are not listed.
+    /// Paths that it does not hold, sorted. Ignored files are not listed.
     pub uncovered: Vec<Uncovered>,
-    /// How many more there are than the list shows.
+    /// Number of further paths.
     pub more: usize,
 }
 
 impl Snapshot {
-    /// What a person should know once: that only named files are covered, and why.
+    /// What the person should be told once: that only named files are covered, and why.
     pub fn notice(&self) -> Option<String> {
         match self.mode {
             Mode::Full => None,
@@ -167,7 +167,7 @@ impl Snapshot {
         }
     }
 
-    /// Why a path is not covered, when it is listed or lies in a folder that is.
+    /// Why a path is not covered, when it or a folder above it is listed.
     pub fn uncovered(&self, path: &Path) -> Option<Reason> {
         let hit = |u: &&Uncovered| u.reason != Reason::Repository && path.starts_with(&u.path);
         self.uncovered.iter().find(hit).map(|u| u.reason)

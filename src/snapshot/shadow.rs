@@ -32,12 +32,12 @@ use crate::scan::tracked::{Ground, Tracked};
 use crate::scan::{self, Job, Scan};
 use crate::steps::Steps;
 
-/// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An
-/// older one might be collected by another process before this one has noted that it needs it.
+/// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An older one might
+/// be collected by another process before this one has recorded that it needs it.
 const REUSE: i64 = 3_600_000;
 
-/// The snapshots of one workspace, in a folder outside of it. One process may have several, and several
-/// processes may have one each: a change waits for the other processes.
+/// The snapshots of one workspace, in a folder outside of it. Several values and processes may share a store: changes
+/// are serialised by its lock.
 pub struct Shadow {
     pub(crate) workspace: PathBuf,
     pub(crate) place: Place,
@@ -48,30 +48,30 @@ pub struct Shadow {
     pub(crate) calls: Calls,
     mode: Mode,
     memory: Memory,
-    /// How many times something was written without waiting for the disk, and how many of them the disk has.
+    /// Number of writes without a flush, and how many of them are flushed.
     written: u64,
     settled: Arc<AtomicU64>,
-    /// What became of an interrupted restore, until it is asked for.
+    /// The outcome of an interrupted restore, until it is asked for.
     pub(crate) recovered: Option<Recovered>,
     pub(crate) joiner: Joiner,
 }
 
-/// What is remembered of the folder between two looks.
+/// State that is kept between two scans.
 #[derive(Default)]
 struct Memory {
-    /// What the folder was at the last look; `None` when that is not known.
+    /// The folder as of the last scan; `None` when not known.
     model: Option<Dir>,
     /// Paths that are covered although git would ignore them, because a call named them.
     named: BTreeSet<Vec<u8>>,
     /// What git tracks.
     tracked: Tracked,
-    /// Of what git tracks, what is covered although git's ignore rules match it.
+    /// Tracked paths that are covered although git's ignore rules match them.
     forced: BTreeSet<Vec<u8>>,
     /// The last snapshot that was taken or found.
     last: Option<Kept>,
-    /// Whether this process has looked at the folder. A model from the disk may be older than the last state.
+    /// Whether this process has scanned the folder. A model from the disk may be older than the last state.
     looked: bool,
-    /// The snapshot whose objects the model takes for written.
+    /// The snapshot whose objects the model assumes to be stored.
     relies_on: Option<Id>,
     /// The snapshot that the cache on disk belongs to.
     cached: Option<Id>,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Shadow {
 }
 
 impl Shadow {
-    /// A store that is open, before anything of it was looked at.
+    /// An open store, before anything in it was read.
     pub(crate) fn new(
         workspace: PathBuf,
         place: Place,
@@ -110,13 +110,13 @@ impl Shadow {
         }
     }
 
-    /// Takes up what the last process knew. All of it may be missing.
+    /// Loads the cache of the last process, as far as it exists.
     pub(crate) fn remember(&mut self) {
         if let Some(kept) = self.place.last().and_then(|id| self.kept(id).ok()) {
             self.memory.named = kept.named.iter().cloned().collect();
             self.memory.last = Some(kept);
         }
-        // A tree that was too dear once is tried again: it may be smaller now.
+        // A tree whose scan once cost too much is tried again: it may be smaller now.
         if let Some((id, model)) = cache::load(&self.place.cache())
             && self.kept(id).is_ok_and(|kept| kept.snapshot.mode == self.mode)
         {
@@ -126,7 +126,7 @@ impl Shadow {
         }
     }
 
-    /// What became of a restore that had been interrupted, once.
+    /// The outcome of an interrupted restore; returned once.
     pub fn recovered(&mut self) -> Option<Recovered> {
         self.recovered.take()
     }
@@ -136,7 +136,7 @@ impl Shadow {
         &self.workspace
     }
 
-    /// How much the next snapshot looks at, as far as is known.
+    /// What the next snapshot covers, as far as is known.
     pub fn mode(&self) -> Mode {
         self.mode
     }
@@ -146,10 +146,10 @@ impl Shadow {
         self.memory.last.as_ref().map(|k| &k.snapshot)
     }
 
-    /// Keeps the state of the whole folder. A state that did not change gives the same snapshot again.
+    /// Stores the state of the whole folder. An unchanged state gives the same snapshot again.
     ///
     /// # Errors
-    /// When it cannot be kept; then nothing was.
+    /// When it cannot be stored; then nothing was.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         let lock = self.lock()?;
         let taken = self.take(&lock, None);
@@ -158,10 +158,10 @@ impl Shadow {
         taken
     }
 
-    /// Keeps the state with a new look at named files only (absolute paths, or relative to the workspace), which is
-    /// quick; the rest is as it was at the last look. Call it before and after an edit of files that
-    /// [`Self::snapshot`] would not cover: from the first call on they are covered, though git ignores them.
-    /// It does not wait for the disk; [`Self::settle`] does. Paths outside of the workspace are passed over.
+    /// Stores the state after scanning named files only (absolute paths, or relative to the workspace), which is quick;
+    /// the rest is as of the last scan. Call it before and after an edit of files that [`Self::snapshot`] would not
+    /// cover: from the first call on they are covered, though git ignores them. It does not wait for the disk;
+    /// [`Self::settle`] does. Paths outside of the workspace are ignored.
     ///
     /// # Errors
     /// As [`Self::snapshot`].
@@ -186,13 +186,13 @@ impl Shadow {
         self.memory.named.extend(names);
     }
 
-    /// The name that states have for a path; `None`: it is outside of the workspace.
+    /// The path relative to the workspace; `None`: it is outside.
     pub fn relative(&self, path: &Path) -> Option<PathBuf> {
         let name = names::relative(&self.workspace, path).ok()?;
         Some(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(name)))
     }
 
-    /// Waits until everything kept so far survives a loss of power.
+    /// Waits until everything stored so far survives a loss of power.
     ///
     /// # Errors
     /// When the disk fails.
@@ -200,13 +200,13 @@ impl Shadow {
         self.unsettled().settle()
     }
 
-    /// What must be flushed before everything kept so far survives a loss of power. Taking it is quick; the waiting may
-    /// be done elsewhere.
+    /// What must be flushed before everything stored so far survives a loss of power. This call is quick; the flush may
+    /// run elsewhere.
     pub fn unsettled(&self) -> Unsettled {
         let dir = self.place.packs();
         let upto = self.written;
         let new = upto > self.settled.load(Ordering::Acquire);
-        // Those of other processes too: what is in them is not written once more.
+        // Including those of other processes, since their objects are not written again.
         let packs = if new { self.objects.packs() } else { Vec::new() };
         let flushed = &self.objects.flushed;
         let packs = packs.iter().filter(|p| !p.torn() && !flushed.has(&p.name));
@@ -220,7 +220,7 @@ impl Shadow {
         Ok(lock)
     }
 
-    /// Everything that a snapshot says of itself.
+    /// Everything that is known of a snapshot.
     pub(crate) fn kept(&self, id: Id) -> Result<Kept> {
         let data = self.objects.read(&id, Sort::Snapshot)?;
         let damaged = || SnapshotError::Damaged {
@@ -248,9 +248,9 @@ impl Shadow {
         }
     }
 
-    /// Takes a snapshot: of everything, or of named paths only.
+    /// Takes a snapshot of everything, or of named paths only.
     pub(crate) fn take(&mut self, _lock: &Lock, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
-        // Another process may have collected what we took last.
+        // Another process may have collected the last snapshot.
         if let Some(id) = self.memory.relies_on
             && !self.objects.has(&id)?
         {
@@ -261,7 +261,7 @@ impl Shadow {
         {
             self.memory.last = None;
         }
-        // Whatever goes wrong, what was in memory may name objects that were not written.
+        // On any error the model may name objects that were not written.
         let result = self.look(paths);
         if result.is_err() {
             self.memory.model = None;
@@ -332,12 +332,12 @@ impl Shadow {
                         self.memory.named.insert(path.clone());
                     }
                     Ok(_) => {}
-                    // What is new under one name is too much: from now on names only.
+                    // The new content below one name is too much: from now on named files only.
                     Err(why) if full => {
                         self.mode = Mode::Named(why);
                         return self.look(paths);
                     }
-                    // A named folder that is itself too dear stays out; its files can be named one by one.
+                    // A named folder that itself costs too much is left out; its files can be named one by one.
                     Err(_) => {
                         self.memory.named.remove(path);
                     }
@@ -352,7 +352,7 @@ impl Shadow {
         self.keep(root, model, (&jobs, &vanished), paths.is_none())
     }
 
-    /// Writes what a look found, and remembers it.
+    /// Writes the result of a scan, and remembers it.
     fn keep(
         &mut self,
         root: Option<OwnedFd>,
@@ -404,14 +404,14 @@ impl Shadow {
         (self.memory.model, self.memory.looked) = (Some(model), true);
         self.memory.relies_on = Some(snapshot.id);
         self.memory.last = Some(kept);
-        // Only a help for the next start: what it misses is read again. So it is written for large changes.
+        // Only speeds up the next start: missing data is read again. So it is written for large changes only.
         if self.memory.cached.is_none() || jobs.len() > 500 {
             self.save_cache();
         }
         Ok(snapshot)
     }
 
-    /// Writes down what is known of the folder, so that the next start needs not read all of it.
+    /// Writes the cache, so that the next start need not read the whole folder.
     pub fn save_cache(&mut self) {
         if let (Some(last), Some(model)) = (&self.memory.last, &self.memory.model)
             && self.memory.cached != Some(last.snapshot.id)
@@ -421,7 +421,7 @@ impl Shadow {
         }
     }
 
-    /// Joins all packs, and waits for it. For idle moments; snapshots begin joins by themselves.
+    /// Joins all packs. Blocks. For idle moments; snapshots start joins by themselves.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -429,7 +429,7 @@ impl Shadow {
         self.joiner.join_all(Store { place: &self.place, objects: &self.objects, wait: self.limits.wait })
     }
 
-    /// Begins to join packs when there are many. The caller holds no lock.
+    /// Starts a join when there are enough packs. The caller holds no lock.
     fn join_when_due(&mut self) {
         self.joiner.begin_when_due(Store {
             place: &self.place,

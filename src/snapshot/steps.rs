@@ -1,17 +1,17 @@
-//! Every change to a file system passes here first, so that a test can stop the program, or let somebody
-//! else act, between any two of them.
+//! A hook before every change to a file system, so that a test can stop the program, or write files itself, between any
+//! two changes.
 
 use std::io;
 use std::sync::Arc;
 
 type Hook = dyn Fn(&str) -> io::Result<()> + Send + Sync;
 
-/// The gate before each change. In the program it is always open.
+/// The hook. The program has none.
 #[derive(Clone, Default)]
 pub(crate) struct Steps(Option<Arc<Hook>>);
 
 impl Steps {
-    /// Asks `hook` before each change; its error stops it, as a kill or a full disk would.
+    /// Calls `hook` before each change; its error prevents the change, as a kill or a full disk would.
     #[cfg(test)]
     pub(crate) fn with(hook: impl Fn(&str) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hook)))
@@ -22,7 +22,7 @@ impl Steps {
         self.0.is_none()
     }
 
-    /// The change that comes next is called `what`.
+    /// Announces the next change, which is called `what`.
     pub(crate) fn at(&self, what: &str) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), |hook| hook(what))
     }

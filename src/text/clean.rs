@@ -1,6 +1,5 @@
-//! No byte that we did not make reaches the terminal: everything foreign becomes plain text here.
-//! Controls, escapes, direction marks and invisible characters turn into visible marks (`\x1b`,
-//! `<U+202E>`); what people write (accents, wide characters, joined emoji) stays.
+//! Makes foreign text safe for the terminal. Controls, escapes, direction marks and invisible characters turn into
+//! visible marks (`\x1b`, `<U+202E>`); what people write (accents, wide characters, joined emoji) stays.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -8,7 +7,7 @@ use std::fmt::Write as _;
 /// Columns of a tab stop.
 pub const TAB: usize = 4;
 
-/// Combining marks on one base that are still writing; more are spelled out.
+/// Combining marks on one base character that are drawn; further ones are replaced by visible marks.
 const MARKS: usize = 6;
 
 /// How strict to be.
@@ -16,7 +15,7 @@ const MARKS: usize = 6;
 pub enum Mode {
     /// Running text: odd blanks become blanks, a joiner between letters stays.
     Prose,
-    /// Paths, commands, code, differences: every look-alike blank is spelled out.
+    /// Paths, commands, code, diffs: every look-alike of the blank becomes a visible mark.
     Strict,
 }
 
@@ -25,9 +24,9 @@ pub enum Mode {
 pub enum Piece<'a> {
     /// May be drawn as it is.
     Text(&'a str),
-    /// To be expanded to the next tab stop.
+    /// A tab, to be expanded to the next tab stop.
     Tab,
-    /// A visible stand-in for something that must not be drawn.
+    /// A visible mark in place of a character that must not be drawn.
     Mark(&'a str),
 }
 
@@ -46,7 +45,7 @@ pub fn pieces(text: &str, mode: Mode, mut out: impl FnMut(Piece<'_>)) {
         return out(Piece::Text(text));
     }
     let mut mark = String::new();
-    let mut start = 0; // of the text not yet given out
+    let mut start = 0; // Start of the text that was not passed to `out` yet.
     let mut prev: Option<char> = None;
     let mut marks = 0; // combining marks since the last base
     let mut at = 0;
@@ -147,10 +146,10 @@ fn judge(c: char, prev: Option<char>, after: &str, mode: Mode, marks: &mut usize
         ' '..='~' => Keep,
         '\t' => Tab,
         '\0'..='\x1f' | '\x7f'..='\u{9f}' => Mark,
-        // Blanks that are not the blank.
+        // Look-alikes of the blank.
         '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' => by_mode(Blank),
         '\u{3000}' => by_mode(Keep),
-        // Joiners: only where writing needs them.
+        // Joiners are kept only where a script needs them.
         '\u{200d}' => {
             let next = after.chars().next();
             let emoji = prev.is_some_and(is_emoji_part) && next.is_some_and(is_emoji);
@@ -183,7 +182,7 @@ fn flag_tags(c: char, after: &str) -> Option<usize> {
     ((3..=6).contains(&tags) && after[len..].starts_with('\u{e007f}')).then_some(len + 4)
 }
 
-/// Characters that draw nothing, or change how their neighbours are drawn.
+/// Characters that draw nothing, or change how neighbouring characters are drawn.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -191,12 +190,11 @@ fn is_invisible(c: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}'
         | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
-        || (c as u32) & 0xfffe == 0xfffe // no characters at all
+        || (c as u32) & 0xfffe == 0xfffe // noncharacters
         || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
-/// Marks that sit on the character before them, in the blocks where piles of them are used to spill
-/// over other lines.
+/// Marks that combine with the character before them, in the blocks that are used to spill marks over other lines.
 fn is_combining(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{34e}' | '\u{350}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}'

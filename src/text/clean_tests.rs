@@ -4,7 +4,7 @@ use super::*;
 use crate::role::Role;
 use crate::{Line, Look, Wrap};
 
-/// What must never stand in a line that is drawn.
+/// Whether a character must never appear in a drawn line.
 fn foreign(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// The figure of row U1 for a quick run is ten million bytes: half of them any, half what terminals obey.
+/// Row U1 asks for ten million bytes in a quick run: half of them arbitrary, half sequences that terminals obey.
 #[test]
 #[ignore = "ten million bytes, about a minute in a debug build"]
 fn u1_no_foreign_control_in_ten_million_bytes() {

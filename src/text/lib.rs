@@ -1,9 +1,9 @@
 //! What may reach a terminal: foreign text made safe, measured, shortened, wrapped, and Markdown laid out.
 //!
-//! Text takes the same way everywhere: [`clean`] makes it safe, a [`Line`] holds it (logical, of any length), [`wrap()`]
-//! cuts lines into [`Row`]s for a width. A row names a piece of its line, so copied text is the logical text: unwrapped,
-//! without gutters. How something looks is a [`Role`] and a few modifiers ([`Look`]); colours belong to the themes of the
-//! TUI, which also paints rows into cells and finds the classes of highlighted code.
+//! The path of text: [`clean`] makes it safe, a [`Line`] holds it (logical, of any length), [`wrap()`] cuts lines into
+//! [`Row`]s for a width. A row refers to a range of its line, so copied text is the logical text: unwrapped, without
+//! gutters. The look of text is a [`Role`] and a few modifiers ([`Look`]); colours belong to the themes of the TUI,
+//! which also paints rows into cells and classifies highlighted code.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -11,9 +11,10 @@
 //! | [`mod@width`], [`shorten`] | columns of text; text shortened to columns |
 //! | [`role`], [`line`] | meanings of text; clean text with looks |
 //! | [`mod@wrap`], [`sheet`] | lines cut into rows; rows of many lines |
-//! | [`markdown`] | Markdown to lines, while it still grows |
+//! | [`markdown`] | Markdown to lines, also while its source still grows |
 //!
-//! Nothing here reads a file, a clock or a setting, but for [`width::ambiguous_wide`], which belongs to the terminal.
+//! May use: nothing of this project. Not here: files, clocks and settings, except [`width::ambiguous_wide`], which is a
+//! property of the terminal; and colours (`tui/theme`).
 
 pub mod clean;
 pub mod line;

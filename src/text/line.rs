@@ -4,8 +4,8 @@ use crate::clean::{self, Mode};
 use crate::role::Role;
 use crate::width::width;
 
-/// How a piece of text looks: what it means, and a few modifiers. Colours come from the theme when it
-/// is painted, so a change of theme needs no new layout.
+/// The look of a piece of text: its meaning and a few modifiers. Colours come from the theme when it is painted, so a
+/// change of theme needs no new layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     pub role: Role,
@@ -20,7 +20,7 @@ impl Look {
     const STRIKE: u8 = 4;
     const UNDERLINE: u8 = 8;
 
-    /// Plain, with this meaning.
+    /// This meaning without modifiers.
     pub const fn of(role: Role) -> Self {
         Self { role, bits: 0, class: 0 }
     }
@@ -84,7 +84,7 @@ impl Look {
     }
 }
 
-/// What stands left of a row and is not part of its text: indentation, quote bars, a state mark.
+/// What stands left of a row without being part of its text: indentation, quote bars, a state mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gutter {
     pub text: Box<str>,
@@ -92,12 +92,12 @@ pub struct Gutter {
 }
 
 impl Gutter {
-    /// Nothing.
+    /// An empty gutter.
     pub fn none() -> Self {
         Self { text: "".into(), look: Look::of(Role::Text) }
     }
 
-    /// Our own text; must be clean.
+    /// A gutter with this text, which must be clean.
     pub fn new(text: impl Into<Box<str>>, role: Role) -> Self {
         Self { text: text.into(), look: Look::of(role) }
     }
@@ -108,14 +108,14 @@ impl Gutter {
     }
 }
 
-/// How a line is cut.
+/// How a line is wrapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrap {
     /// At blanks and between wide characters; words that are too long by grapheme.
     Word,
     /// By grapheme, every blank kept (code, output, diffs).
     Hard,
-    /// Never: it was made for this width.
+    /// Never wrapped: the line was made for this width.
     Cut,
 }
 
@@ -126,12 +126,12 @@ pub struct Run {
     pub look: Look,
 }
 
-/// Clean text with looks. Nothing gets into it but through [`clean`].
+/// Clean text with looks. All text enters through [`clean`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     text: String,
     runs: Vec<Run>,
-    /// Left of the first row, and of the others.
+    /// Gutter of the first row, and of the others.
     pub first: Gutter,
     pub rest: Gutter,
     pub wrap: Wrap,
@@ -149,14 +149,14 @@ impl Line {
         Self { text: String::new(), runs: Vec::new(), first: Gutter::none(), rest: Gutter::none(), wrap }
     }
 
-    /// One look, cleaned strictly.
+    /// Text of one look, cleaned strictly.
     pub fn strict(text: &str, look: Look, wrap: Wrap) -> Self {
         let mut line = Self::new(wrap);
         line.push_strict(text, look);
         line
     }
 
-    /// The same gutter for the first row and blanks of its width for the others.
+    /// Sets the gutter of the first row, and blanks of its width for the others.
     #[must_use]
     pub fn gutter(mut self, first: Gutter) -> Self {
         self.rest = Gutter::blank(width(&first.text));
@@ -169,7 +169,7 @@ impl Line {
         &self.text
     }
 
-    /// The looks, in order; the last ends where the text ends.
+    /// The looks, in order; the last run ends where the text ends.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
@@ -178,7 +178,7 @@ impl Line {
         self.text.is_empty()
     }
 
-    /// Adds foreign prose: harmless odd blanks become blanks, the rest of the odd is made visible.
+    /// Adds foreign prose: harmless look-alikes become blanks, other odd characters become visible marks.
     pub fn push(&mut self, text: &str, look: Look) {
         self.push_mode(text, look, Mode::Prose);
     }
@@ -229,7 +229,7 @@ impl Line {
         });
     }
 
-    /// Takes on the runs of another line of the same text (a highlighter's).
+    /// Replaces the runs with those of a line with the same text (from a highlighter).
     pub fn recolour(&mut self, runs: Vec<Run>) {
         if runs.last().is_some_and(|r| r.end as usize == self.text.len()) {
             self.runs = runs;

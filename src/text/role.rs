@@ -1,6 +1,6 @@
-//! Meanings of text. A theme says how each looks.
+//! Meanings of text. A theme maps each to a style.
 
-/// What a piece of the screen means.
+/// The meaning of a piece of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Role {
@@ -64,7 +64,7 @@ pub enum Role {
 macro_rules! roles {
     ($($role:ident $name:literal,)*) => {
         impl Role {
-            /// How many there are.
+            /// Number of roles.
             pub const COUNT: usize = Self::Demo as usize + 1;
 
             /// Every role with its name in theme files.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::line::{Line, Run};
 use crate::wrap::{Row, wrap};
 
-/// Lines `from..to` of a sheet are code in this language, and wait for their colours.
+/// Lines `from..to` of a sheet are code in this language that is not coloured yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodeSpan {
     pub language: Box<str>,
@@ -16,19 +16,19 @@ pub struct CodeSpan {
 /// Runs for every line of a block of code.
 pub type Coloured = Arc<Vec<Vec<Run>>>;
 
-/// What is known of the colours of a block of code.
+/// The result of a request for colours.
 pub enum Answer {
-    /// These.
+    /// The colours.
     Ready(Coloured),
-    /// Not yet: ask again later.
+    /// Not available yet: ask again later.
     Later,
-    /// It stays plain.
+    /// The code stays plain.
     Plain,
 }
 
-/// Finds the colours of code, in its own time.
+/// Colours code asynchronously.
 pub trait Highlight {
-    /// The runs of these clean lines of code in `language`.
+    /// The runs for these clean lines of code in `language`.
     fn want(&mut self, language: &str, lines: &[Line]) -> Answer;
 }
 
@@ -42,7 +42,7 @@ pub struct Sheet {
 }
 
 impl Sheet {
-    /// Cuts `lines` for `columns`.
+    /// Wraps `lines` to `columns`.
     pub fn new(lines: Vec<Line>, columns: usize) -> Self {
         let mut sheet = Self { lines, rows: Vec::new(), codes: Vec::new() };
         for (n, line) in sheet.lines.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Sheet {
         self.lines.push(line);
     }
 
-    /// Takes the last line away.
+    /// Removes the last line.
     pub fn pop(&mut self) {
         self.lines.pop();
         let n = self.lines.len() as u32;
@@ -67,7 +67,7 @@ impl Sheet {
     }
 }
 
-/// Sheets below one another, with row and line numbers that run through.
+/// Sheets below one another, with continuous row and line numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack {
     sheets: Vec<Sheet>,
@@ -94,7 +94,7 @@ impl Stack {
         self.sheets.push(sheet);
     }
 
-    /// Takes the last sheet back, to change it.
+    /// Removes the last sheet, so that it can be changed.
     pub fn pop(&mut self) -> Option<Sheet> {
         self.ends.pop();
         let sheet = self.sheets.pop();
@@ -109,22 +109,22 @@ impl Stack {
         self.plain.retain(|k| *k < n);
     }
 
-    /// How many sheets.
+    /// Number of sheets.
     pub fn sheets(&self) -> usize {
         self.sheets.len()
     }
 
-    /// How many rows: its height.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.ends.last().map_or(0, |e| e.0 as usize)
     }
 
-    /// How many rows the first `n` sheets have.
+    /// Number of rows of the first `n` sheets.
     pub fn rows_of_first(&self, n: usize) -> usize {
         n.checked_sub(1).and_then(|last| self.ends.get(last)).map_or(0, |e| e.0 as usize)
     }
 
-    /// How many lines.
+    /// Number of lines.
     pub fn lines(&self) -> usize {
         self.ends.last().map_or(0, |e| e.1 as usize)
     }
@@ -156,7 +156,7 @@ impl Stack {
         Some(rows as usize + first + within.saturating_sub(1))
     }
 
-    /// The code that waits for its colours.
+    /// The languages of code that is not coloured yet.
     pub fn uncoloured(&self) -> Vec<String> {
         let of = |sheet: &Sheet, code: &CodeSpan| {
             let lines = sheet.lines[code.from..code.to].iter().map(|l| l.text().trim().to_owned());
@@ -165,7 +165,7 @@ impl Stack {
         self.sheets.iter().flat_map(|sheet| sheet.codes.iter().map(|c| of(sheet, c))).collect()
     }
 
-    /// Colours the code that has its colours by now; `true` while some is still waited for.
+    /// Colours code whose colours are available; `true` while some are outstanding.
     pub fn colour(&mut self, highlighter: &mut impl Highlight) -> bool {
         let sheets = &mut self.sheets;
         self.plain.retain(|n| {

@@ -1,4 +1,4 @@
-//! Shortening with a mark, never without.
+//! Shortening of text, always with a mark.
 
 use unicode_segmentation::UnicodeSegmentation;
 

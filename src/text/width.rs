@@ -1,12 +1,12 @@
-//! How many columns text takes.
+//! Width of text in columns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Set once at the start from `ui.ambiguous_wide`; terminals with East Asian fonts draw such
-/// characters two columns wide. It belongs to the terminal, of which a process has one.
+/// Set once at the start from `ui.ambiguous_wide`; terminals with East Asian fonts draw such characters two columns
+/// wide. A property of the terminal, of which a process has one.
 static AMBIGUOUS_WIDE: AtomicBool = AtomicBool::new(false);
 
 /// Whether characters of ambiguous width take two columns on this terminal.
@@ -14,7 +14,7 @@ pub fn set_ambiguous_wide(wide: bool) {
     AMBIGUOUS_WIDE.store(wide, Ordering::Relaxed);
 }
 
-/// The setting as it stands.
+/// The present setting.
 pub fn ambiguous_wide() -> bool {
     AMBIGUOUS_WIDE.load(Ordering::Relaxed)
 }
@@ -37,13 +37,13 @@ pub fn grapheme(g: &str) -> usize {
     grapheme_as(g, ambiguous_wide())
 }
 
-/// The same with the setting given.
+/// As [`grapheme`], with the setting as a parameter.
 pub fn grapheme_as(g: &str, wide: bool) -> usize {
     if g.len() == 1 {
         return 1;
     }
     let cells = if wide { g.width_cjk() } else { g.width() };
-    // Half-width sound marks extend their base by the book, but terminals give them a column.
+    // By the Unicode standard half-width sound marks extend their base, but terminals give them a column.
     let sound = g.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
     (cells + sound).min(2)
 }

@@ -1,4 +1,4 @@
-//! Cutting lines into rows. A row names a piece of its line; nothing is copied.
+//! Wrapping of lines into rows. A row refers to a range of its line; nothing is copied.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -14,13 +14,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// It is the first row of its line.
+    /// Whether it is the first row of its line.
     pub fn is_first(self) -> bool {
         self.start == 0
     }
 }
 
-/// Cuts `line`, which has number `number`, for `columns` columns. At least one row.
+/// Wraps `line`, which has number `number`, to `columns` columns. Adds at least one row.
 pub fn wrap(line: &Line, number: usize, columns: usize, rows: &mut Vec<Row>) {
     let text = line.text();
     let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -47,7 +47,7 @@ pub fn wrap(line: &Line, number: usize, columns: usize, rows: &mut Vec<Row>) {
 fn cut(text: &str, room: usize, mode: Wrap, first: bool) -> (usize, usize) {
     let mut used = 0;
     let mut split: Option<(usize, usize)> = None;
-    let mut word = false; // something other than blanks was seen: blanks at the start are no split
+    let mut word = false; // something other than blanks was seen; leading blanks are no place to split
     let mut was_wide = false;
     for (at, g) in text.grapheme_indices(true) {
         let cells = grapheme(g);

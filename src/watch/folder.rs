@@ -1,5 +1,4 @@
-//! Tells when files of one small folder change: settings, keys, themes. Not for workspaces; those have
-//! [`crate::workspace`].
+//! Reports changes of files in one small folder: settings, keys, themes. Workspaces use [`crate::workspace`].
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -8,10 +7,10 @@ use std::time::Duration;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-/// Editors write in several steps; a change is reported when nothing came for so long.
+/// Editors write in several steps; a change is reported after this time without another one.
 const QUIET: Duration = Duration::from_millis(120);
 
-/// Watches until it is dropped.
+/// Watches a folder until it is dropped.
 #[derive(Debug)]
 pub struct Folder {
     // Dropped first: it holds the only sender, so the thread ends.
@@ -20,24 +19,25 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Watches `folder` and what is below it. `matters` picks paths (absolute); `tell` runs on a thread of
-    /// its own, once for changes that belong together.
+    /// Watches `folder` and everything below it. `matters` selects paths (absolute); `tell` runs on a separate thread,
+    /// once for a group of changes.
     ///
     /// # Errors
-    /// When the folder cannot be watched, in words.
+    /// When the folder cannot be watched, as text.
     pub fn watch(
         folder: &Path,
         matters: impl Fn(&Path) -> bool + Send + 'static,
         tell: impl Fn() + Send + 'static,
     ) -> Result<Self, String> {
-        // Links are resolved, as the paths of events are.
+        // Symbolic links are resolved, as in the paths of events.
         let folder: PathBuf =
             folder.canonicalize().map_err(|e| format!("{} cannot be watched: {e}", folder.display()))?;
-        // One place is enough: that something changed is all that is reported.
+        // A capacity of one is enough, since only the fact of a change is reported. `watcher` holds the sender, the
+        // thread the receiver; the thread ends when the sender is dropped.
         let (tx, rx) = sync_channel::<()>(1);
         let hear = move |event: notify::Result<notify::Event>| {
             let changed = match &event {
-                // Events of our own reading are not asked for.
+                // Read accesses, also Tiller's own, are not reported.
                 Ok(e) => !matches!(e.kind, EventKind::Access(_)) && e.paths.iter().any(|p| matters(p)),
                 Err(_) => true,
             };

@@ -1,8 +1,8 @@
 //! Files and git: what changed in the workspace, and the author of each change.
 //!
-//! Nothing here decides: the engine takes the reports and passes them to the screen and the agents. It may use the
-//! protocol, the permit room (what git would run) and the shell of the tool room. Agent programs of other vendors
-//! are not here but in `external`; states of files are in `snapshot`.
+//! May use: `protocol`, `permit` (what git would run), and the shell of `tool`. Not here: decisions (the engine passes
+//! the reports to the screen and the agents), agent programs of other vendors (`external`), and states of files
+//! (`snapshot`).
 
 pub mod folder;
 pub mod git;

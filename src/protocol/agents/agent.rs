@@ -1,4 +1,4 @@
-//! Agents: what the panel shows of each, and what may be asked of the crew.
+//! Agents: their state as clients show it, and the commands that control them.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub enum AgentState {
 }
 
 impl AgentState {
-    /// Whether it has work: it runs, waits, or is about to.
+    /// Whether it has work: it runs, waits, or is about to start.
     pub fn at_work(self) -> bool {
         matches!(self, Self::Queued | Self::Running | Self::Waiting | Self::Paused)
     }
@@ -56,7 +56,7 @@ impl AgentState {
     }
 }
 
-/// What an agent may use, or has used. In limits `None` means no limit of its own; in sums it means unknown.
+/// Limits of an agent, or what it has used. In limits `None` means no limit of its own; in sums it means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentLimits {
@@ -80,7 +80,7 @@ impl AgentLimits {
     }
 }
 
-/// An agent as the panel shows it. The tree follows from `parent`; sums of branches are made by who draws them.
+/// An agent as clients show it. The tree follows from `parent`; clients compute the sums of branches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentView {
     pub id: AgentId,
@@ -104,12 +104,12 @@ pub struct AgentView {
     /// When the current turn began; `None` while idle.
     #[serde(default)]
     pub since: Option<Time>,
-    /// What only children have.
+    /// Set for child agents only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<ChildView>>,
 }
 
-/// The part of a row that only agents have which another agent, or the person, started.
+/// The part of an agent's state that only child agents have: those started by another agent or by the person.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ChildView {
@@ -119,16 +119,16 @@ pub struct ChildView {
     pub role: String,
     /// What does the work. In JSON empty for Tiller itself, else the program and how it is driven: `claude, acp`.
     pub backend: Backend,
-    /// What it was asked to do.
+    /// Its task, as its parent or the person gave it.
     pub task: String,
-    /// What came out, in a sentence or a few; empty until it ends.
+    /// Its result, in a few sentences; empty until it ends.
     pub result: String,
     /// Its parent does not wait for it.
     pub background: bool,
     /// The parent's call that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// Item of the parent's todo list that it works at.
+    /// The item of the parent's todo list that it works on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
     /// What it has used so far.
@@ -139,38 +139,38 @@ pub struct ChildView {
     pub files: u32,
     /// Seconds from its start to its end; 0 while it works.
     pub took: f64,
-    /// A call of it needed an approval or an answer that no one could give, in this run of Tiller.
+    /// A call of it needed an approval or an answer that nobody could give, in this run of Tiller.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
-    /// A folder of its own, when it does not work in the session's.
+    /// The agent's own working folder; empty when it works in the session's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
-    /// It is a program that runs in a terminal now.
+    /// Set while it is a program that runs in a terminal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<Box<PaneView>>,
-    /// What it pursues by itself.
+    /// Its goal, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<Box<crate::turn::goal::GoalView>>,
 }
 
-/// How far a message to an agent has come.
+/// Delivery state of a message to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Receipt {
     /// It waits for the agent's next step.
     Queued,
-    /// The agent has it, at this step of its work (requests so far).
+    /// Delivered at this step of its work (requests so far).
     Delivered { step: u32 },
-    /// It ended before.
+    /// The agent ended before the message could be delivered.
     Missed { why: String },
 }
 
-/// What the person asks of the crew. (To talk to an agent, to stop its turn, to change its model: the same
-/// commands as for the main one, with [`crate::Command::agent`].)
+/// Commands about the agents of a session. Sending a message to an agent, stopping its turn or changing its model uses
+/// the same commands as for the main agent, with [`crate::Command::agent`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AgentCommand {
-    /// Start one by hand, in the background. Answered by `done_reply` or `error_reply`.
+    /// Start an agent in the background. Answered by `done_reply` or `error_reply`.
     Spawn {
         goal: String,
         /// A definition by name.
@@ -185,17 +185,17 @@ pub enum AgentCommand {
         #[serde(default)]
         isolated: bool,
     },
-    /// Rest at the next safe point; at once while it waits for a model.
+    /// Pause at the next safe point; at once while it waits for a model.
     Pause { id: AgentId },
-    /// Go on after a pause, or after an interruption.
+    /// Continue after a pause or an interruption.
     Resume { id: AgentId },
-    /// Go on with all that were interrupted.
+    /// Continue all interrupted agents.
     ResumeAll,
-    /// End it; `subtree`: and all that it started.
+    /// End it; with `subtree` also every agent below it.
     Cancel { id: AgentId, subtree: bool },
-    /// End all of them.
+    /// End all child agents.
     CancelAll,
-    /// The same task once more, as a new agent, with a note of the person's.
+    /// Run the same task again as a new agent, with a note of the person's.
     Retry {
         id: AgentId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,25 +203,25 @@ pub enum AgentCommand {
     },
     /// New limits; a limit that is left out stays as it is.
     Raise { id: AgentId, limits: AgentLimits },
-    /// The parent does not wait for it any more; its result is announced when it comes.
+    /// Move it to the background: the parent stops waiting, and the result is announced when it comes.
     Background { id: AgentId },
-    /// What it changed. Answered by `diff_reply`.
+    /// Ask for the changes that it made. Answered by `diff_reply`.
     Diff { id: AgentId },
-    /// Start a workflow by its name (of its file). Answered by `done_reply` or `error_reply`.
+    /// Start a workflow by the name of its file. Answered by `done_reply` or `error_reply`.
     Workflow { name: String },
-    /// Go on with all of it that is not done: what was interrupted, what failed, what was left out for that.
+    /// Continue all unfinished steps of a workflow: interrupted, failed, and skipped because of a failure.
     WorkflowResume { id: String },
-    /// Stop a workflow and the agents of its steps. What is done stays.
+    /// Stop a workflow and the agents of its steps. Finished steps stay finished.
     WorkflowCancel { id: String },
-    /// Let the agents of a workflow rest and begin no step, or go on.
+    /// Pause a workflow (its agents pause and no step starts) or continue it.
     WorkflowPause { id: String, paused: bool },
-    /// A step, and all that need it, once more, with a note of the person's. What else is done stays.
+    /// Run a step again, and all steps that need it, with a note of the person's. Other finished steps stay finished.
     WorkflowRetry {
         id: String,
         step: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
-    /// Give one step up; what needs it is left out.
+    /// Cancel one step; steps that need it are skipped.
     WorkflowCancelStep { id: String, step: String },
 }

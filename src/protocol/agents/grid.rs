@@ -1,12 +1,12 @@
-//! The screen of a program that runs in a terminal of ours, as plain cells: no escape sequence survives here.
+//! The screen of a program that runs in one of Tiller's terminals, as plain cells without escape sequences.
 
 use serde::{Deserialize, Serialize};
 
-/// What is on such a screen now.
+/// The present content of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grid {
     pub cols: u16,
-    /// From the top. Each row is its runs of equal style, without blank cells at the end.
+    /// From top to bottom. Each row is a list of runs of equal style, without blank cells at the end.
     pub rows: Vec<Vec<GridRun>>,
     /// Column and row from 0; `None`: hidden.
     pub cursor: Option<(u16, u16)>,
@@ -15,7 +15,7 @@ pub struct Grid {
     pub title: String,
 }
 
-/// Neighbouring cells of one style. Control characters are never in it.
+/// Neighbouring cells of one style, without control characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridRun {
     pub text: String,
@@ -41,16 +41,16 @@ pub struct GridStyle {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hue {
-    /// The terminal's own.
+    /// The terminal's default colour.
     #[default]
     Default,
-    /// 0 to 255: the usual palette.
+    /// 0 to 255: index into the xterm palette.
     Index(u8),
     Rgb(u8, u8, u8),
 }
 
 impl Grid {
-    /// The text alone, one line a row, without blank lines at the end.
+    /// The text alone, one line for each row, without blank lines at the end.
     pub fn text(&self) -> String {
         let rows = self.rows.iter().map(|runs| runs.iter().map(|r| r.text.as_str()).collect::<String>());
         let mut text = rows.collect::<Vec<_>>().join("\n");

@@ -1,25 +1,25 @@
-//! The pane that shows a program in a terminal of ours: what travels to it (keys, size), and what comes back
-//! (rows of its screen that changed). Keys are named here, and become bytes where the program's modes are known.
+//! The pane that shows a program in one of Tiller's terminals: input to the program (keys, size), and the rows of its
+//! screen that changed. Keys are named here; the terminal encodes them as bytes, according to the program's modes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::agents::grid::GridRun;
 
-/// What is done at an agent's terminal; [`crate::Command::agent`] says whose. One that has none ignores it.
+/// Input to an agent's terminal; [`crate::Command::agent`] names the agent. An agent without a terminal ignores it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PaneCommand {
-    /// The pane has this size now; 0 by 0: nobody looks, it has its own size again.
+    /// The size of the pane; 0 by 0: no client shows it, and the terminal returns to its default size.
     Size { cols: u16, rows: u16 },
-    /// The person is in it and may type, or has left it.
+    /// The person entered the pane and may type, or left it.
     Enter { on: bool },
     /// Keys, pasted text, the mouse.
     Type { typed: Vec<Typed> },
-    /// The person needs it no more: once it is idle it ends in good order, and what it said is its result.
+    /// The person has finished with it: once idle the program ends normally, and its last output is its result.
     Finish,
 }
 
-/// One thing that a person does at a terminal.
+/// One input event of the person at a terminal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Typed {
@@ -31,11 +31,11 @@ pub enum Typed {
     Paste {
         text: String,
     },
-    /// The person's own window has the focus again, or lost it.
+    /// The person's own terminal window gained or lost the focus.
     Focus {
         on: bool,
     },
-    /// Column and row from 0. Only what the program asked for reaches it.
+    /// Column and row from 0. Forwarded only as far as the program enabled mouse reports.
     Mouse {
         act: MouseAct,
         col: u16,
@@ -65,11 +65,11 @@ pub enum PaneKey {
     PageDown,
     Insert,
     Delete,
-    /// A key of the keypad, by its character; a line feed is its Enter.
+    /// A key of the keypad, by its character; a line feed is its Enter key.
     Pad(char),
 }
 
-/// Keys that are held.
+/// Modifier keys that are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Mods {
@@ -85,7 +85,7 @@ impl Mods {
     }
 }
 
-/// What the mouse does; the left button where there is one.
+/// Mouse events; the left button where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MouseAct {
@@ -97,31 +97,31 @@ pub enum MouseAct {
     WheelDown,
 }
 
-/// The screen as it is now, or what of it changed.
+/// The screen, or the rows that changed since a revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScreenView {
-    /// Names this state: what changed since is asked for with it. Never 0.
+    /// Revision of this state; a client passes it to ask for later changes. Never 0.
     pub rev: u64,
     pub cols: u16,
-    /// How many rows there are.
+    /// Height in rows.
     pub height: u16,
-    /// Rows by number that are others now; all of them when it was asked from 0 or the size is another.
+    /// Changed rows by number; all rows when the request said 0 or the size changed.
     pub rows: Vec<(u16, Vec<GridRun>)>,
     /// Column and row from 0; `None`: hidden.
     pub cursor: Option<(u16, u16)>,
-    /// It asked for the mouse.
+    /// The program enabled mouse reports.
     #[serde(default)]
     pub mouse: bool,
-    /// Nothing will change any more: it has ended, or has no terminal.
+    /// The screen cannot change any more: the program ended, or has no terminal.
     #[serde(default)]
     pub ended: bool,
 }
 
-/// What a program does.
+/// The activity of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
-    /// Nothing has been seen of it yet.
+    /// Not known yet.
     #[default]
     #[serde(rename = "")]
     Unseen,
@@ -135,17 +135,17 @@ pub enum Activity {
     Unknown,
 }
 
-/// The source of an activity, lowest first.
+/// The evidence for an activity, in ascending reliability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivitySource {
-    /// Nothing has been seen of it yet.
+    /// Not known yet.
     #[default]
     #[serde(rename = "")]
     Unseen,
-    /// What the process does.
+    /// State of the process.
     Process,
-    /// Nothing was drawn for a while.
+    /// No output for a while.
     Silence,
     /// A rule on the rendered screen.
     Screen,
@@ -155,19 +155,19 @@ pub enum ActivitySource {
     Report,
 }
 
-/// How a program in a terminal seems to stand, for its row and border. Texts are printable characters only.
+/// Estimated state of a program in a terminal, for its row and border. Texts are printable characters only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaneView {
     pub doing: Activity,
-    /// How that is known.
+    /// The evidence for `doing`.
     pub source: ActivitySource,
-    /// The title that it gave its terminal.
+    /// The title that the program set.
     pub title: String,
-    /// How often it rang.
+    /// Number of bell characters received.
     pub bells: u32,
-    /// A person is in it.
+    /// The person is in the pane.
     pub entered: bool,
-    /// A person typed into it: it does not end by itself then.
+    /// The person typed into it: it does not end by itself then.
     pub touched: bool,
 }

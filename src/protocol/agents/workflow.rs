@@ -1,10 +1,10 @@
-//! Workflows: steps that wait for each other, as a client shows them.
+//! Workflows: steps with dependencies, as a client shows them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::AgentId;
 
-/// How a step stands, or all of a workflow.
+/// State of a step, or of a whole workflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
@@ -14,15 +14,15 @@ pub enum StepState {
     Running,
     Done,
     Failed,
-    /// Left out, because a step that it needs was not done.
+    /// Not run, because a step that it needs did not succeed.
     Skipped,
     Cancelled,
-    /// It was at work when Tiller ended.
+    /// It was running when Tiller ended.
     Interrupted,
 }
 
 impl StepState {
-    /// For people, models and scripts.
+    /// The word for people, models and scripts.
     pub fn word(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -47,19 +47,19 @@ impl StepState {
 /// A workflow of this session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkflowView {
-    /// `w1`, and so on, in the order in which they were started.
+    /// `w1`, `w2`, ..., in the order of their start.
     pub id: String,
     pub name: String,
     pub state: StepState,
-    /// Its agents rest, and no step begins, until the person lets it go on.
+    /// Its agents are paused, and no step starts until the person continues it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub paused: bool,
-    /// In the order of its definition.
+    /// In the order of the definition.
     pub steps: Vec<StepView>,
 }
 
 impl WorkflowView {
-    /// Number and name; one that was given no name has the number alone.
+    /// Number and name; the number alone when it has no name.
     pub fn called(&self) -> String {
         if self.name == self.id || self.name.is_empty() {
             return self.id.clone();
@@ -67,7 +67,7 @@ impl WorkflowView {
         format!("{} {}", self.id, self.name)
     }
 
-    /// Steps that are done.
+    /// Number of finished steps.
     pub fn done(&self) -> usize {
         self.steps.iter().filter(|s| s.state == StepState::Done).count()
     }
@@ -78,28 +78,28 @@ impl WorkflowView {
 #[serde(default)]
 pub struct StepView {
     pub id: String,
-    /// Steps that must be done before.
+    /// Ids of the steps that must finish before this one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
     pub state: StepState,
-    /// Its role or program, in a word; empty: none was named.
+    /// Its role or program; empty: none was named.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// What is to be done, cut short.
+    /// The task of the step, shortened.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub goal: String,
-    /// The agent that works at it, or did last.
+    /// The agent that works on it, or did so last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// Those that look at what it brought, oldest first.
+    /// The agents that reviewed its result, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reviewers: Vec<AgentId>,
-    /// Rounds of its review that were begun, and how many there may be; 0: nobody looks at it.
+    /// Review rounds that were started, and how many are allowed; 0: no review.
     #[serde(skip_serializing_if = "is_zero")]
     pub round: u32,
     #[serde(skip_serializing_if = "is_zero")]
     pub rounds: u32,
-    /// What came out, or why nothing did.
+    /// The result, or why there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub said: String,
 }
@@ -109,14 +109,14 @@ pub struct StepView {
 #[serde(default)]
 pub struct WorkflowFile {
     pub name: String,
-    /// Where it stands.
+    /// Path of its file.
     pub path: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The ids of its steps, in the order of the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<String>,
-    /// Why it cannot be started, with the place in the file; empty: it can.
+    /// Why it cannot be started, with the line of the file; empty when it can.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub wrong: String,
 }

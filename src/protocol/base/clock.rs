@@ -76,7 +76,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// For tests: moves only when told to.
+/// A clock for tests: moves only by [`ManualClock::advance`] and [`ManualClock::jump`].
 #[derive(Debug)]
 pub struct ManualClock(Mutex<(i64, Duration)>);
 

@@ -75,12 +75,12 @@ pub struct CommandId(pub u64);
 pub struct AgentId(pub String);
 
 impl AgentId {
-    /// The agent that the person talks to.
+    /// The main agent, which the person talks to.
     pub fn main() -> Self {
         Self("main".into())
     }
 
-    /// Whether it is the agent that the person talks to.
+    /// Whether it is the main agent.
     pub fn is_main(&self) -> bool {
         self.0 == "main"
     }
@@ -91,7 +91,7 @@ impl AgentId {
         Self(format!("{}/{name}", self.0))
     }
 
-    /// Who started it; `None` for the main agent.
+    /// The agent that started it; `None` for the main agent.
     pub fn parent(&self) -> Option<Self> {
         self.0.rsplit_once('/').map(|(parent, _)| Self(parent.into()))
     }
@@ -101,12 +101,12 @@ impl AgentId {
         self.0.rsplit_once('/').map_or(self.0.as_str(), |(_, name)| name)
     }
 
-    /// How many agents stand above it.
+    /// Its depth in the tree; 0 for the main agent.
     pub fn depth(&self) -> u32 {
         u32::try_from(self.0.matches('/').count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether it is `other`, or was started by it or by one below it.
+    /// Whether it is `other` or a descendant of `other`.
     pub fn is_below(&self, other: &Self) -> bool {
         self.0.strip_prefix(&other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }

@@ -1,8 +1,8 @@
-//! How a secret is written down: as a mask that names what it was, and nothing of its value.
+//! Masks that replace secrets in text: a mask names the kind of secret and reveals nothing of its value.
 
 use std::ops::Range;
 
-/// Where a secret stands in a text, and what it is called in its mask.
+/// The place of a secret in a text, and its name in the mask.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     /// Bytes of the text.
@@ -11,17 +11,17 @@ pub struct Secret {
     pub name: &'static str,
 }
 
-/// With this every mask begins.
+/// Every mask begins with this.
 pub const OPEN: &str = "[redacted ";
-/// Bytes of the longest name.
+/// Maximum length of a name, in bytes.
 const NAME: usize = 24;
 
-/// The mask of a secret that is called `name`.
+/// The mask of a secret with this name.
 pub fn mask(name: &str) -> String {
     format!("{OPEN}{name}]")
 }
 
-/// Whether there is a mask in the text.
+/// Whether the text contains a mask.
 pub fn has_mask(text: &str) -> bool {
     masks(text).next().is_some()
 }

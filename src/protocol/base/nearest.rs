@@ -1,8 +1,8 @@
-//! The right name for a wrong one, for "did you mean".
+//! Spelling suggestions, for "did you mean".
 
-/// Characters of a name that is compared; a longer one is near to none.
+/// Longest name that is compared, in characters; a longer one has no suggestion.
 const LONGEST: usize = 64;
-/// Characters of a beginning that stands for the whole name.
+/// Minimum length of a prefix that counts as a match, in characters.
 const BEGINNING: usize = 3;
 
 /// The name of `known` that is nearest to `wrong` without regard to its case, if one is near: at most a third of its

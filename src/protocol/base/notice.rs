@@ -1,18 +1,18 @@
-//! The only shape in which an error reaches a person, on screen and headless alike.
+//! The one form of an error that a person sees, on screen and headless alike.
 
 use serde::{Deserialize, Serialize};
 
-/// Who can do something about it.
+/// The area of the cause, which tells who can correct it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
     /// For information.
     Info,
-    /// What was asked for cannot be done as asked.
+    /// The request cannot be carried out as given.
     User,
     /// Configuration or usage is wrong.
     Config,
-    /// A rule or a person said no.
+    /// A rule or a person refused.
     Denied,
     /// A model or the network failed.
     Network,
@@ -20,7 +20,7 @@ pub enum NoticeKind {
     Budget,
     /// The store could not be written.
     Store,
-    /// Ours.
+    /// A fault of Tiller itself.
     Internal,
 }
 
@@ -30,18 +30,18 @@ pub struct Notice {
     pub kind: NoticeKind,
     /// What happened and why, one sentence.
     pub message: String,
-    /// What to do, one short sentence each.
+    /// What to do, one short sentence in each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
-    /// The technical rest, for the log view.
+    /// Technical details, for the log view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// How a hint begins that tells the person to continue the turn. Each face names its own way of doing that.
+/// Beginnings of a hint to continue the turn. Each client replaces them with its own command for that.
 const CONTINUE: [&str; 2] = ["continue to ", "then continue: "];
 
-/// Whether `hint` tells the person to continue the turn: its word "continue" stands for a command.
+/// Whether `hint` tells the person to continue the turn, so that its word "continue" stands for a command.
 pub fn says_continue(hint: &str) -> bool {
     CONTINUE.iter().any(|begin| hint.starts_with(begin))
 }
@@ -52,14 +52,14 @@ impl Notice {
         Self { kind, message: message.into(), hints: Vec::new(), detail: None }
     }
 
-    /// Adds what to do.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// Adds the technical rest.
+    /// Adds technical details.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());

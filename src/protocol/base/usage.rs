@@ -19,7 +19,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Everything that the model read.
+    /// All tokens that the model read.
     pub fn context(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
@@ -59,7 +59,7 @@ impl Cost {
     }
 }
 
-/// `$0.83`; small amounts to a tenth of a cent, for `$0.00` would say that it was free.
+/// `$0.83`; small amounts to a tenth of a cent, since `$0.00` would read as free.
 impl std::fmt::Display for Cost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
@@ -71,7 +71,7 @@ impl std::fmt::Display for Cost {
     }
 }
 
-/// What is zero, or empty, is left out of JSON.
+/// Whether a value is zero or empty; such fields are left out of JSON.
 pub(crate) fn zero<T: Default + PartialEq>(n: &T) -> bool {
     *n == T::default()
 }

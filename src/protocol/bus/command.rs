@@ -18,19 +18,19 @@ use crate::turn::goal::Goal;
 use crate::turn::review::Reject;
 use crate::turn::todo::TodoStatus;
 
-/// One request. Everything that it causes carries `id` as `cause`.
+/// One request of a client. Every event that it causes carries `id` as `cause`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     pub id: CommandId,
-    /// Whom it is for; `None`: the main agent. Commands that are about the crew, or about answers to questions, are
-    /// taken by the main agent, whichever agent is named.
+    /// The agent that it addresses; `None`: the main agent. The main agent takes commands about agents and answers to
+    /// questions, whichever agent is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     pub body: CommandBody,
 }
 
 impl Command {
-    /// For the main agent.
+    /// A command for the main agent.
     pub fn new(id: CommandId, body: CommandBody) -> Self {
         Self { id, agent: None, body }
     }
@@ -59,24 +59,24 @@ pub enum CommandBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnCommand {
-    /// Say something.
+    /// Send a message.
     Submit { message: Message, mode: SendMode },
     /// Stop the running turn. `hard`: kill tools at once. Also cancels a retry wait.
     Interrupt { hard: bool },
-    /// Go on with a turn that was interrupted, cut or parked by an error, as it stands.
+    /// Continue a turn that was interrupted, cut off or parked by an error.
     Continue,
-    /// Do not wait for the retry countdown.
+    /// Skip the countdown to the next retry.
     SkipWait,
     /// A `!` (share) or `!!` (private) line.
     Shell { line: String, share: bool },
-    /// A question on the side, answered by `aside_reply`: from what was said so far, without tools, and
-    /// without a trace in the conversation. May be asked while a turn runs.
+    /// A question on the side, answered by `aside_reply`: uses the conversation so far, without tools, and leaves no
+    /// trace in the conversation. Allowed while a turn runs.
     Aside { question: String },
     /// Kill one running tool or background process by call id or process id.
     StopTool { id: String },
 }
 
-/// Waiting messages.
+/// Commands about messages that wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum QueueCommand {
@@ -87,7 +87,7 @@ pub enum QueueCommand {
     Remove {
         id: QueueId,
     },
-    /// To position `to` (0 is next).
+    /// Move it to position `to` (0 is next).
     Move {
         id: QueueId,
         to: usize,
@@ -98,7 +98,7 @@ pub enum QueueCommand {
     },
 }
 
-/// Answers.
+/// Answers to questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AskCommand {
@@ -121,7 +121,7 @@ pub enum SessionCommand {
         id: SessionId,
         archived: bool,
     },
-    /// Throw a session away, or take it back within 30 days. Not the one that is open.
+    /// Move a session to the trash, or bring it back within 30 days. Not the one that is open.
     Trash {
         id: SessionId,
         trashed: bool,
@@ -130,14 +130,14 @@ pub enum SessionCommand {
     Fork {
         entry: EntryId,
     },
-    /// Say in few words what was done on the branch that ends at `from`, since it parted from the open one, and
-    /// add that here. `focus`: what to keep above all. Answered by `done_reply` or `error_reply`.
+    /// Summarise the branch that ends at `from`, since it parted from the open one, and add the summary here. `focus`:
+    /// what to keep above all. Answered by `done_reply` or `error_reply`.
     CarryOver {
         from: EntryId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<String>,
     },
-    /// Go to branch `head`, which is there, and continue it. The one that is left stays.
+    /// Go to the existing branch `head` and continue it. The branch that is left stays.
     OpenBranch {
         head: String,
     },
@@ -149,7 +149,7 @@ pub enum SessionCommand {
         head: String,
         label: String,
     },
-    /// Put branch `head` away, or bring it back. Not the one that is open.
+    /// Archive branch `head`, or bring it back. Not the one that is open.
     ArchiveBranch {
         /// `None`: the session that is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +157,7 @@ pub enum SessionCommand {
         head: String,
         archived: bool,
     },
-    /// Give an entry the name `name`; `None`: take it off.
+    /// Tag an entry with `name`; `None`: remove the tag.
     Tag {
         /// `None`: the session that is open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -165,29 +165,30 @@ pub enum SessionCommand {
         name: String,
         entry: Option<EntryId>,
     },
-    /// Name this moment: words and files.
+    /// Create a named checkpoint of the conversation and the files.
     Checkpoint {
         name: String,
     },
-    /// Go back to what was at `entry`: the conversation, the files, or both. What is there now is kept first, and
-    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` or `parts` names them.
+    /// Go back to the state at `entry`: the conversation, the files, or both. The present state is saved first, and
+    /// `UndoRestore` brings it back. Files with changes that are not the session's stay, unless `force` or `parts`
+    /// names them.
     Restore {
         entry: EntryId,
         what: RestoreWhat,
-        /// Files that stay as they are.
+        /// Files to leave unchanged.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         keep: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         force: Vec<String>,
-        /// Of these files only these hunks of the preview's difference; the rest of the file stays as it is.
+        /// For these files, only these hunks of the preview's difference; the rest of the file stays as it is.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<TakePart>,
     },
-    /// Take the last restore of files back; `redo`: do it again.
+    /// Undo the last restore of files; `redo`: do it again.
     UndoRestore {
         redo: bool,
     },
-    /// Take the last operation back, whatever it was; `redo`: do again what was undone last.
+    /// Undo the last operation of any kind; `redo`: repeat the one that was undone last.
     UndoOp {
         redo: bool,
     },
@@ -207,22 +208,22 @@ pub enum SessionCommand {
     SetEffort {
         effort: Effort,
     },
-    /// Raise or set the session's budget, in dollars.
+    /// Set the session's budget, in dollars.
     SetBudget {
         usd: f64,
     },
-    /// Keep the key of a provider, which is made ready and tried with it.
+    /// Store the API key of a provider, then prepare and test the provider with it.
     StoreKey {
         provider: String,
         key: KeyText,
     },
-    /// Settings or keys changed on disk: read them again. Answered by `done_reply` or `error_reply`.
+    /// Read settings and keys from disk again. Answered by `done_reply` or `error_reply`.
     Reload,
-    /// Save and end; the engine answers `stopped` when all is on disk and no child lives.
+    /// Save and end; the engine answers `stopped` when all is on disk and no child process is left.
     Quit,
 }
 
-/// A key on its way from the person to the key file. It is never printed, and no event repeats it.
+/// An API key on its way to the key file. It is never printed, and no event repeats it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeyText(pub String);
@@ -233,7 +234,7 @@ impl std::fmt::Debug for KeyText {
     }
 }
 
-/// What the model sees.
+/// Commands about the model's context.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ContextCommand {
@@ -245,7 +246,7 @@ pub enum ContextCommand {
     Report,
 }
 
-/// The person's edits of the todo list; the end of the next message to the model lists them.
+/// The person's edits of the todo list. They are listed at the end of the next message to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TodoCommand {
@@ -255,15 +256,15 @@ pub enum TodoCommand {
     Move { id: String, to: usize },
 }
 
-/// A goal that the agent pursues by itself.
+/// Commands about goals: targets that an agent pursues over several turns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum GoalCommand {
-    /// From now on, instead of the one before. Answered by `done_reply` or `error_reply`.
+    /// Set the goal, in place of an earlier one. Answered by `done_reply` or `error_reply`.
     Set { goal: Goal },
-    /// Stop it; one that is stopped or reached is forgotten.
+    /// Stop the goal; a stopped or reached goal is removed.
     Stop,
-    /// Take up one that stopped.
+    /// Continue a stopped goal.
     Go,
 }
 
@@ -273,25 +274,25 @@ pub enum GoalCommand {
 pub enum ReviewCommand {
     /// `None`: the last turn that changed files.
     Open { turn: Option<EntryId> },
-    /// Apply the reverse of these hunks; a hunk that no longer applies is a conflict, never forced.
+    /// Apply the reverse of these hunks; a hunk that no longer applies is reported as a conflict.
     Reject { turn: EntryId, hunks: Vec<Reject> },
-    /// Bring back what the last `Reject` took away.
+    /// Undo the last `Reject`.
     UndoReject,
 }
 
-/// Two branches side by side; looking at them is [`Query::Compare`].
+/// Commands about two branches side by side; reading them is [`Query::Compare`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum CompareCommand {
-    /// Bring files, or hunks of them, from the right side into the workspace: a three-way merge. What is there is
-    /// kept first, and `UndoOp` brings it back. Where both changed the same lines the file stays as it is.
+    /// Merge files, or hunks of them, from the right side into the workspace (three-way). The present state is saved
+    /// first, and `UndoOp` brings it back. A file stays as it is where both sides changed the same lines.
     Take { pair: Pair, parts: Vec<TakePart> },
-    /// Run a line of the person's on the files of each side, in folders of their own that go again afterwards.
-    /// Answered by `compare_run_reply`.
+    /// Run a command line of the person's on the files of each side, in temporary folders. Answered by
+    /// `compare_run_reply`.
     Run { pair: Pair, line: String },
 }
 
-/// The watcher.
+/// Commands about the watcher of files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WatchCommand {
@@ -307,13 +308,13 @@ pub enum WatchCommand {
     },
 }
 
-/// Questions that are answered by one `reply` event with the same cause; they change nothing.
+/// Queries change nothing. Each is answered by one `reply` event with the same cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Query {
-    /// The whole state; for a client that came or lagged.
+    /// The whole state, for a client that has just connected or lagged.
     Snapshot,
-    /// `count` entries of the path before `before`.
+    /// `count` entries of the path that come before entry `before`.
     Page {
         before: EntryId,
         count: u32,
@@ -322,10 +323,10 @@ pub enum Query {
         everywhere: bool,
         #[serde(default)]
         filter: String,
-        /// Those that were put away as well.
+        /// Include archived sessions.
         #[serde(default)]
         archived: bool,
-        /// Those in the trash instead.
+        /// List the trash instead.
         #[serde(default)]
         trashed: bool,
     },
@@ -358,11 +359,11 @@ pub enum Query {
         filter: String,
         limit: u32,
     },
-    /// Words in sessions, answered by `search_reply`.
+    /// Full-text search in sessions, answered by `search_reply`.
     Search {
         query: SearchQuery,
     },
-    /// What going back to an entry would do to the files, answered by `restore_preview_reply`.
+    /// The effect on the files of going back to an entry, answered by `restore_preview_reply`.
     RestorePreview {
         entry: EntryId,
     },
@@ -374,16 +375,16 @@ pub enum Query {
     Processes,
     /// Workflows that can be started by name, answered by `workflows_reply`.
     Workflows,
-    /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it is not
-    /// what it was at `since` (0: whatever it is), else as soon as it changes.
+    /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it differs from
+    /// revision `since` (0: always), else as soon as it changes.
     Screen {
         since: u64,
     },
-    /// Up to `lines` lines that scrolled away on it, and the screen; answered by `scrollback_reply`.
+    /// The screen and up to `lines` lines that scrolled off it, answered by `scrollback_reply`.
     Scrollback {
         lines: u32,
     },
-    /// For the browser of trees, answered by `tree_reply`.
+    /// A query of the tree browser, answered by `tree_reply`.
     Tree {
         query: TreeQuery,
     },
@@ -398,7 +399,7 @@ pub enum CostBy {
     Day,
 }
 
-/// How far back the history search looks.
+/// Scope of the history search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryScope {

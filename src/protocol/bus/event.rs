@@ -49,7 +49,7 @@ pub struct Event {
     pub body: EventBody,
 }
 
-/// By concern. In JSON the concern is not seen, only the inner `type`.
+/// By concern. The JSON has the inner `type` only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EventBody {
@@ -60,12 +60,12 @@ pub enum EventBody {
     Reply(Box<ReplyEvent>),
 }
 
-/// How an event may be treated on the way to a slow reader.
+/// How an event may be treated when its reader is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// May be joined with its neighbour of the same kind.
     Mergeable,
-    /// Is delivered, or the reader receives a `Lagged` mark.
+    /// Delivered, unless the reader receives a `Lagged` mark instead.
     Fact,
 }
 
@@ -84,7 +84,7 @@ impl EventBody {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum TurnEvent {
-    /// A session was opened or made.
+    /// A session was opened or created.
     SessionStarted {
         title: String,
         project: String,
@@ -94,7 +94,7 @@ pub enum TurnEvent {
     },
     /// A turn began.
     TurnStarted {},
-    /// On disk, and part of the conversation.
+    /// The person's message is on disk and part of the conversation.
     UserMessage {
         entry: EntryId,
         text: String,
@@ -106,11 +106,11 @@ pub enum TurnEvent {
     ThinkingDelta {
         text: String,
     },
-    /// The model began to write a call; its arguments are still coming.
+    /// The model began to write a tool call; its arguments are still arriving.
     ToolCallBegun {
         name: String,
     },
-    /// On disk.
+    /// The model's reply is on disk.
     AssistantMessage {
         entry: EntryId,
         text: String,
@@ -120,8 +120,8 @@ pub enum TurnEvent {
     EntryAdded {
         node: Box<Entry>,
     },
-    /// The last try failed; the next starts in `seconds`. What it had streamed is to be dropped from
-    /// the screen when `discard` is set (it will come again).
+    /// The last attempt failed; the next starts in `seconds`. With `discard` the client drops what the failed attempt
+    /// streamed, since it will be sent again.
     Retrying {
         attempt: u32,
         of: u32,
@@ -142,7 +142,7 @@ pub enum TurnEvent {
         tokens_before: u64,
         tokens_after: u64,
     },
-    /// Always the last of a turn.
+    /// The last event of each turn.
     TurnFinished {
         status: TurnStatus,
         text: String,
@@ -159,9 +159,9 @@ pub enum TurnEvent {
 pub enum TurnStatus {
     Done,
     Interrupted,
-    /// The model or provider failed after retries. The turn is parked: `Continue` takes it up again.
+    /// The model or provider failed after retries. The turn is parked: `Continue` resumes it.
     Failed,
-    /// A permission or an answer was needed that nobody could give.
+    /// A permission or an answer was needed, and nobody could give it.
     Refused,
     /// A budget or limit was reached.
     Limit,
@@ -198,18 +198,18 @@ pub enum ToolEvent {
         /// The entry, once it is on disk.
         node: Box<Entry>,
     },
-    /// A person's `!` or `!!` line was taken: it runs, or waits for the line before it; then it comes again when it
-    /// runs. Its output comes as `tool_progress`, its end as `shell_line`.
+    /// A person's `!` or `!!` line was accepted: it runs, or waits for the line before it; then the event is repeated
+    /// when it starts. Its output comes as `tool_progress`, its end as `shell_line`.
     ShellStarted {
         line: ShellLineView,
     },
-    /// A person's `!` or `!!` line has run, or is not run any more.
+    /// A person's `!` or `!!` line ended, or was removed before it ran.
     ShellLine {
         line: String,
         output: String,
         exit: Option<i32>,
         shared: bool,
-        /// As `shell_started` named it; empty: that did not come before.
+        /// As in `shell_started`; empty when that event was not sent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         call_id: String,
     },
@@ -240,7 +240,7 @@ pub enum AskEvent {
     },
 }
 
-/// State that a client mirrors.
+/// State that clients mirror.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum StateEvent {
@@ -254,7 +254,7 @@ pub enum StateEvent {
     WorkflowChanged {
         view: WorkflowView,
     },
-    /// A message to an agent: `agent` of the event is who it is for, `cause` the command that sent it.
+    /// Delivery of a message to an agent: the event's `agent` is the receiver, `cause` the command that sent it.
     Receipt {
         receipt: Receipt,
     },
@@ -274,14 +274,14 @@ pub enum StateEvent {
     ProfileChanged {
         profile: Profile,
     },
-    /// The effort was chosen anew, or the model has other levels.
+    /// The effort was changed, or the model has other levels.
     EffortChanged {
         effort: EffortView,
     },
     TitleChanged {
         title: String,
     },
-    /// A goal was set, moved on, stopped, or is gone.
+    /// A goal was set, advanced, stopped or removed.
     GoalChanged {
         goal: Option<GoalView>,
     },
@@ -289,22 +289,22 @@ pub enum StateEvent {
     HeadMoved {
         head: Option<EntryId>,
         draft: Option<Message>,
-        /// The branch that it stands on.
+        /// The branch of the new head.
         #[serde(default, skip_serializing_if = "BranchName::is_empty")]
         branch: BranchName,
     },
-    /// The person went to another branch, and something was answered on `name`, up to `from`, that is not here:
-    /// `CarryOver` would bring a summary of it over. `entries`: how many are not here.
+    /// The person went to another branch, and branch `name` has replies up to `from` that are not on it: `CarryOver`
+    /// would add a summary of them. `entries`: their number.
     BranchLeft {
         from: EntryId,
         name: BranchName,
         entries: u64,
     },
-    /// A branch was given a name, or lost it.
+    /// A branch was named, or its name removed.
     BranchNamed {
         branch: BranchName,
     },
-    /// A branch was put away or brought back.
+    /// A branch was archived or brought back.
     BranchArchived {
         head: String,
         archived: bool,
@@ -329,7 +329,7 @@ pub enum StateEvent {
         ok: bool,
         why: String,
     },
-    /// This reader lagged: ask for a snapshot.
+    /// This reader lagged: it must ask for a snapshot.
     Lagged {
         missed: u64,
     },
@@ -365,7 +365,7 @@ pub enum ReplyEvent {
         rows: Vec<CostRow>,
         total: Option<Cost>,
     },
-    /// Newest first, and which of them an undo and a redo would be about now.
+    /// Newest first, with the operations that an undo and a redo would affect now.
     OpsReply {
         ops: Vec<Op>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -377,7 +377,7 @@ pub enum ReplyEvent {
         pair: Pair,
         compared: Compared,
     },
-    /// What was taken from the right side, in a sentence, and what was not.
+    /// What was merged from the right side, in a sentence, and what was not.
     TakeReply {
         said: String,
         conflicts: Vec<NotTaken>,
@@ -386,7 +386,7 @@ pub enum ReplyEvent {
         line: String,
         left: SideRun,
         right: SideRun,
-        /// What a person should know.
+        /// Limits of the comparison that the person should know.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
@@ -424,7 +424,7 @@ pub enum ReplyEvent {
     ReviewReply {
         review: Review,
     },
-    /// Hunks that did not apply any more, by path.
+    /// Hunks that no longer applied, by path.
     RejectReply {
         rejected: u32,
         conflicts: Vec<String>,
@@ -448,7 +448,7 @@ pub enum ReplyEvent {
     ScrollbackReply {
         rows: Vec<Vec<GridRun>>,
     },
-    /// What was asked for is done; a sentence for the person.
+    /// The command succeeded; a sentence for the person.
     DoneReply {
         said: String,
     },

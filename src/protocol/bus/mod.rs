@@ -1,4 +1,4 @@
-//! What goes over the bus: commands, events, and the states that a client rebuilds itself from.
+//! What goes over the bus: commands, events, and whole states for clients that connect or lag.
 
 pub mod command;
 pub mod event;

@@ -1,11 +1,11 @@
-//! Messages that wait while a turn runs. Each can be seen, edited, moved and taken back.
+//! Messages that wait while a turn runs. Each can be seen, edited, moved and withdrawn.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::QueueId;
 use crate::session::message::Message;
 
-/// When a message goes out.
+/// When a message is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendMode {
@@ -14,11 +14,11 @@ pub enum SendMode {
     Steer,
     /// As a turn of its own, afterwards.
     Queue,
-    /// Stop the turn, then send.
+    /// Stops the turn, then sends.
     Now,
 }
 
-/// How far a waiting message has come.
+/// Delivery state of a waiting message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueuedState {

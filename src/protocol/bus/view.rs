@@ -1,4 +1,4 @@
-//! Whole states, from which a client that just came (or fell behind) rebuilds itself.
+//! Whole states, from which a client that connects or lagged rebuilds its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ impl Profile {
     /// Every profile, in the order in which the key cycles them.
     pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Plan, Self::Ask, Self::AutoEdit, Self::Full];
 
-    /// Nothing is written and nothing runs, whatever the rules allow.
+    /// Whether the profile only reads: no writes and no commands, whatever the rules allow.
     pub fn only_looks(self) -> bool {
         matches!(self, Self::ReadOnly | Self::Plan)
     }
@@ -112,7 +112,7 @@ impl std::str::FromStr for Profile {
     }
 }
 
-/// What one layer of the system prompt costs.
+/// Size of one layer of the system prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerCost {
     pub name: String,
@@ -125,7 +125,7 @@ pub struct LayerCost {
     pub shortened: bool,
 }
 
-/// `/context`: where the window goes.
+/// The report of `/context`: use of the context window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextReport {
     pub model: ModelRef,
@@ -135,7 +135,7 @@ pub struct ContextReport {
     pub layers: Vec<LayerCost>,
     pub tools: u64,
     pub messages: u64,
-    /// Whether `used` is the provider's own count, or an estimate.
+    /// Whether `used` is the provider's own count rather than an estimate.
     pub exact: bool,
 }
 
@@ -144,22 +144,22 @@ pub struct ContextReport {
 pub struct CompactPreview {
     pub tokens_before: u64,
     pub tokens_after: u64,
-    /// Entries that would be summarised, and kept word for word.
+    /// Entries that would be summarised.
     pub summarised: u64,
     pub kept: u64,
-    /// First lines of what goes, each behind who said it.
+    /// First lines of the entries that would be summarised, each after its author.
     pub goes: Vec<String>,
-    /// All that goes, by who said it: `you`, `agent`, `result`, `earlier summary`, `Tiller`.
+    /// Tokens that would be summarised, by author: `you`, `agent`, `result`, `earlier summary`, `Tiller`.
     #[serde(default)]
     pub by_role: Vec<RoleTokens>,
 }
 
-/// A part of a preview.
+/// A row of `by_role`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleTokens {
     pub role: String,
     pub entries: u64,
-    /// About so many.
+    /// Approximate number.
     pub tokens: u64,
 }
 
@@ -171,7 +171,7 @@ pub struct SessionSummary {
     /// Absolute path of the workspace.
     pub project: String,
     pub created: Time,
-    /// Last act of the person's; the list is sorted by it.
+    /// Last action of the person; the list is sorted by it.
     pub used: Time,
     pub entries: u64,
     pub model: ModelRef,
@@ -182,7 +182,7 @@ pub struct SessionSummary {
     /// Made by a run without a screen.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exec: bool,
-    /// A process that has it open: `pid` as text.
+    /// The process that has it open: its `pid` as text.
     #[serde(default)]
     pub open_in: Option<String>,
     /// What was interrupted, when the last process ended in the middle of a turn.
@@ -199,10 +199,10 @@ pub struct ModelChoice {
     pub window: Option<u64>,
     /// Dollars per million tokens, input and output.
     pub price: Option<(f64, f64)>,
-    /// The same for requests with more tokens in their prompt than the first number, shortest first.
+    /// The same for prompts with more tokens than the first number, in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub long: Vec<(u64, f64, f64)>,
-    /// Where it is known from: `config`, `environment`, `local server on 11434`, `built in`.
+    /// How it became known: `config`, `environment`, `local server on 11434`, `built in`.
     pub source: String,
     /// Why it cannot be used now; `None` when it can.
     #[serde(default)]
@@ -212,14 +212,14 @@ pub struct ModelChoice {
 /// The whole state of a session as a client shows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Events up to this number are contained in it.
+    /// Events up to this number are included.
     pub seq: u64,
     pub session: SessionSummary,
     pub model: ModelRef,
     pub profile: Profile,
     #[serde(default)]
     pub effort: Box<crate::session::effort::EffortView>,
-    /// True when this process may only look.
+    /// True when this process may not change the session.
     pub read_only: bool,
     pub head: Option<EntryId>,
     /// The branch that is open.
@@ -227,7 +227,7 @@ pub struct Snapshot {
     pub branch: BranchName,
     /// The last entries of the path, oldest first.
     pub entries: Vec<Entry>,
-    /// How many entries of the path come before them.
+    /// Number of earlier entries of the path.
     pub earlier: u64,
     /// The reply in flight.
     #[serde(default)]
@@ -246,10 +246,10 @@ pub struct Snapshot {
     /// Git branch and number of changed files, when known.
     #[serde(default)]
     pub git: Option<GitState>,
-    /// What the agent pursues by itself.
+    /// The main agent's goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Box<crate::turn::goal::GoalView>>,
-    /// Lines of the person's own that run or wait, in the order in which they were typed.
+    /// The person's shell lines that run or wait, in the order in which they were typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shell_lines: Vec<ShellLineView>,
 }
@@ -257,10 +257,10 @@ pub struct Snapshot {
 /// A `!` or `!!` line that has not ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellLineView {
-    /// What its output goes by, and what `stop_tool` names.
+    /// Id in events about its output, and for `stop_tool`.
     pub call_id: String,
     pub line: String,
-    /// It is a `!` line: the model gets the output.
+    /// It is a `!` line: the model receives the output.
     pub shared: bool,
     /// It waits for the line before it.
     #[serde(default)]
@@ -284,13 +284,13 @@ pub struct AuditRow {
     pub session: SessionId,
     pub agent: String,
     pub tool: String,
-    /// What was to run, redacted.
+    /// The command, path or address, redacted.
     pub what: String,
     /// In JSON `allow`, `deny`, `ask:once`, `ask:session`, `ask:always`, `ask:deny`, `nobody`.
     pub decision: PermissionOutcome,
-    /// The rule or the person.
+    /// The rule that decided, or the person.
     pub by: String,
-    /// Seconds it ran.
+    /// Run time in seconds.
     pub seconds: f64,
     pub outcome: String,
 }
@@ -314,14 +314,14 @@ pub struct CostRow {
 /// A file or other thing that `@` can name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// `file`, `folder`; for a definition what it is: `fn parse`; for others a few words.
+    /// `file`, `folder`; for a definition its kind and name (`fn parse`); for others a few words.
     pub kind: String,
-    /// What stands behind the `@`.
+    /// The text after the `@`.
     pub name: String,
     /// Bytes, when known.
     #[serde(default)]
     pub size: Option<u64>,
-    /// About how many tokens it would add.
+    /// About how many tokens it adds to the message.
     #[serde(default)]
     pub tokens: Option<u64>,
     /// First lines, for the preview pane.

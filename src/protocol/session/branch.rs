@@ -1,27 +1,27 @@
-//! Branches and tags, as the person sees them. A branch is a head with a name of the person's.
+//! Branches and tags as clients show them. A branch is a head with an optional name that the person gave it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
 use crate::base::ids::EntryId;
 
-/// What a branch is called.
+/// The name of a branch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchName {
-    /// The head: what commands know it by. It never changes.
+    /// The head, by which commands address it. It never changes.
     pub head: String,
-    /// What the person calls it; empty: it has no name.
+    /// The name that the person gave it; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub label: String,
 }
 
 impl BranchName {
-    /// The word for it: its name, else its head's.
+    /// The name to show: its label, else its head.
     pub fn word(&self) -> &str {
         if self.label.is_empty() { &self.head } else { &self.label }
     }
 
-    /// Nothing is known of it.
+    /// Whether both parts are empty: the branch is not known.
     pub fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
@@ -32,19 +32,19 @@ impl BranchName {
 pub struct BranchView {
     #[serde(flatten)]
     pub name: BranchName,
-    /// Its last entry; `None`: nothing was said on it.
+    /// Its last entry; `None`: it has no entries.
     pub entry: Option<EntryId>,
-    /// When that was.
+    /// Time of that entry.
     pub time: Option<Time>,
     #[serde(default)]
     pub archived: bool,
-    /// It is the one that is open here.
+    /// Whether it is the open branch of this session.
     #[serde(default)]
     pub open: bool,
-    /// Another living process that has it open: its number, as text.
+    /// Process id, as text, of another living process that has it open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_in: Option<String>,
-    /// The first words of what the person said last on it.
+    /// The first words of the person's last message on it.
     #[serde(default)]
     pub words: String,
 }

@@ -1,5 +1,4 @@
-//! Two branches (or any two entries) side by side: what was said, what it cost, which files differ, and what a
-//! command gives on each.
+//! Two branches (or any two entries) side by side: messages, cost, changed files, and the output of a command on each.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +7,7 @@ use crate::base::usage::{Cost, Usage};
 use crate::session::restore::{RestoreFile, StepFile};
 use crate::turn::tool::ToolOutcome;
 
-/// One of the two.
+/// One side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -24,10 +23,10 @@ pub struct Pair {
     pub right: Side,
 }
 
-/// What came out.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// The last entry of both; `None`: they have none.
+    /// The last common entry; `None`: there is none.
     pub base: Option<EntryId>,
     /// Its first line.
     pub base_line: String,
@@ -37,32 +36,32 @@ pub struct Compared {
     pub files: Vec<RestoreFile>,
     /// More files than are listed.
     pub more: usize,
-    /// What a person should know.
+    /// Limits of the comparison that the person should know.
     pub notes: Vec<String>,
 }
 
-/// One side since the last entry of both.
+/// One side since the last common entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparedSide {
-    /// What it is called.
+    /// Its name for the person.
     pub name: String,
     pub entry: Option<EntryId>,
-    /// Entries since.
+    /// Number of entries since.
     pub entries: u64,
-    /// What was said, oldest first; only the last of many.
+    /// Messages, oldest first; only the last ones when there are many.
     pub said: Vec<SaidLine>,
-    /// With that of the agents that it started.
+    /// Includes the agents that were started there.
     pub usage: Usage,
     /// `None`: no price was known.
     pub cost: Option<Cost>,
-    /// How many those were.
+    /// Number of those agents.
     #[serde(default, skip_serializing_if = "crate::base::usage::zero")]
     pub agents: u32,
     /// What it changed since.
     pub files: Vec<StepFile>,
 }
 
-/// An entry in few words.
+/// An entry, shortened to a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaidLine {
     pub entry: EntryId,
@@ -71,7 +70,7 @@ pub struct SaidLine {
     pub text: String,
 }
 
-/// What is taken of one file.
+/// What to take of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakePart {
     pub path: String,
@@ -90,15 +89,15 @@ pub struct NotTaken {
     pub marked: String,
 }
 
-/// What a command gave on one side.
+/// The result of a command on one side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideRun {
     pub name: String,
     pub outcome: ToolOutcome,
-    /// `None`: it was ended.
+    /// `None`: it was ended by a signal.
     pub exit: Option<i32>,
-    /// Seconds.
+    /// Run time in seconds.
     pub seconds: f64,
-    /// The end of what it said.
+    /// The end of its output.
     pub tail: String,
 }

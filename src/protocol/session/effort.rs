@@ -20,7 +20,7 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Every level, least first.
+    /// Every level, lowest first.
     pub const ALL: [Self; 6] = [Self::Default, Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
 
     /// As on the command line and in the header.
@@ -51,9 +51,9 @@ impl std::str::FromStr for Effort {
 pub struct EffortView {
     /// What the person chose.
     pub chosen: Effort,
-    /// What the model of the session makes of it: the nearest level that it has.
+    /// The level in use: the one of the session's model that is nearest to the choice.
     pub used: Effort,
-    /// The levels that the model has; empty: it does not think.
+    /// The levels of the model; empty: it has no reasoning.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offered: Vec<Effort>,
 }

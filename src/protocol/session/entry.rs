@@ -9,7 +9,7 @@ use crate::bus::view::{LayerCost, ModelRef};
 use crate::session::message::{Block, Message, Origin, Part, StopReason};
 use crate::turn::tool::{ToolOutcome, ToolSpec};
 
-/// A node: what happened, after what, by whom.
+/// A node: what happened, after which entry, by which agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     pub id: EntryId,
@@ -35,13 +35,13 @@ pub enum EntryBody {
         #[serde(default)]
         layers: Vec<LayerCost>,
     },
-    /// The person's (or the engine's) words.
+    /// A message of the person, or of the engine.
     User {
         message: Message,
         #[serde(default)]
         origin: Origin,
-        /// What the model is given: the text with attachments read at sending time, and news at the
-        /// end. Frozen here, so that later requests repeat it byte for byte.
+        /// The content that the model receives: the text, attachments as read at sending time, and news at the end.
+        /// Stored, so that later requests repeat it byte for byte.
         content: Vec<Part>,
     },
     /// A model's reply.
@@ -79,17 +79,17 @@ pub enum EntryBody {
         tokens_before: u64,
         tokens_after: u64,
     },
-    /// What was done on another branch of the session, up to `from`, carried over in few words.
+    /// A summary of another branch of the session, up to `from`.
     BranchSummary {
         summary: String,
         from: EntryId,
-        /// What the person asked it to keep above all.
+        /// What the person asked to keep above all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<String>,
     },
-    /// A named point: words and files.
+    /// A named point of the conversation and the files.
     Checkpoint { name: String },
-    /// A line for the person that is never sent to a model (a private `!!` command, a switch of model).
+    /// A line for the person that is never sent to a model (a private `!!` command, a change of model).
     Note { text: String },
 }
 
@@ -108,7 +108,7 @@ impl EntryBody {
         }
     }
 
-    /// The words in it, for search and previews.
+    /// The text of the entry, for search and previews.
     pub fn search_text(&self) -> String {
         let parts = |content: &[Part]| {
             content

@@ -1,4 +1,4 @@
-//! What people and models say to each other, in a form that every wire format can be made from.
+//! Messages of people and models, in a form from which every wire format can be made.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ pub enum Block {
     },
     /// Reasoning that the vendor encrypted; `data` goes back unchanged.
     Redacted { data: String },
-    /// A tool that the model wants to use.
+    /// A tool call.
     ToolCall(ToolCall),
-    /// Something of a vendor's that we do not know. Kept, and sent back only to that vendor.
+    /// A vendor's block of unknown type. Kept, and sent back only to that vendor.
     Unknown { provider: String, raw: Value },
 }
 
 /// One call of one tool, as the model wrote it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Unique within the session: the vendor's id, or one of ours when it was missing or doubled.
+    /// Unique within the session: the vendor's id, or a generated one when that was missing or not unique.
     pub id: String,
     pub name: String,
     /// The arguments; `{}` when they could not be read.
@@ -43,7 +43,7 @@ pub struct ToolCall {
     pub vendor: Option<Value>,
 }
 
-/// One piece of what a person or a tool gives to a model.
+/// One piece of input to a model, from a person or a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Part {
@@ -76,7 +76,7 @@ pub enum Attachment {
 }
 
 impl Attachment {
-    /// The text that stands for it in the message.
+    /// Its placeholder in the text of the message.
     pub fn label(&self) -> &str {
         match self {
             Self::Paste { label, .. } | Self::Image { label, .. } | Self::File { label, .. } => label,
@@ -87,7 +87,7 @@ impl Attachment {
 /// What the person typed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// As shown in the composer; attachments stand in it by their labels.
+    /// As shown in the composer, with the labels of attachments as placeholders.
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
@@ -103,7 +103,7 @@ impl Message {
     }
 }
 
-/// How a user entry came to be.
+/// How a user entry was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -114,7 +114,7 @@ pub enum Origin {
     Steer,
     /// A `!` line: a command that the person ran, with its output.
     Shell,
-    /// Written by the engine for the model (files changed outside, todo edited, budget news).
+    /// Written by the engine for the model (files changed outside, edited todo list, budget news).
     Engine,
 }
 
@@ -122,13 +122,13 @@ pub enum Origin {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The model was done.
+    /// The model ended its turn.
     EndTurn,
-    /// It wants tool results.
+    /// It called tools and waits for the results.
     ToolUse,
     /// It hit its output limit.
     MaxTokens,
-    /// It declined; the vendor's words if any.
+    /// It declined; the vendor's reason if there is one.
     Refusal(String),
     /// The person stopped it; what had arrived is kept.
     Interrupted,
@@ -136,7 +136,7 @@ pub enum StopReason {
     Cut(String),
 }
 
-/// Where a message of the person's is quoted from, for edits of history.
+/// The quoted source of a message, for edits of history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     pub entry: EntryId,

@@ -1,4 +1,4 @@
-//! The operation log: what moved a head, and how to move it back. Undo adds a row, never removes one.
+//! The operation log: how each operation moved a head, and how to invert it. Undo adds a row and never removes one.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,43 +16,43 @@ pub struct Op {
     pub parent: Option<OpId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<CommandId>,
-    /// In words, for `/ops`.
+    /// A title for `/ops`.
     pub title: String,
-    /// The operation that this one undoes or redoes: the first of its kind, never an undo itself.
+    /// The operation that this one undoes or redoes: the original, never an undo itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<OpId>,
-    /// It was done in one with this operation, which stands before it.
+    /// The operation that was done together with this one, and stands before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<OpId>,
     pub change: OpChange,
 }
 
 impl Op {
-    /// The operation that this one is about: itself, or the one that it undoes or redoes.
+    /// The original operation: itself, or the one that it undoes or redoes.
     pub fn root(&self) -> OpId {
         let within = if let OpChange::Files { of, .. } = &self.change { *of } else { None };
         self.of.or(within).unwrap_or(self.id)
     }
 }
 
-/// What an operation changed; holds enough to be inverted.
+/// The change of an operation, with enough data to invert it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OpChange {
-    /// The conversation goes on at head `name`, which stands at `after`; before, it stood at `before`.
+    /// The conversation continues at head `name`, which moved from `before` to `after`.
     Head {
         name: String,
         before: Option<EntryId>,
         after: Option<EntryId>,
-        /// The head that was left, when it is another one.
+        /// The head that was left, when it is not `name`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
     },
-    /// What was said up to `before` on head `name` was summarised at `after`.
+    /// The entries up to `before` on head `name` were summarised as `after`.
     Compaction { name: String, before: Option<EntryId>, after: EntryId },
     /// The session was renamed.
     Title { before: String, after: String },
-    /// Files went back to a state (or forth again): snapshots of before and after, and what changed.
+    /// Files were restored: the snapshots before and after, and the changed files.
     Files {
         before: String,
         after: String,
@@ -63,10 +63,10 @@ pub enum OpChange {
     },
     /// Archived or brought back.
     Archived { before: bool, after: bool },
-    /// Branch `name` was given a name by the person; empty: none.
+    /// The person named branch `name`; empty: no name.
     Label { name: String, before: String, after: String },
-    /// Branch `name` was put away or brought back.
+    /// Branch `name` was archived or brought back.
     BranchArchived { name: String, before: bool, after: bool },
-    /// Tag `name` was put on another entry, or taken off.
+    /// Tag `name` was moved to another entry, or removed.
     Tag { name: String, before: Option<EntryId>, after: Option<EntryId> },
 }

@@ -1,4 +1,4 @@
-//! Going back to what the files were: the preview, and what is to be done.
+//! Restoring files to an earlier state: the preview, and the request.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use crate::base::clock::Time;
 use crate::base::ids::SessionId;
 use crate::turn::feed::ChangeKind;
 
-/// A file that something changed.
+/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
     /// Relative to the workspace, as [`crate::base::names::written`] writes it.
     pub path: String,
     pub kind: ChangeKind,
-    /// Who changed it, where that is not what the whole list is about.
+    /// The author of the change, where it is not the subject of the whole list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
-    /// Only some hunks of what could have been restored were.
+    /// Only some of the hunks that could be restored were restored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partly: bool,
 }
 
-/// Who changed a file between two states that a session saw, when the session's own calls did not.
+/// The author of a change between two states of the workspace, when it was not a call of the session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum By {
     /// The person, or a program of theirs.
     Outside,
-    /// That too, or these commands of this session, which ran in the background.
+    /// As `Outside`, or these commands of the session, which ran in the background.
     Background { commands: String },
     /// A call of another session.
     Session { session: SessionId, title: String },
@@ -65,43 +65,43 @@ impl RestoreWhat {
     }
 }
 
-/// What a restore would do. Nothing is changed yet.
+/// The effect of a restore that has not been done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestorePreview {
-    /// The first line of what was said there, or the name of the checkpoint.
+    /// The first line of the message at that entry, or the name of the checkpoint.
     pub title: String,
-    /// When the state was kept; `None`: the files of that moment were not kept.
+    /// When the state was saved; `None`: the files of that moment were not saved.
     pub time: Option<Time>,
     pub files: Vec<RestoreFile>,
     /// More files than are listed.
     pub more: usize,
-    /// What differs and stays as it is in any case: path and why.
+    /// Differing paths that stay as they are in any case, each with the reason.
     pub left: Vec<String>,
-    /// What a person should know: what a checkpoint does not cover.
+    /// Limits that the person should know: what the checkpoint does not cover.
     pub notes: Vec<String>,
 }
 
-/// One file of it.
+/// One file of a preview.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreFile {
     /// As [`crate::base::names::written`] writes it.
     pub path: String,
-    /// What would happen to it.
+    /// How it would change.
     pub kind: ChangeKind,
     pub added: u32,
     pub removed: u32,
-    /// Unified, from now to then; empty when it is no text or too large.
+    /// Unified, from the present state to the restored one; empty for binary or too large files.
     pub diff: String,
-    /// Why it stays as it is unless the person says otherwise: somebody else changed it.
+    /// Why the file stays as it is unless the person decides otherwise: it has changes that are not the session's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conflict: Option<String>,
 }
 
-/// A restore that was done, in words for the person.
+/// The result of a restore.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreDone {
     /// Files that changed.
     pub files: Vec<StepFile>,
-    /// What stayed as it was: path and why.
+    /// Paths that stayed as they were, each with the reason.
     pub left: Vec<String>,
 }

@@ -1,12 +1,12 @@
-//! Search in what was said, in every session: the question, and a page of hits.
+//! Full-text search in the entries of all sessions: the query, and a page of hits.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
 use crate::base::ids::{EntryId, SessionId};
 
-/// What is looked for. Words are joined by "and"; words in `"` `"` stand together; `-word` must not be there. The
-/// last word may be unfinished.
+/// A query. Words are joined by "and"; words within `"` `"` must be adjacent; `-word` must be absent. The last word may
+/// be a prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchQuery {
@@ -16,7 +16,7 @@ pub struct SearchQuery {
     pub project: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// Only what these said; empty: all.
+    /// Only entries of these authors; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<SearchRole>,
     /// Only entries of this agent.
@@ -33,11 +33,11 @@ pub struct SearchQuery {
     pub until: Option<Time>,
     /// Hits in a page.
     pub limit: u32,
-    /// Hits that are left out: the pages before.
+    /// Number of hits to skip: the pages before.
     pub offset: u32,
 }
 
-/// Who said it.
+/// Author of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchRole {
@@ -65,13 +65,13 @@ impl SearchRole {
         }
     }
 
-    /// By its name.
+    /// The role with this name.
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_lowercase();
         Self::ALL.into_iter().find(|r| r.name() == name || (name == "tool_result" && *r == Self::Tool))
     }
 
-    /// Of an entry, by [`crate::EntryBody::kind`].
+    /// The role of an entry, by its [`crate::EntryBody::kind`].
     pub fn of_kind(kind: &str) -> Option<Self> {
         match kind {
             "user" => Some(Self::User),
@@ -96,7 +96,7 @@ pub struct SearchHit {
     pub time: Time,
     /// Text around the first match, in one line.
     pub preview: String,
-    /// Where the match is in `preview`: bytes from and to; equal when the words are spelled otherwise there.
+    /// The match in `preview`: start and end in bytes; equal when the text of the match is spelled differently there.
     pub mark: (usize, usize),
 }
 
@@ -106,12 +106,12 @@ pub struct SearchPage {
     pub hits: Vec<SearchHit>,
     /// There are more after these.
     pub more: bool,
-    /// Entries that the index does not know yet: they were not searched.
+    /// Entries that are not indexed yet, and were not searched.
     pub behind: u64,
 }
 
-/// A moment as people and models write it: RFC 3339, a day (its start in `zone`), or so long before `now` (`30m`,
-/// `12h`, `3d`, `2w`).
+/// Parses a time as people and models write it: RFC 3339, a day (its start in `zone`), or an age before `now` (`30m`,
+/// `12h`, `3d`, `2w`). `None`: not a time.
 pub fn moment(text: &str, now: Time, zone: &jiff::tz::TimeZone) -> Option<Time> {
     let text = text.trim();
     if let Ok(time) = Time::parse(text) {

@@ -1,4 +1,4 @@
-//! A session as a tree that can be browsed: its nodes without their words, and what a browser asks for besides.
+//! A session as a tree to browse: its nodes without their texts, and the browser's queries for the rest.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +9,23 @@ use crate::base::usage::Cost;
 use crate::session::message::Origin;
 use crate::session::restore::RestoreFile;
 
-/// What a browser of trees asks. Each is answered by the [`TreeReply`] of the same name.
+/// A query of the tree browser. Each is answered by the [`TreeReply`] of the same name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum TreeQuery {
     /// All nodes; `None`: of the open session.
     Nodes { session: Option<SessionId> },
-    /// How many files each node changed, and which calls failed or replies were cut.
+    /// For each node, how many files it changed, and which calls failed or replies were cut off.
     Marks { session: SessionId },
     /// The first lines of these entries, of any session.
     Lines { entries: Vec<EntryId> },
-    /// Entries that hold words, of the sessions of this project or of all; `text` is as in a search.
+    /// Entries that contain words, in the sessions of this project or of all; `text` is as in a search.
     Find {
         text: String,
         #[serde(default)]
         everywhere: bool,
     },
-    /// What an entry says, and what it changed.
+    /// The text of an entry, and the files that it changed.
     Preview { entry: EntryId },
 }
 
@@ -40,21 +40,21 @@ pub enum TreeReply {
     Preview { preview: Box<EntryPreview> },
 }
 
-/// A session, without its words.
+/// A session without its texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionTree {
     pub session: SessionId,
     pub title: String,
     /// Absolute path of the workspace.
     pub project: String,
-    /// Names that nodes refer to by their place here.
+    /// Agents, to which nodes refer by index.
     pub agents: Vec<String>,
     pub models: Vec<String>,
     /// In the order in which they were added: a parent stands before its children.
     pub nodes: Vec<TreeNode>,
     pub heads: Vec<TreeHead>,
     pub tags: Vec<TreeTag>,
-    /// Sessions of subagents, by the node that they hang off.
+    /// Sessions of child agents, by the node that started them.
     pub spawned: Vec<TreeSpawned>,
 }
 
@@ -62,16 +62,16 @@ pub struct SessionTree {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeNode {
     pub id: EntryId,
-    /// Its number among all entries; grows with each that is added.
+    /// Its number among all entries of the store, ascending.
     pub seq: i64,
-    /// Place of its parent in [`SessionTree::nodes`]; `None` for a root.
+    /// Index of its parent in [`SessionTree::nodes`]; `None` for a root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u32>,
     pub kind: NodeKind,
     pub time: Time,
-    /// Place in [`SessionTree::agents`].
+    /// Index in [`SessionTree::agents`].
     pub agent: u16,
-    /// Place in [`SessionTree::models`].
+    /// Index in [`SessionTree::models`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u16>,
     /// Tokens that were read and written.
@@ -96,7 +96,7 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// By [`crate::EntryBody::kind`].
+    /// The kind for an [`crate::EntryBody::kind`].
     pub fn of(kind: &str) -> Self {
         match kind {
             "prefix" => Self::Prefix,
@@ -116,15 +116,15 @@ impl NodeKind {
 pub struct TreeHead {
     /// Never changes.
     pub name: String,
-    /// What the person calls it; empty: nothing.
+    /// The name that the person gave it; empty: none.
     pub label: String,
-    /// Place of its last entry; `None`: nothing was said on it.
+    /// Index of its last entry; `None`: the branch has no entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
     pub archived: bool,
-    /// The one that the session goes on with.
+    /// The branch that the session continues on.
     pub current: bool,
-    /// A living process that has it open.
+    /// Process id of a living process that has it open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_in: Option<u32>,
 }
@@ -136,19 +136,19 @@ pub struct TreeTag {
     pub node: u32,
 }
 
-/// A session that hangs off an entry.
+/// The session of a child agent, attached to an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeSpawned {
     pub session: SessionId,
     pub node: u32,
     pub title: String,
-    /// Whose it is.
+    /// Its agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// How the agent stood last.
+    /// The agent's last state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<AgentState>,
-    /// When something was last said in it.
+    /// Time of its last entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
     pub entries: u64,
@@ -162,12 +162,12 @@ pub struct TreeSpawned {
     pub files: u32,
 }
 
-/// What stands only in payloads and in the log of file states.
+/// Facts about entries that stand only in payloads and in the log of file states.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeMarks {
-    /// Entry number and how many files it changed; a user message stands for its whole turn. By number.
+    /// Entry numbers with the number of files changed, ascending; a user message stands for its whole turn.
     pub files: Vec<(i64, u32)>,
-    /// Numbers of tool results that are not `ok`, growing.
+    /// Numbers of tool results that are not `ok`, ascending.
     pub failed: Vec<i64>,
 }
 
@@ -175,47 +175,47 @@ pub struct TreeMarks {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeLine {
     pub entry: EntryId,
-    /// Not cleaned: it may hold anything but line breaks.
+    /// Not cleaned: may contain anything but line breaks.
     pub text: String,
-    /// Of a user entry.
+    /// For a user entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// Of a tool result: the call that it answers.
+    /// For a tool result: the call that it answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<TreeCall>,
 }
 
-/// A call of a tool, as far as a row shows it.
+/// A tool call, as far as a row shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeCall {
     pub name: String,
-    /// Long texts in it are cut.
+    /// With long texts shortened.
     pub arguments: serde_json::Value,
 }
 
-/// Entries that hold the words.
+/// Entries that contain the words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeFound {
-    /// By session: the numbers of its entries, growing.
+    /// By session: numbers of its entries, ascending.
     pub sessions: Vec<(SessionId, Vec<i64>)>,
-    /// There are more, which are older.
+    /// Whether there are older hits beyond these.
     pub more: bool,
-    /// Entries that the index does not know yet: they were not looked at.
+    /// Entries that are not indexed yet, and were not searched.
     pub behind: u64,
 }
 
-/// What an entry says, and what it changed.
+/// The text of an entry, and the files that it changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryPreview {
     pub entry: EntryId,
-    /// Its words, cut when there are too many.
+    /// Shortened when too long.
     pub text: String,
     pub cut: bool,
-    /// What differs in the workspace between the start of its turn and it; for the message that begins a turn,
-    /// between its start and its end; for a tool result, what that call changed.
+    /// Changed files: for a tool result those of the call; for the first message of a turn those of the turn; else
+    /// those between the start of the turn and the entry.
     pub files: Vec<RestoreFile>,
     /// More files than are listed.
     pub more: usize,
-    /// What a person should know: why there is no comparison.
+    /// Why there is no comparison, or other limits that the person should know.
     pub notes: Vec<String>,
 }

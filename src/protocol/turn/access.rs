@@ -1,8 +1,8 @@
-//! What one call of a tool touches. Declared by the tool for this very call, judged by `permit`.
+//! What one call of a tool touches. The tool declares it for each call, and `permit` decides by it.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that a call needs.
+/// One access that a call needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "needs", rename_all = "snake_case")]
 pub enum Access {
@@ -12,23 +12,22 @@ pub enum Access {
     Write { path: String, inside: bool },
     /// Runs a shell command in `folder`.
     Run { command: String, folder: String, background: bool },
-    /// Controls a process of ours (poll, kill).
+    /// Controls a background process of the session (poll, kill).
     Process { what: String },
-    /// Types `text` into a process of ours, which was started as `command` and now works in `folder`.
-    /// `before` is what was typed into it earlier and may belong to the same line or statement.
+    /// Types `text` into a background process of the session, which was started as `command` and now works in `folder`.
+    /// `before` is earlier input that may belong to the same line or statement.
     Input { process: String, command: String, before: String, text: String, folder: String },
     /// Fetches `url` from `host`.
     Net { url: String, host: String },
-    /// Asks the person or keeps the plan: never needs permission.
+    /// Asks the person or edits the plan: never needs permission.
     Free,
 }
 
-/// The state of a shell of ours, as far as it decides which programs its commands run.
+/// The state of a shell session, as far as it decides which programs its commands run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellState {
-    /// Its `PATH`. Empty: not known, so nothing is known of its programs.
+    /// Its `PATH`. Empty: not known, so none of its programs is known.
     pub path: String,
-    /// Names of its functions and aliases, and of programs that its exported variables lead elsewhere. `*`: every
-    /// program.
+    /// Names of its functions and aliases, and of programs that its exported variables redirect. `*`: every program.
     pub redefined: Vec<String>,
 }

@@ -1,11 +1,11 @@
-//! Questions that wait for the person: approvals, clarify, trust, budgets.
+//! Questions that wait for the person: approvals, clarifications, trust, budgets.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AgentId, AskId};
 use crate::base::word::word_enum;
 
-/// A question that waits. Answered by its id only, never by position.
+/// A pending question. Answered by its id only, never by position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {
     pub id: AskId,
@@ -20,7 +20,7 @@ pub struct Ask {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum AskBody {
-    /// May this call run?
+    /// Whether this call may run.
     Permission(PermissionAsk),
     /// The model's question (`clarify`).
     Clarify {
@@ -30,18 +30,18 @@ pub enum AskBody {
         allow_freetext: bool,
         #[serde(default)]
         multiple: bool,
-        /// Index of the declared default, used where nobody can answer.
+        /// Index of the declared default, used when nobody can answer.
         #[serde(default)]
         default: Option<usize>,
         /// Indices of the choices that grant or end something: their number selects them, never Enter alone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         decides: Vec<usize>,
     },
-    /// A folder brings things that could run; may they?
+    /// Whether what a folder brings may run.
     Trust { folder: String, brings: Vec<TrustItem>, changed: bool },
-    /// Work by this plan? It is in `file`, which the person may edit before they answer.
+    /// Whether to work by this plan. It is in `file`, which the person may edit before they answer.
     Plan { file: String, plan: String },
-    /// A limit was reached: go on?
+    /// A limit was reached; whether to continue.
     Budget {
         what: String,
         spent: String,
@@ -50,19 +50,19 @@ pub enum AskBody {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         next: Option<String>,
     },
-    /// The deep tier would be used: may it?
+    /// The deep tier would be used; whether it may.
     DeepTier { model: String, why: String },
-    /// A budget cannot be kept with this model, because nobody knows what it costs: use it all the same?
+    /// A budget cannot be enforced with this model, because its price is not known; whether to use it nevertheless.
     Unpriced { model: String, why: String },
-    /// The agent makes the same calls with the same results, so often in a row: may it go on?
+    /// The agent repeats the same calls with the same results, this many times in a row; whether it may continue.
     Repeats { calls: String, rounds: u32 },
     /// The session is open elsewhere.
     SessionBusy { holder: String },
-    /// The store cannot be written: go on without saving?
+    /// The store cannot be written; whether to continue without saving.
     NotSaving { why: String },
 }
 
-/// How a budget stands, in words: `$0.90 of $1.00 is spent`, and what the next request needs where that does not fit.
+/// The state of a budget as text: `$0.90 of $1.00 is spent`, and the cost of the next request where that does not fit.
 pub fn budget_words(spent: &str, limit: &str, next: Option<&str>) -> String {
     match next {
         None => format!("{spent} of {limit} is spent"),
@@ -72,8 +72,8 @@ pub fn budget_words(spent: &str, limit: &str, next: Option<&str>) -> String {
     }
 }
 
-/// Everything that the approval dialog shows. `shown` is exactly what runs; its hash goes back with the
-/// answer, so an answer can never apply to other text.
+/// Everything that the approval dialog shows. `shown` is exactly what runs; the answer carries its hash, so that it can
+/// never apply to another text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PermissionAsk {
     pub tool: String,
@@ -94,12 +94,12 @@ pub struct PermissionAsk {
     pub why: String,
     /// The rule that asks, in words, for instance `no rule matches`.
     pub rule: String,
-    /// What it would do, in words.
+    /// Its effects, as text.
     #[serde(default)]
     pub effects: Vec<String>,
     pub risk: Risk,
-    /// The pattern that "always" would allow, or several of them joined by ` && `, one for each part of a command;
-    /// `None` when it cannot be said honestly.
+    /// The pattern that "always" would allow, or several joined by ` && `, one for each part of a command; `None` when
+    /// no pattern describes it correctly.
     #[serde(default)]
     pub always: Option<String>,
     /// Whether the text may be edited before it runs.
@@ -108,8 +108,7 @@ pub struct PermissionAsk {
 }
 
 impl PermissionAsk {
-    /// What the agent wants to do, as it stands after "wants to": the verb, or its plain form where the verb is a
-    /// noun.
+    /// The action as it follows "wants to": the verb, or its verb form where `verb` is a noun.
     pub fn wants(&self) -> &str {
         match self.verb.as_str() {
             "shell" => "run",
@@ -131,7 +130,7 @@ pub enum Risk {
 }
 
 word_enum! {
-    /// What a [`TrustItem`] is.
+    /// The kind of a [`TrustItem`].
     pub enum TrustKind {
         Settings = "settings",
         Permissions = "permissions",
@@ -143,11 +142,11 @@ word_enum! {
         Skill = "skill",
         Workflow = "workflow",
         Command = "command",
-        /// It steers an external program, and nothing of Tiller's own.
+        /// It configures an external program and nothing of Tiller's own.
         ProgramSettings = "program settings",
-        /// A rule of the person which an external program cannot be given.
+        /// A rule of the person that an external program cannot enforce.
         UnenforcedRule = "rule not enforced",
-        /// It was there when the person agreed, and is gone.
+        /// It existed when the person agreed, and is gone.
         Removed = "removed",
     }
 }
@@ -160,7 +159,7 @@ pub enum TrustChange {
 }
 
 impl TrustChange {
-    /// The word before the kind, and the blank behind it.
+    /// The word before the kind, followed by a blank.
     fn prefix(self) -> &'static str {
         match self {
             Self::New => "new ",
@@ -169,7 +168,7 @@ impl TrustChange {
     }
 }
 
-/// One thing that a folder brings. In JSON its `kind` begins with `new ` or `changed ` where [`Self::change`] says so.
+/// One thing that a folder brings and that needs trust. In JSON its `kind` begins with `new ` or `changed ` where [`Self::change`] says so.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "TrustItemForm", into = "TrustItemForm")]
 pub struct TrustItem {
@@ -178,9 +177,9 @@ pub struct TrustItem {
     pub change: Option<TrustChange>,
     /// Path relative to the folder.
     pub path: String,
-    /// What it would do, in one line.
+    /// What it does, in one line.
     pub detail: String,
-    /// BLAKE3 of its content, hex: trust is for this content only.
+    /// BLAKE3 of its content, hex: trust applies to this content only.
     pub hash: String,
 }
 
@@ -221,7 +220,7 @@ impl From<TrustItemForm> for TrustItem {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum AskReply {
-    /// For `Permission`. `hash` is the one that was shown.
+    /// For `Permission`. `hash` is the one that the dialog showed.
     Permission {
         decision: Decision,
         hash: String,
@@ -233,19 +232,19 @@ pub enum AskReply {
     },
     /// Declined (Esc on a question; "no" to trust, budget, model, plan).
     Declined,
-    /// For `Trust`: no, and do not ask again for this content. For `Plan`: drop it, and plan no more.
+    /// For `Trust`: no, and do not ask again for this content. For `Plan`: discard it and leave planning.
     Never,
     /// Yes (trust, model, not saving, plan). For `Budget`: the new limit, if one was typed.
     Yes {
         #[serde(default)]
         value: Option<String>,
     },
-    /// For `SessionBusy`: open a branch of it, or only look.
+    /// For `SessionBusy`: open a branch of it, or open it read-only.
     Branch,
     ReadOnly,
 }
 
-/// What was decided about one permission.
+/// The person's decision about one permission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Decision {
@@ -253,7 +252,7 @@ pub enum Decision {
     Once,
     /// Until the session ends, for calls that match `pattern`.
     Session { pattern: String },
-    /// For good, by a rule in the person's file.
+    /// Permanently, by a rule in the person's file.
     Always { pattern: String },
     /// Run this text instead (asked again if rules say so).
     Edit { text: String },

@@ -1,11 +1,11 @@
-//! The feed of file changes, with who made each.
+//! The feed of file changes, with the author of each.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
 use crate::base::ids::AgentId;
 
-/// Who changed a file.
+/// The author of a file change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "who", rename_all = "snake_case")]
 pub enum Who {
@@ -29,7 +29,7 @@ pub enum ChangeKind {
     Renamed,
     /// Many paths at once: `path` is the folder, `count` how many.
     Storm,
-    /// Not a file: the branch, a commit, a conflict state. `path` holds the words.
+    /// A change of git's state: the branch, a commit, a conflict. `path` holds the description.
     Git,
 }
 
@@ -42,14 +42,13 @@ pub struct FileChange {
     pub path: String,
     #[serde(flatten)]
     pub who: Who,
-    /// How many changes this line stands for.
+    /// Number of changes that this line stands for.
     #[serde(default = "one")]
     pub count: u64,
     /// Lines added and removed, when a difference is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<(u32, u32)>,
-    /// The agent's command that ran at the time. That is all that is known: other writers at the same time are not
-    /// told apart.
+    /// The agent's command that ran at the time. Changes of other writers at the same time are attributed to it too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub during: Option<String>,
 }

@@ -1,47 +1,47 @@
-//! A goal: the agent goes on by itself, turn after turn, until a check holds or a limit is reached.
+//! A goal: the agent works turn after turn until a check passes or a limit is reached.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::usage::Cost;
 
-/// What the person wants, and how far it may go.
+/// The goal and its limits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     pub text: String,
     pub check: GoalCheck,
-    /// Turns at most; 1 at least.
+    /// Maximum number of turns; at least 1.
     pub turns: u32,
-    /// What it may cost from now on. `None`: the session's own budget alone holds.
+    /// Budget in dollars from now on. `None`: only the session's budget applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd: Option<f64>,
 }
 
-/// Who says that it is reached.
+/// How the goal is checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum GoalCheck {
-    /// A command of the person's, run in the workspace: it is reached when it ends with 0.
+    /// A command of the person's, run in the workspace: the goal is reached when it exits with 0.
     Command { line: String },
-    /// The fast tier reads the conversation and judges.
+    /// The fast model tier reads the conversation and decides.
     Judge,
 }
 
-/// Where it stands.
+/// State of a goal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GoalView {
     pub goal: Goal,
     pub state: GoalState,
-    /// Turns that it took so far.
+    /// Turns taken so far.
     pub done: u32,
-    /// What it cost so far; `None`: not known.
+    /// Cost so far; `None`: not known.
     #[serde(default)]
     pub spent: Option<Cost>,
-    /// What the last check said, or why it stopped; a line.
+    /// The output of the last check, or why it stopped; one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub last: String,
 }
 
-/// What is going on.
+/// Phase of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalState {
@@ -55,7 +55,7 @@ pub enum GoalState {
 }
 
 impl GoalState {
-    /// The engine goes on by itself.
+    /// Whether the engine continues by itself.
     pub fn active(self) -> bool {
         matches!(self, Self::Working | Self::Checking)
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::EntryId;
 use crate::turn::tool::FileDiff;
 
-/// What one turn changed, file by file, from its start to now.
+/// The changes of one turn by file, from its start to now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Review {
     /// The user entry that began the turn.
@@ -14,11 +14,11 @@ pub struct Review {
     pub files: Vec<FileDiff>,
 }
 
-/// One hunk, or one file, that the person does not want.
+/// One hunk, or one file, that the person rejects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
     pub path: String,
-    /// The hunk, as a unified difference with file header; its reverse is applied. Empty: the whole file, text or
-    /// not, as it was before the turn.
+    /// The hunk as a unified difference with a file header; its reverse is applied. Empty: the whole file is restored
+    /// to its state before the turn.
     pub hunk: String,
 }

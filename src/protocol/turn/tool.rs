@@ -1,4 +1,4 @@
-//! What the bus says about tools. Running them is the tool room's.
+//! Tools as the bus describes them. The room `tool` runs them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub struct ToolSpec {
     pub schema: Value,
 }
 
-/// What a tool touches, in kind. Decides which calls may run side by side.
+/// The kind of thing that a tool touches. Decides which calls may run in parallel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Touch {
@@ -21,7 +21,7 @@ pub enum Touch {
     Execute,
     Network,
     Agent,
-    /// Asks the person, or keeps the plan.
+    /// Asks the person, or edits the plan.
     Plan,
 }
 
@@ -32,7 +32,7 @@ pub enum ToolOutcome {
     Ok,
     /// It failed; the content says why.
     Error,
-    /// A rule or the person said no.
+    /// A rule or the person refused.
     Denied,
     /// Stopped by the person, or by the end of the process.
     Interrupted,
@@ -46,7 +46,7 @@ impl ToolOutcome {
     }
 }
 
-/// What the screen shows of a result besides its text.
+/// What the screen shows of a result in addition to its text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "show", rename_all = "snake_case")]
 pub enum Display {

@@ -1,9 +1,8 @@
 //! Anthropic Messages: the request. The reply is read in `reply.rs`.
 //!
-//! Format: the vendor's Messages API reference, version 2023-06-01. Everything that stays the same comes
-//! before `messages`, so that a request is its predecessor plus new bytes (cache marks aside). Marks:
-//! the last tool, the system prompt, and the last two user messages: the older of these two is the one
-//! that the request before marked, so its cache entry is found.
+//! Format: the vendor's Messages API reference, version 2023-06-01. All constant parts come before `messages`, so that
+//! a request is its predecessor plus new bytes (cache marks aside). Cache marks: the last tool, the system prompt, and
+//! the last two user messages. The older of these two was marked by the request before, so its cache entry is found.
 
 pub(crate) mod reply;
 
@@ -24,9 +23,9 @@ use crate::codec::{Decoder, Wire};
 use crate::models::effort;
 use crate::registry::key::Secret;
 
-/// The vendor's own address.
+/// The vendor's address.
 pub(crate) const BASE: &str = "https://api.anthropic.com";
-/// Output limit where neither the request nor the table has one; the format demands a number.
+/// Output limit where neither the request nor the model table has one; the format requires a number.
 const DEFAULT_OUTPUT: u64 = 32_000;
 
 /// The format. `official`: at the vendor's own address.
@@ -170,7 +169,7 @@ impl Wire for Anthropic {
             );
         }
         if let Some(key) = key {
-            // Some compatible servers want the bearer form; the vendor wants exactly one.
+            // Some compatible servers need the bearer form; the vendor accepts only one of the two.
             let (name, value) = if self.official {
                 (HeaderName::from_static("x-api-key"), key.reveal().to_owned())
             } else {
@@ -243,7 +242,7 @@ impl Wire for Anthropic {
     }
 }
 
-/// Tokens for thoughts where a model takes a number instead of an effort.
+/// Reasoning budget in tokens, for models that take a number instead of an effort.
 fn budget(effort: Effort) -> u64 {
     match effort {
         Effort::Off => 0,
@@ -254,8 +253,8 @@ fn budget(effort: Effort) -> u64 {
     }
 }
 
-/// How to ask a model to think. Models from 4.6 on choose the amount themselves and take an effort; older ones,
-/// and other vendors' behind this format, take a budget. `may_begin`: a budget can be given now.
+/// The thinking settings of a request. Models from 4.6 on choose the amount themselves and take an effort; older ones,
+/// and other vendors' models in this format, take a budget. `may_begin`: a budget is allowed now.
 fn thinking(
     request: &Request,
     max_tokens: u64,
@@ -266,26 +265,26 @@ fn thinking(
         return (None, None);
     }
     let Some(generation) = generation(&request.model).filter(|g| *g >= (4, 6)) else {
-        // Of a model that is not known nothing is asked unless the person does.
+        // Unknown models get no thinking settings unless the person chose an effort.
         let known = info.thinking == Some(true) && request.model.contains("claude-");
         let effort = effort::used(request.effort, info);
         let budget = if effort == Effort::Default && !known { 0 } else { budget(effort) };
-        // It must be at least 1,024 and under the output limit.
+        // The format requires at least 1,024, and less than the output limit.
         let budget = budget.min(max_tokens.saturating_sub(1_024));
         let fits = budget >= 1_024 && may_begin;
         return (fits.then_some(Thinking::Enabled { budget_tokens: budget }), None);
     };
     let adaptive = Some(Thinking::Adaptive { display: "summarized" });
     match effort::used(request.effort, info) {
-        // From generation 5 on they think unless it is turned off, but hide it unless it is asked for.
+        // Models from generation 5 on think by default, but hide their thoughts unless asked for.
         Effort::Off if generation >= (5, 0) => (Some(Thinking::Disabled), None),
         Effort::Off => (None, None),
         _ => (adaptive, effort::word(request.effort, info)),
     }
 }
 
-/// Whether a budget for thoughts can be given: the format refuses it in the middle of a turn whose first reply
-/// began without a thought.
+/// Whether a thinking budget is allowed: the format refuses it in the middle of a turn whose first reply began without
+/// a thought.
 fn may_begin(messages: &[RequestMessage<'_>]) -> bool {
     let words = |m: &RequestMessage<'_>| {
         m.role == "user" && !m.content.iter().any(|c| matches!(c, RequestBlock::ToolResult { .. }))
@@ -295,8 +294,8 @@ fn may_begin(messages: &[RequestMessage<'_>]) -> bool {
     first.is_none_or(|c| matches!(c, RequestBlock::Thinking { .. } | RequestBlock::RedactedThinking { .. }))
 }
 
-/// Major and minor number in ids such as `claude-opus-4-6` or `claude-sonnet-5`; older orders
-/// (`claude-3-5-sonnet`) as well.
+/// Major and minor version in ids such as `claude-opus-4-6` or `claude-sonnet-5`, also in the older order
+/// (`claude-3-5-sonnet`).
 fn generation(model: &str) -> Option<(u32, u32)> {
     let rest = &model[model.find("claude-")? + 7..];
     let mut numbers = rest.split(['-', '.', '@']).filter_map(|w| w.parse::<u32>().ok());
@@ -305,7 +304,7 @@ fn generation(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().filter(|n| *n < 100).unwrap_or(0)))
 }
 
-/// `thoughts`: they go back to the model that wrote them, and so do blocks of kinds that are not known here.
+/// The messages of a request. `thoughts`: include thoughts, and blocks of unknown kinds, for the model that wrote them.
 fn messages<'a>(
     provider: &str,
     asked: &str,
@@ -357,7 +356,7 @@ fn parts(content: &[Part]) -> Vec<RequestBlock<'_>> {
     content
         .iter()
         .filter_map(|part| match part {
-            // The format refuses empty texts.
+            // The format rejects empty texts.
             Part::Text { text } if text.trim().is_empty() => None,
             Part::Text { text } => Some(RequestBlock::Text { text, cache_control: None }),
             Part::Image { media_type, data } => Some(RequestBlock::Image {
@@ -368,7 +367,7 @@ fn parts(content: &[Part]) -> Vec<RequestBlock<'_>> {
         .collect()
 }
 
-/// As [`parts`], for a failed call: the format takes nothing but text there.
+/// As [`parts`], for a failed call: the format accepts only text there.
 fn texts(content: &[Part]) -> Vec<RequestBlock<'_>> {
     let mut out = parts(content);
     for piece in &mut out {
@@ -379,7 +378,8 @@ fn texts(content: &[Part]) -> Vec<RequestBlock<'_>> {
     out
 }
 
-/// `own`: the very model that is asked now wrote it; thoughts go back only to that one. `same`: its vendor did.
+/// The blocks of a reply. `own`: the requested model wrote it; thoughts go back to that model only. `same`: its vendor
+/// did.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<RequestBlock<'a>> {
     let mut out = Vec::new();
     for block in blocks {
@@ -400,7 +400,7 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<
             Block::Unknown { .. } => {}
         }
     }
-    // A message may not end in a thought, or have nothing else.
+    // A message may neither end with a thought nor consist of thoughts only.
     while matches!(out.last(), Some(RequestBlock::Thinking { .. } | RequestBlock::RedactedThinking { .. })) {
         out.pop();
     }

@@ -13,7 +13,7 @@ use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
 use crate::transport::fault;
 
-/// One event. Flat, because a tagged enum would copy every event before reading it.
+/// One event. A flat struct, because a tagged enum would copy every event before reading it.
 #[derive(Deserialize)]
 struct AnthropicEvent<'a> {
     #[serde(rename = "type", borrow, default)]
@@ -117,19 +117,19 @@ struct AnthropicDetails<'a> {
     explanation: Str<'a>,
 }
 
-/// A block that is open.
+/// An open block.
 struct Open {
-    /// Our number for it.
+    /// Its index in the chunks.
     index: usize,
-    /// Of a call: arguments that came with its head, used when no deltas follow.
+    /// For a call: arguments that came with its start, used when no deltas follow.
     input: Option<String>,
-    /// Of a kind that we do not know: its head, and the argument text that follows.
+    /// For a block of an unknown kind: its start, and the argument text that follows.
     raw: Option<(Value, String)>,
     call: bool,
     thought: bool,
 }
 
-/// The reader of one reply.
+/// The decoder of one reply.
 pub(crate) struct AnthropicReply {
     provider: String,
     open: HashMap<u64, Open>,
@@ -137,7 +137,7 @@ pub(crate) struct AnthropicReply {
     calls: bool,
     usage: Usage,
     stop: Option<StopReason>,
-    /// The end mark came.
+    /// The end event has arrived.
     over: bool,
 }
 
@@ -191,7 +191,7 @@ impl AnthropicReply {
 
     fn delta(&mut self, at: u64, delta: AnthropicDelta<'_>, out: &mut VecDeque<Chunk>) {
         if !self.open.contains_key(&at) {
-            // Some proxies leave the head out.
+            // Some proxies leave out the start event.
             let index = self.next;
             self.next += 1;
             self.open.insert(at, Open { index, input: None, raw: None, call: false, thought: false });
@@ -284,7 +284,7 @@ impl Decoder for AnthropicReply {
                 return Err(fault::event(&self.provider, &kind, &text));
             }
             "ping" => out.push_back(Chunk::Ping),
-            // New kinds of event may come at any time.
+            // The vendor may add new kinds of event.
             _ => {}
         }
         Ok(Flow::More)
@@ -306,7 +306,7 @@ impl Decoder for AnthropicReply {
             self.stop = Some(stopped(message.stop_reason.as_str(), message.stop_details));
             self.over = true;
         } else if any {
-            // A document is whole.
+            // A document is complete.
             self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
             self.over = true;
         }
@@ -315,8 +315,7 @@ impl Decoder for AnthropicReply {
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
-        // At the output limit the vendor says so and leaves the block open. A call that is open then is not whole,
-        // nor is a signature.
+        // At the output limit the block is left open. A call that is open then is incomplete, and so is a signature.
         let limit = stop == StopReason::MaxTokens;
         if !limit && !self.over && self.open.values().any(|o| o.call || o.thought) {
             return Err(fault::cut(&self.provider));
@@ -335,7 +334,7 @@ impl Decoder for AnthropicReply {
     }
 }
 
-/// A vendor's word for the end of a reply.
+/// Maps the vendor's stop reason.
 fn stopped(reason: &str, details: Option<&RawValue>) -> StopReason {
     match reason {
         "tool_use" => StopReason::ToolUse,

@@ -1,5 +1,4 @@
-//! The images of a whole conversation: vendors limit how many of them one request may hold, and how large they are
-//! together.
+//! Limits for all images of a conversation: vendors limit their number and their total size in one request.
 
 use std::borrow::Cow;
 
@@ -8,20 +7,20 @@ use tiller_protocol::Part;
 use crate::codec::picture;
 use crate::codec::request::ChatMessage;
 
-/// What the images of one request may be together.
+/// Limits for all images of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct Album {
     pub(crate) count: usize,
-    /// Bytes in base64.
+    /// Total bytes in base64.
     pub(crate) bytes: usize,
-    /// With more than so many images none may have a longer side than so many pixels.
+    /// With more images than the first number, none may have a side longer than the second, in pixels.
     pub(crate) many: (usize, u32),
 }
 
-/// Images that are left out together, so that the beginning of a request changes rarely.
+/// Images are left out in steps of this size, so that the beginning of a request seldom changes.
 const STEP: usize = 10;
 
-/// The parts of a message that is no reply.
+/// The parts of a message other than a reply.
 pub(crate) fn parts(message: &ChatMessage) -> &[Part] {
     match message {
         ChatMessage::User { content } | ChatMessage::ToolResult { content, .. } => content,
@@ -30,7 +29,7 @@ pub(crate) fn parts(message: &ChatMessage) -> &[Part] {
 }
 
 impl Album {
-    /// Text stands for the oldest images, as far as they are too many or one of them was refused.
+    /// Replaces the oldest images by text, as far as there are too many or one of them was refused.
     pub(crate) fn leave_out(&self, messages: &mut [Cow<'_, ChatMessage>], refused: usize) {
         let found: Vec<&str> = messages
             .iter()
@@ -61,7 +60,7 @@ impl Album {
         }
     }
 
-    /// How many of the oldest `images` (base64) do not go out.
+    /// How many of the oldest `images` (base64) must be left out.
     pub(crate) fn too_many(&self, images: &[&str]) -> usize {
         let (count, side) = self.many;
         let large: Vec<bool> = match images.len() {

@@ -1,4 +1,4 @@
-//! What a server has refused once is left out of later requests, so that one refusal does not end a session.
+//! Remembers what a server refused and leaves it out of later requests, so that one refusal does not end a session.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -8,27 +8,27 @@ use crate::codec::request::Request;
 /// Which parts of the thinking effort a request carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EffortSupport {
-    /// What the person chose.
+    /// The chosen effort.
     #[default]
     Effort,
-    /// Nothing.
+    /// No effort field.
     Nothing,
-    /// Not to think: OpenAI takes tools over Chat Completions only then.
+    /// Reasoning turned off: with tools, OpenAI's Chat Completions accept nothing else.
     Least,
 }
 
-/// The refusals of one provider. Kept in memory only: after a restart the server is asked once more.
+/// What one provider refused. Kept in memory only: after a restart it is tried once more.
 #[derive(Debug, Default)]
 pub(crate) struct Amendments {
-    /// Sessions (by [`Request::cache_key`]) whose thoughts the server does not take back.
+    /// Sessions (by [`Request::cache_key`]) whose thoughts the server refused.
     thoughts: Mutex<HashSet<String>>,
-    /// Images of a session, the oldest first, one of which the server does not take.
+    /// For each session, the number of its oldest images that contain a refused one.
     images: Mutex<HashMap<String, usize>>,
     /// Models that refused the effort field of a request.
     effort: Mutex<HashMap<String, EffortSupport>>,
 }
 
-/// Words of a refusal that is about thoughts, or what else went back to the server that wrote it.
+/// Phrases of a refusal of thoughts or of other blocks that are sent back to their author.
 const THOUGHTS: &[&str] = &[
     "blocks in the latest assistant message cannot be modified",
     "must remain as they were in the original response",
@@ -43,12 +43,12 @@ const THOUGHTS: &[&str] = &[
     "required 'reasoning' item",
     "reasoning_content",
     "reasoning_details",
-    // Blocks of a kind that Tiller does not know go back as they came, and stay away with the thoughts.
+    // Blocks of unknown kinds are sent back unchanged, and are left out together with thoughts.
     "does not match any of the expected tags",
     "items are not persisted",
 ];
 
-/// Words of a refusal that is about effort.
+/// Phrases of a refusal of the effort.
 const EFFORT: &[&str] = &[
     "reasoning_effort",
     "reasoning.effort",
@@ -70,7 +70,7 @@ const EFFORT: &[&str] = &[
     "must start with a thinking block",
 ];
 
-/// Words of a refusal that is about an image.
+/// Phrases of a refusal of an image.
 const IMAGES: &[&str] = &[
     "could not process image",
     "unable to process input image",
@@ -99,8 +99,8 @@ fn has(said: &str, words: &[&str]) -> bool {
 }
 
 impl Amendments {
-    /// The server refused `request`, which holds so many images, with these words. True: the next request leaves out
-    /// what it did not like.
+    /// The server refused `request`, which holds this many images, with this message. True: the next request leaves out
+    /// the refused part.
     pub(crate) fn take(&self, request: &Request, said: &str, images: impl FnOnce() -> usize) -> bool {
         let said = said.to_lowercase();
         if has(&said, EFFORT) {
@@ -114,7 +114,7 @@ impl Amendments {
             *told = next;
             return true;
         }
-        // A thinking block without its signature, or in another place than it was written for.
+        // A thinking block without its signature, or at another place than its own.
         let moved =
             said.contains("thinking") && (said.contains("signature") || said.contains("conversation"));
         if has(&said, THOUGHTS) || moved {
@@ -130,12 +130,12 @@ impl Amendments {
         false
     }
 
-    /// Whether thoughts go back to the model that wrote them.
+    /// Whether thoughts are sent back to the model that wrote them.
     pub(crate) fn thoughts(&self, request: &Request) -> bool {
         !self.thoughts.lock().unwrap_or_else(PoisonError::into_inner).contains(&request.cache_key)
     }
 
-    /// How many of the oldest images do not go out, because the server refused one of them.
+    /// How many of the oldest images to leave out, because the server refused one of them.
     pub(crate) fn images(&self, request: &Request) -> usize {
         let refused = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         refused.get(&request.cache_key).copied().unwrap_or(0)

@@ -7,9 +7,9 @@ use tiller_protocol::{Block, StopReason, ToolCall, Usage};
 
 use crate::codec::chunk::Chunk;
 
-/// Bytes that one block may have. What comes beyond is dropped and [`Assembler::truncated`] is set.
+/// Maximum bytes of one block. The rest is dropped and [`Assembler::truncated`] is set.
 pub const PART_LIMIT: usize = 64 * 1024 * 1024;
-/// Blocks that one reply may have.
+/// Maximum number of blocks of one reply.
 pub const BLOCK_LIMIT: usize = 4096;
 /// Bytes kept of arguments that were not a JSON object.
 const MALFORMED_LIMIT: usize = 16 * 1024;
@@ -37,18 +37,18 @@ pub struct Assembler {
     seed: String,
     taken: HashSet<String>,
     made: usize,
-    /// Counts so far.
+    /// Token counts so far.
     pub usage: Usage,
-    /// Why it ended; `None` while it runs, and for ever when the stream was cut.
+    /// Why the reply ended; `None` while it runs, and when the stream was cut.
     pub stop: Option<StopReason>,
-    /// Something was over [`PART_LIMIT`] or [`BLOCK_LIMIT`] and was dropped.
+    /// Content beyond [`PART_LIMIT`] or [`BLOCK_LIMIT`] was dropped.
     pub truncated: bool,
 }
 
-/// A whole reply.
+/// The result of one reply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assembled {
-    /// In the order in which they began. Every call in it ended; run those without `malformed`.
+    /// In the order in which they began. Every call is complete; run those without `malformed`.
     pub blocks: Vec<Block>,
     /// Names of calls that were cut off. They are not in `blocks` and must not run.
     pub dropped: Vec<String>,
@@ -66,8 +66,8 @@ impl Assembled {
 }
 
 impl Assembler {
-    /// For one reply of the provider of this name. `seed` makes identifiers of ours unique within the
-    /// session (a counter of requests, say); `taken` are the call identifiers that the session has.
+    /// For one reply of the provider of this name. `seed` makes generated ids unique within the session (for instance a
+    /// counter of requests); `taken` are the call ids of the session.
     pub fn new(provider: &str, seed: &str, taken: impl IntoIterator<Item = String>) -> Self {
         Self {
             provider: provider.into(),
@@ -77,7 +77,7 @@ impl Assembler {
         }
     }
 
-    /// Takes the next chunk.
+    /// Adds the next chunk.
     pub fn push(&mut self, chunk: Chunk) {
         match chunk {
             Chunk::Text { index, text } => self.append(index, &text, || Slot::Text(String::new())),
@@ -130,7 +130,7 @@ impl Assembler {
         }
     }
 
-    /// The identifier of the call at `index`, once it has begun: the vendor's, or ours.
+    /// The id of the call at `index`, once it has begun: the vendor's, or a generated one.
     pub fn call_id(&self, index: usize) -> Option<&str> {
         match self.open.get(&index) {
             Some(Open { slot: Slot::Call { call, .. }, .. }) => Some(&call.id),
@@ -138,18 +138,17 @@ impl Assembler {
         }
     }
 
-    /// Whether anything of the reply has arrived: if not, trying again repeats nothing.
+    /// Whether no content has arrived yet, so that a retry repeats nothing.
     pub fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
-    /// What is there so far, as blocks that may stay in history: calls that did not end are left out, and
-    /// so are signatures that did not arrive whole.
+    /// The blocks so far that may stay in history: incomplete calls and signatures are left out.
     pub fn partial(&self) -> Vec<Block> {
         self.clone().finish().blocks
     }
 
-    /// The reply.
+    /// Ends the reply.
     pub fn finish(self) -> Assembled {
         let mut out = Assembled {
             usage: self.usage,
@@ -157,7 +156,7 @@ impl Assembler {
             truncated: self.truncated,
             ..Assembled::default()
         };
-        // What a format adds behind the reply by itself is nothing that the limit could cut.
+        // Blocks that a format adds behind the reply cannot be cut by the output limit.
         let written = |(_, open): &(&usize, &Open)| !matches!(open.slot, Slot::Unknown(_));
         let last = self.open.iter().rev().find(written).map(|(index, _)| *index);
         for (index, Open { slot, ended }) in self.open {
@@ -172,8 +171,8 @@ impl Assembler {
                 }
                 Slot::Redacted(data) => out.blocks.push(Block::Redacted { data }),
                 Slot::Call { call, json } => {
-                    // At the output limit vendors end the block all the same. No cut object is valid
-                    // JSON, but a call that was cut before its arguments looks like one without any.
+                    // At the output limit vendors end the block nevertheless. A cut object is never valid JSON, but a
+                    // call that was cut before its arguments looks like one without arguments.
                     let cut = Some(index) == last
                         && out.stop == Some(StopReason::MaxTokens)
                         && (json.is_empty() || call.malformed.is_some());
@@ -192,7 +191,7 @@ impl Assembler {
         out
     }
 
-    /// Makes sure that `index` holds a block.
+    /// Creates the block at `index` if there is none.
     fn begin(&mut self, index: usize, slot: impl FnOnce() -> Slot) {
         if self.open.contains_key(&index) {
             return;
@@ -234,8 +233,8 @@ impl Assembler {
     }
 }
 
-/// The call after these blocks is left out. A vendor takes a signed thought back only with what it led to, so the
-/// thought before the call loses its signature; its words stay for the person.
+/// Removes the signature of the last thought, for blocks whose next call is left out. A vendor accepts a signed thought
+/// only with what followed it; the text stays for the person.
 pub fn unsign_last(blocks: &mut Vec<Block>) {
     match blocks.last_mut() {
         Some(Block::Thinking { text, .. }) if text.is_empty() => drop(blocks.pop()),
@@ -252,7 +251,7 @@ fn empty() -> Value {
     Value::Object(Map::new())
 }
 
-/// Appends, but not past [`PART_LIMIT`].
+/// Appends up to [`PART_LIMIT`].
 fn grow(text: &mut String, more: &str, truncated: &mut bool) {
     let room = PART_LIMIT - text.len();
     if more.len() <= room {
@@ -263,8 +262,8 @@ fn grow(text: &mut String, more: &str, truncated: &mut bool) {
     }
 }
 
-/// Reads the arguments of a call that ended. The parser refuses deep nesting, so that no later walk over
-/// the value can exhaust the stack.
+/// Parses the arguments of a complete call. The parser refuses deep nesting, so that no later walk over the value can
+/// exhaust the stack.
 fn close(call: &mut ToolCall, json: &str) {
     match serde_json::from_str::<Value>(json) {
         Ok(value @ Value::Object(_)) => {

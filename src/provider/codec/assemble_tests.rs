@@ -136,7 +136,7 @@ fn a_call_cut_by_the_output_limit_is_dropped() {
     }
 }
 
-/// What a format adds behind the reply does not make the call before it whole.
+/// A block that a format adds behind the reply does not complete the call before it.
 #[test]
 fn a_call_cut_by_the_output_limit_is_dropped_though_something_stands_behind_it() {
     let raw = json!({"reasoning_details": []});

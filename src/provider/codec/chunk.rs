@@ -1,4 +1,4 @@
-//! Deltas of a reply. The [`Assembler`](crate::Assembler) makes blocks of them.
+//! Deltas of a reply, which [`Assembler`](crate::Assembler) folds into blocks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,11 +17,11 @@ pub enum Chunk {
         index: usize,
         text: String,
     },
-    /// The text at this index was a thought: the server reported that only at its end.
+    /// The text at this index was a thought, which the server reported only at its end.
     TextWasThought {
         index: usize,
     },
-    /// The whole signature, or its next piece.
+    /// The complete signature, or its next piece.
     Signature {
         index: usize,
         signature: String,
@@ -30,8 +30,8 @@ pub enum Chunk {
         index: usize,
         data: String,
     },
-    /// A call begins. An empty `id` gets one of ours. A key `text` in `vendor` asks to keep the argument
-    /// text there when it is not what serialising the arguments again would give.
+    /// A call begins. An empty `id` is replaced by a generated one. A key `text` in `vendor` requests that the argument
+    /// text is stored there when serialising the arguments would give another text.
     ToolBegin {
         index: usize,
         id: String,
@@ -43,7 +43,7 @@ pub enum Chunk {
         index: usize,
         json: String,
     },
-    /// The block is whole. Only calls that ended are ever run.
+    /// The block is complete. Only calls with this chunk are run.
     BlockEnd {
         index: usize,
     },
@@ -51,24 +51,24 @@ pub enum Chunk {
         index: usize,
         raw: Value,
     },
-    /// Counts so far; later ones replace earlier ones.
+    /// Token counts so far; they replace earlier ones.
     Usage(Usage),
-    /// The reply is whole. A stream that ends without it was cut.
+    /// The reply is complete. A stream that ends without it was cut.
     Stop(StopReason),
-    /// Sign of life without content.
+    /// A keep-alive without content.
     Ping,
 }
 
-/// Adjacent deltas of one kind are joined up to this size, so that a burst of tiny ones costs little.
+/// Adjacent deltas of one kind are joined up to this size in bytes, so that many tiny ones cost little.
 const JOIN_LIMIT: usize = 16 * 1024;
 
 impl Chunk {
-    /// Whether it carries something of the reply: pings and counts do not.
+    /// Whether it carries content of the reply: pings and counts do not.
     pub fn is_content(&self) -> bool {
         !matches!(self, Self::Ping | Self::Usage(_))
     }
 
-    /// Bytes of the reply that it brings.
+    /// Bytes of content.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Text { text, .. } | Self::Thinking { text, .. } => text.len(),

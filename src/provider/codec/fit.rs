@@ -1,12 +1,12 @@
-//! Messages in the form that every vendor's schema accepts.
+//! Rewrites messages so that every vendor's schema accepts them.
 //!
-//! The conversation is stored as it came, and models, imported transcripts and crashes bring what a vendor
-//! refuses: a tool name with a dot, an identifier twice, a call without a result, arguments that are no
-//! object, an empty text, a reply at the very end. One such item would make the server refuse every later
-//! request of the session, so each request passes [`fit`] on its way out. What is well formed is borrowed.
+//! The conversation is stored as it arrived, and models, imported transcripts and crashes produce what a vendor
+//! rejects: a tool name with a dot, a duplicate id, a call without a result, arguments that are not an object, an empty
+//! text, a reply at the very end. One such item would make the server reject every later request of the session, so
+//! each request passes [`fit`]. Well-formed messages are borrowed.
 //!
-//! The form of a message depends only on the messages before it and on the results that follow it directly:
-//! a longer conversation repeats the shorter one's messages unchanged, until it holds too many images.
+//! The form of a message depends only on the messages before it and on the results that follow it directly: a longer
+//! conversation repeats the messages of the shorter one unchanged, until it holds too many images.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,43 +18,43 @@ use crate::codec::album::{Album, parts};
 use crate::codec::picture;
 use crate::codec::request::ChatMessage;
 
-/// Bytes that one text may have; the strictest vendor takes 10 MB.
+/// Maximum bytes of one text; the strictest vendor accepts 10 MB.
 const TEXT_LIMIT: usize = mib(8);
-/// Characters of a tool name, the least that a vendor allows.
+/// Maximum characters of a tool name, by the strictest vendor.
 const NAME_LIMIT: usize = 64;
 
-/// Stands between two replies of the model, and after the last one: no vendor lets the model write twice.
+/// Inserted between two replies of the model, and after the last one: no vendor accepts two replies in a row.
 const GO_ON: &str = "Continue from where you stopped.";
-/// Stands before a conversation that begins with the model's words.
+/// Inserted before a conversation that begins with a reply.
 const BEGINS: &str = "(The conversation began earlier.)";
-/// Stands for a result that never came.
+/// Replaces a missing result.
 const NO_RESULT: &str = "There is no result: the call was interrupted.";
 
-/// In what the vendors differ.
+/// The limits of a vendor.
 #[derive(Clone, Copy)]
 pub(crate) struct Rules {
-    /// An identifier as the vendor takes it; different ones stay different.
+    /// Maps an id to the vendor's form; different ids stay different.
     pub(crate) id: fn(&str) -> Cow<'_, str>,
-    /// Calls that one reply may hold.
+    /// Maximum number of calls in one reply.
     pub(crate) calls: usize,
-    /// Types of images that it reads.
+    /// Accepted types of images.
     pub(crate) images: &'static [&'static str],
-    /// Bytes of an image in base64.
+    /// Maximum bytes of an image in base64.
     pub(crate) image_bytes: usize,
-    /// Pixels that one side of an image may have.
+    /// Maximum side of an image, in pixels.
     pub(crate) image_side: u32,
-    /// All images of a request.
+    /// Limits for all images of a request.
     pub(crate) album: Album,
 }
 
-/// Mebibytes.
+/// Mebibytes in bytes.
 pub(crate) const fn mib(n: usize) -> usize {
     n * 1024 * 1024
 }
 
-/// The messages as `rules` have them. The server has refused one of the first `refused` images.
+/// The messages, adapted to `rules`. The server has refused one of the first `refused` images.
 ///
-/// The images of a whole conversation count together: the oldest are left out when they are too many.
+/// The images of the whole conversation count together: the oldest are left out when there are too many.
 pub(crate) fn fit<'a>(
     messages: &'a [ChatMessage],
     rules: &Rules,
@@ -76,7 +76,7 @@ pub(crate) fn fit<'a>(
     fitting.out
 }
 
-/// The number of images that [`fit`] takes as they are when they are alone.
+/// The number of images that [`fit`] keeps when each is considered alone.
 pub(crate) fn images(messages: &[ChatMessage], rules: &Rules) -> usize {
     messages.iter().flat_map(parts).filter(|p| matches!(p, Part::Image { .. }) && !rules.unfit(p)).count()
 }
@@ -101,7 +101,7 @@ impl Rules {
 
 struct Fitting<'a, 'r> {
     rules: &'r Rules,
-    /// Identifiers that stand in the request.
+    /// Ids that occur in the request.
     used: HashSet<String>,
     out: Vec<Cow<'a, ChatMessage>>,
 }
@@ -111,7 +111,7 @@ impl<'a> Fitting<'a, '_> {
         self.out.push(Cow::Owned(user(text.to_owned())));
     }
 
-    /// A reply, the results of its calls in their order, then what else stands before the next reply.
+    /// Adds a reply, the results of its calls in their order, and other messages up to the next reply.
     fn reply(
         &mut self,
         message: &'a ChatMessage,
@@ -145,7 +145,7 @@ impl<'a> Fitting<'a, '_> {
         self.others(rest.map(|(_, m)| m));
     }
 
-    /// As many replies as the vendor's limit of calls makes necessary. All that is no call stands in the first.
+    /// Splits a reply as the vendor's limit of calls requires. All blocks that are not calls go into the first part.
     fn mended_reply(
         &mut self,
         blocks: &[Block],
@@ -212,7 +212,7 @@ impl<'a> Fitting<'a, '_> {
         }
     }
 
-    /// Messages of the person, and results whose call is not there.
+    /// Adds messages of the person, and results without a call.
     fn others(&mut self, messages: impl Iterator<Item = &'a ChatMessage>) {
         for message in messages {
             match message {
@@ -250,7 +250,7 @@ impl<'a> Fitting<'a, '_> {
         }
     }
 
-    /// The identifier as it stands in this request, and nowhere else in it.
+    /// A form of the id that is unique within this request.
     fn unique(&mut self, id: &str) -> String {
         let mut wire = (self.rules.id)(id).into_owned();
         let mut n = 1;
@@ -270,7 +270,7 @@ fn user(text: String) -> ChatMessage {
     ChatMessage::User { content: vec![Part::Text { text }] }
 }
 
-/// The result of a reply's `n`-th call, taken once.
+/// The result of a reply's `n`-th call; each result is used once.
 fn result_of<'a>(
     call: &ToolCall,
     n: usize,
@@ -281,13 +281,13 @@ fn result_of<'a>(
         !taken.contains(&at)
             && matches!(after.get(at), Some(ChatMessage::ToolResult { call_id, .. }) if *call_id == call.id)
     };
-    // Nearly always they stand in order.
+    // They are nearly always in order.
     let at = if fits(n, taken) { Some(n) } else { (0..after.len()).find(|at| fits(*at, taken)) }?;
     taken.insert(at);
     after.get(at)
 }
 
-/// Whether the reply holds anything that a vendor takes as an answer: thoughts alone are none.
+/// Whether the reply holds anything that a vendor accepts as an answer: thoughts alone are not enough.
 fn answers(blocks: &[Block]) -> bool {
     blocks.iter().any(|b| match b {
         Block::Text { text } => !text.trim().is_empty(),
@@ -303,7 +303,7 @@ fn says(part: &Part) -> bool {
     }
 }
 
-/// Whether the block cannot go out as it is.
+/// Whether the block must be rewritten.
 fn wrong(block: &Block) -> bool {
     match block {
         Block::Text { text } => text.len() > TEXT_LIMIT,
@@ -329,7 +329,7 @@ fn mended<'i>(block: &Block, ids: &mut impl Iterator<Item = &'i String>) -> Bloc
             }
             if !call.arguments.is_object() || weight(&call.arguments) > TEXT_LIMIT {
                 call.arguments = Value::Object(Map::new());
-                // The text of the arguments, where a format keeps it, says the same.
+                // The argument text, where a format stores it, must match.
                 if let Some(Value::Object(vendor)) = &mut call.vendor {
                     vendor.shift_remove("text");
                 }
@@ -345,7 +345,7 @@ fn cut(text: &str) -> String {
     format!("{kept}\n[cut: longer than {} MB]", TEXT_LIMIT / mib(1))
 }
 
-/// About the bytes of a value as JSON. The reader of replies refuses deep nesting, so this cannot exhaust the stack.
+/// Approximate bytes of a value as JSON. The parser of replies refuses deep nesting, so this cannot exhaust the stack.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(s) => s.len() + 2,
@@ -357,7 +357,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// A tool's name as every format takes it: a letter or `_`, then at most 63 of `A-Z a-z 0-9 _ -`.
+/// A tool name that every format accepts: a letter or `_`, then at most 63 of `A-Z a-z 0-9 _ -`.
 pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -374,8 +374,8 @@ pub(crate) fn wire_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A call's identifier of at most `limit` characters (40 or more) of `A-Z a-z 0-9 _ -`. Others get a short
-/// digest, so that different ones stay different.
+/// A call id of at most `limit` characters (40 or more) of `A-Z a-z 0-9 _ -`. Other ids get a short digest, so that
+/// different ones stay different.
 fn bounded_id(id: &str, limit: usize) -> Cow<'_, str> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !id.is_empty() && id.len() <= limit && id.chars().all(fine) {
@@ -385,22 +385,22 @@ fn bounded_id(id: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{kept}_{:016x}", digest(id)))
 }
 
-/// FNV-1a, 64 bits: stable over versions, and no secret depends on it.
+/// FNV-1a, 64 bits: stable across versions, and not security-relevant.
 fn digest(id: &str) -> u64 {
     id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// At most 64 characters: Anthropic, OpenAI Responses.
+/// Ids of at most 64 characters: Anthropic, OpenAI Responses.
 pub(crate) fn id_64(id: &str) -> Cow<'_, str> {
     bounded_id(id, 64)
 }
 
-/// At most 40 characters: OpenAI Chat Completions.
+/// Ids of at most 40 characters: OpenAI Chat Completions.
 pub(crate) fn id_40(id: &str) -> Cow<'_, str> {
     bounded_id(id, 40)
 }
 
-/// Exactly nine letters and digits: Mistral.
+/// Ids of exactly nine letters and digits: Mistral.
 pub(crate) fn id_9(id: &str) -> Cow<'_, str> {
     if id.len() == 9 && id.chars().all(|c| c.is_ascii_alphanumeric()) {
         return Cow::Borrowed(id);
@@ -415,7 +415,7 @@ pub(crate) fn id_9(id: &str) -> Cow<'_, str> {
     Cow::Owned((0..9).map(next).collect())
 }
 
-/// Any text: Gemini, which gets back only identifiers of its own.
+/// Any id: Gemini only receives its own.
 pub(crate) fn id_any(id: &str) -> Cow<'_, str> {
     Cow::Borrowed(id)
 }

@@ -38,7 +38,7 @@ fn text(text: &str) -> Block {
     Block::Text { text: text.into() }
 }
 
-/// One line a message.
+/// One line for each message.
 fn lines(messages: &[ChatMessage]) -> Vec<String> {
     let parts = |content: &[Part]| -> String {
         content.iter().map(|p| if let Part::Text { text } = p { text.as_str() } else { "[image]" }).collect()
@@ -194,7 +194,7 @@ fn names_and_identifiers_have_the_vendors_forms() {
     }
     assert_eq!((id_9("abcDEF123"), id_40("toolu_01")), ("abcDEF123".into(), "toolu_01".into()));
     assert_ne!(id_40(&format!("{long}a")), id_40(&format!("{long}b")));
-    // As before names were mapped: sessions keep their bytes.
+    // The form is unchanged from before names were mapped: sessions keep their bytes.
     assert_eq!(id_64("a|b"), "ab_e726b11905478f76");
 }
 
@@ -221,16 +221,16 @@ fn the_oldest_images_are_left_out_when_they_are_too_many_together() {
     };
     let left = |widths: &[u32]| of(widths, 0).iter().take_while(|kept| !**kept).count();
     assert_eq!(left(&[2400; 20]), 0);
-    // In steps, so that what was sent before is nearly always sent again.
+    // In steps, so that the earlier messages seldom change.
     assert_eq!((left(&[2400; 21]), left(&[2400; 30]), left(&[2400; 31])), (10, 10, 20));
     assert_eq!((left(&[1000; 30]), left(&[1000; 31])), (0, 10));
-    // One that is too wide is left out by itself, and counts no more.
+    // An image that is too wide is left out by itself, and does not count.
     assert_eq!(of(&[9000, 10], 0), [false, true]);
     let mut mixed = vec![2400];
     mixed.extend([1000; 24]);
     assert_eq!(left(&mixed), 10);
     assert_eq!(of(&[10, 10, 10], 2), [false, false, true]);
-    // All that fit are counted.
+    // All acceptable images are counted.
     assert_eq!(images(&[ChatMessage::User { content: vec![png(9000), png(10)] }], &RULES), 1);
     let Part::Image { data, .. } = png(10) else { panic!("an image") };
     let album = Album { bytes: data.len() * 3, ..RULES.album };

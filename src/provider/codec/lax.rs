@@ -1,4 +1,4 @@
-//! Tolerant readers of JSON values: servers that "speak" a format differ in nulls, numbers and strings.
+//! Tolerant deserialisation: servers that claim the same format differ in nulls, numbers and strings.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::error::ProviderError;
 use crate::transport::fault;
 
-/// Text, borrowed where it can be. Null, lists and objects read as empty; numbers as their digits.
+/// Text, borrowed where possible. Null, lists and objects read as empty; numbers as their digits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Str<'a>(pub(crate) Cow<'a, str>);
 
@@ -78,19 +78,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
     }
 }
 
-/// A count. Negative numbers, fractions, huge ones and other kinds of value saturate or read as absent;
-/// they never fail.
+/// A count. Negative, fractional or huge numbers saturate, and other kinds of value read as absent; it never fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // Raw, because a number beyond any float is a syntax error to the parser.
+        // Raw, because a number beyond the range of floats is a syntax error to the parser.
         let raw = <&RawValue>::deserialize(d)?.get();
         let raw = raw.trim_matches('"');
         let value = match raw.parse::<f64>() {
             Ok(v) if v.is_nan() => None,
-            // `as` saturates at both ends.
+            // `as` saturates.
             Ok(v) => Some(raw.parse::<u64>().unwrap_or(v as u64)),
             Err(_) => None,
         };
@@ -98,16 +97,16 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// Reads JSON, with `None` for anything that is not of the shape.
+/// Reads JSON; `None` when it does not have the expected shape.
 pub(crate) fn read<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// Reads the data of an event. `None`: nothing of interest (an end mark of another format, an empty line,
-/// JSON of a shape that we do not know).
+/// Reads the data of an event. `None`: irrelevant (an end mark of another format, an empty line, JSON of an unknown
+/// shape).
 ///
 /// # Errors
-/// When it is not JSON at all: then text may be missing from the reply.
+/// When it is not JSON: then text may be missing from the reply.
 pub(crate) fn event<'a, T: Deserialize<'a>>(
     provider: &str,
     data: &'a str,

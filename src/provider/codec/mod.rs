@@ -1,4 +1,4 @@
-//! What a wire format is to the rest of the room, and the [`Provider`] made of one.
+//! The interface of a wire format, and the [`Provider`] over HTTP that uses one.
 
 pub(crate) mod album;
 pub(crate) mod amend;
@@ -29,59 +29,58 @@ use crate::transport::http::Http;
 use crate::transport::stream::{self, Limits};
 use crate::{ChunkStream, Provider};
 
-/// One wire format. Pure: it makes bytes and reads bytes.
+/// One wire format. Pure: it encodes requests and decodes replies.
 pub(crate) trait Wire: Send + Sync {
-    /// The part of the address after the base, for this model.
+    /// The path after the base address, for this model.
     fn path(&self, base: &str, model: &str) -> String;
 
-    /// Headers that carry the key, and the format's fixed ones.
+    /// Adds the header with the key, and the format's fixed ones.
     fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap);
 
-    /// The body. `provider` is the configured name; `info` what is known of the model.
+    /// The request body. `provider` is the configured name; `info` the known properties of the model.
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
 
-    /// The server refused the request with these words. True: from now on the body leaves out what it did not
-    /// like.
+    /// Handles a refusal of the request with this message. True: later bodies leave out the refused part.
     fn amend(&self, request: &Request, said: &str) -> bool;
 
-    /// Reads one reply.
+    /// A decoder for one reply.
     fn decoder(&self, provider: &str) -> Box<dyn Decoder>;
 
-    /// The part of the address that lists models.
+    /// The path of the list of models.
     fn models_path(&self, base: &str) -> String;
 
-    /// The part of the address that only a right key may read. Where the list of models is open to all,
-    /// it is another one.
+    /// A path that only a valid key may read. It differs from the list of models where that is public.
     fn check_path(&self, base: &str) -> String {
         self.models_path(base)
     }
 
-    /// The identifiers in that list.
+    /// The ids in that list.
     fn models(&self, body: &[u8]) -> Vec<String>;
 }
 
-/// Where the stream stands after an event.
+/// State of the stream after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     More,
-    /// The reply is whole, but counts may follow: wait a little, and do not mind an end.
+    /// The reply is complete, but counts may follow: wait a little, and accept an end.
     Grace,
-    /// Nothing more can come, even if the socket stays open.
+    /// The stream is over, even if the connection stays open.
     Over,
 }
 
-/// Reads the events of one reply.
+/// Decodes the events of one reply.
 pub(crate) trait Decoder: Send {
-    /// Reads the data of one event (its name is not needed: every format repeats it inside) and adds
-    /// what it says to `out`.
+    /// Decodes the data of one event and appends its chunks to `out`. The name is redundant: every format repeats it in
+    /// the data.
     fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError>;
 
-    /// Reads one document of an answer that is no stream. The default takes it for an event.
+    /// Decodes one document of an answer that is not a stream. By default it is treated as an event.
     fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         self.event("", data, out).map(drop)
     }
 
-    /// The stream ended, or the grace did. Adds what was held back; an error when the reply is not whole.
+    /// Ends the reply: the stream ended, or the grace period did. Appends remaining chunks; an error when the reply is
+    /// not complete.
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError>;
 }
 
@@ -163,11 +162,11 @@ impl Provider for WireProvider {
         .await;
         match opened {
             Err(ProviderError::Auth(text)) => {
-                // A command may give a fresh key next time.
+                // A key command may return a fresh key next time.
                 self.key.forget();
                 Err(ProviderError::Auth(fault::without(&text, key.as_ref())))
             }
-            // The turn tries again, as after any failure that passes, and the next body is another one.
+            // The turn retries, as after any transient failure, and the next body differs.
             Err(ProviderError::Rejected(text)) if self.wire.amend(&request, &text) => {
                 Err(ProviderError::Wait {
                     message: format!(
@@ -178,7 +177,7 @@ impl Provider for WireProvider {
                 })
             }
             Err(e) => Err(fault::scrub(e, key.as_ref())),
-            // Errors in the middle of a reply quote the server as well.
+            // Errors in the middle of a reply quote the server too.
             Ok(stream) => Ok(stream.map(move |item| item.map_err(|e| fault::scrub(e, key.as_ref()))).boxed()),
         }
     }

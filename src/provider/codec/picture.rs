@@ -1,12 +1,12 @@
-//! How large an image is, read from the first bytes of its base64 text. Nothing is decoded but the header.
+//! The size of an image, read from its header at the start of the base64 text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Segments of a JPEG that may stand before the one with its size.
+/// Maximum number of JPEG segments before the one with the size.
 const SEGMENTS: usize = 200;
 
-/// Pixels of the longer side; `None`: the header is not readable.
+/// Length of the longer side in pixels; `None`: the header is not readable.
 pub(crate) fn side(data: &str) -> Option<u32> {
     let head = bytes(data, 0, 30)?;
     let at = |n: usize| head.get(n).copied().map(u32::from);
@@ -31,14 +31,14 @@ pub(crate) fn side(data: &str) -> Option<u32> {
     }
 }
 
-/// Walks over the segments to the start of the frame.
+/// Walks the segments up to the start of the frame.
 fn jpeg(data: &str) -> Option<u32> {
     let mut at = 2;
     for _ in 0..SEGMENTS {
         let head = bytes(data, at, 9)?;
         let two = |n: usize| Some(u32::from(*head.get(n)?) << 8 | u32::from(*head.get(n + 1)?));
         match (*head.first()?, *head.get(1)?) {
-            // Bytes that fill.
+            // Fill bytes.
             (0xff, 0xff) => at += 1,
             (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => {
                 return Some(two(5)?.max(two(7)?));

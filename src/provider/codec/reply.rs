@@ -1,4 +1,4 @@
-//! What the readers of several formats share.
+//! Code shared by the decoders of several formats.
 
 use std::collections::VecDeque;
 
@@ -6,15 +6,15 @@ use tiller_protocol::Usage;
 
 use crate::codec::chunk::Chunk;
 
-/// What a running block holds.
+/// The kind of an open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
     Thought,
 }
 
-/// Numbers blocks, for formats whose deltas name none: text and thoughts go on in the block that runs, until
-/// another kind comes.
+/// Assigns indices to blocks, for formats whose deltas have none: text and thoughts extend the open block until another
+/// kind arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     next: usize,
@@ -22,7 +22,7 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The number of a new block.
+    /// The index of a new block.
     pub(crate) fn fresh(&mut self) -> usize {
         self.next += 1;
         self.next - 1
@@ -33,12 +33,12 @@ impl Blocks {
         self.next > 0
     }
 
-    /// The running block, if it is of this kind.
+    /// The open block, if it is of this kind.
     pub(crate) fn running(&self, kind: Kind) -> Option<usize> {
         self.running.filter(|(k, _)| *k == kind).map(|(_, index)| index)
     }
 
-    /// The running block of this kind; it begins where another one ran. The flag: it is new.
+    /// The open block of this kind; a new one begins when another kind was open. The flag: it is new.
     pub(crate) fn run(&mut self, kind: Kind, out: &mut VecDeque<Chunk>) -> (usize, bool) {
         if let Some(index) = self.running(kind) {
             return (index, false);
@@ -49,7 +49,7 @@ impl Blocks {
         (index, true)
     }
 
-    /// Ends the running block.
+    /// Ends the open block.
     pub(crate) fn end(&mut self, out: &mut VecDeque<Chunk>) {
         if let Some((_, index)) = self.running.take() {
             out.push_back(Chunk::BlockEnd { index });
@@ -57,8 +57,8 @@ impl Blocks {
     }
 }
 
-/// Counts of a format that counts what was cached as part of the prompt, and reasoning as part of the output.
-/// Parts are never more than the whole: servers that count otherwise must not make a negative rest.
+/// Token counts for a format that includes cached tokens in the prompt, and reasoning in the output. Parts never exceed
+/// the whole: other ways of counting must not give a negative rest.
 pub(crate) fn usage(prompt: u64, cache_read: u64, cache_write: u64, output: u64, reasoning: u64) -> Usage {
     let cache_read = cache_read.min(prompt);
     let cache_write = cache_write.min(prompt - cache_read);

@@ -1,23 +1,23 @@
-//! What is asked of a model, independent of the wire format.
+//! Requests to a model, independent of the wire format.
 
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 use tiller_protocol::{Block, Effort, ModelRef, Part, ToolSpec};
 
-/// One message, oldest first.
+/// One message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChatMessage {
     User {
         content: Vec<Part>,
     },
-    /// `model` wrote it: signatures and unknown blocks go back to that vendor only.
+    /// `model` wrote it: signatures and unknown blocks are sent back to that vendor only.
     Assistant {
         blocks: Vec<Block>,
         model: ModelRef,
     },
-    /// The result of one call. Those of one reply follow it directly, in call order.
+    /// The result of one call. The results of a reply follow it directly, in call order.
     ToolResult {
         call_id: String,
         name: String,
@@ -26,23 +26,23 @@ pub enum ChatMessage {
     },
 }
 
-/// A whole request. Equal requests give equal bytes; a request that extends another by messages gives
-/// bytes in which the other's messages stand unchanged (cache marks may move).
+/// A complete request. Equal requests give equal bytes; a request that extends another by messages contains the other's
+/// messages unchanged (cache marks may move).
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Without the provider's name.
+    /// Without the provider's prefix.
     pub model: String,
     pub system: Arc<str>,
     pub tools: Arc<[ToolSpec]>,
     pub messages: Arc<[ChatMessage]>,
-    /// Limit of the reply in tokens; `None`: the model table's, else the vendor's default.
+    /// Output limit in tokens; `None`: the model table's, else the vendor's default.
     pub max_output: Option<u64>,
     pub effort: Effort,
-    /// Stable per session: lets vendors route to the same cache.
+    /// Stable within a session: lets vendors route to the same cache.
     pub cache_key: String,
 }
 
-/// In one form for the demo model and recordings, which have no wire format. Messages come last.
+/// The form for the demo model and recordings, which have no wire format. Messages come last.
 impl Serialize for Request {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct as _;

@@ -1,34 +1,34 @@
-//! What the person wants, found by keywords.
+//! The person's intent, recognised by keywords.
 
 /// One kind of task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
-    /// Run the tests, and mend what can be mended.
+    /// Run the tests, and fix what can be fixed.
     Fix,
     /// Add an operation to the sample, or a file anywhere.
     Add(String),
     /// Describe the project, or one file.
     Explain(Option<String>),
     Search(String),
-    /// Find words in what was said before.
+    /// Search earlier conversations.
     Recall(String),
     Run(String),
-    /// Name this moment, or go back to one.
+    /// Create a checkpoint, or restore one.
     Checkpoint(String),
     Restore(String),
-    /// Run beside the conversation.
+    /// Start a process in the background.
     Start(String),
     Fetch(String),
-    /// Keep a plan; the items, if they were given.
+    /// Make a plan, from these items if any were given.
     Plan(Vec<String>),
     Ask,
-    /// Give parts to agents of their own.
+    /// Delegate parts to agents.
     Delegate(Vec<String>),
     /// The same as a workflow: the last part waits for the others.
     Workflow(Vec<String>),
     /// Give one task to an agent in the background.
     Spawn(String),
-    /// Replace a text by another, in a file or everywhere.
+    /// Replace a text in a file or everywhere.
     Replace {
         old: String,
         new: String,
@@ -40,9 +40,9 @@ pub(crate) enum Intent {
     Unknown,
 }
 
-/// Reads a prompt.
+/// Parses a prompt.
 pub(crate) fn read(prompt: &str) -> Intent {
-    // The text besides an agent's task is about other tasks, or about how an earlier one went.
+    // The text after these belongs to other tasks, or describes an earlier attempt.
     let told = ["\n\nResult of task ", "\n\nAn agent tried this before", "\n\nThe user says: "];
     let end = told.iter().filter_map(|mark| prompt.find(mark)).min().unwrap_or(prompt.len());
     let prompt = prompt[..end].trim();
@@ -146,7 +146,7 @@ fn after_word(prompt: &str) -> String {
     prompt.split_once(char::is_whitespace).map_or("", |(_, rest)| rest).trim().to_owned()
 }
 
-/// Without quotes around it and without a full stop after it.
+/// Without surrounding quotes and a final full stop.
 fn bare(text: &str) -> String {
     let text = text.trim();
     for quote in ['`', '"', '\''] {
@@ -179,7 +179,7 @@ pub(crate) fn file(prompt: &str) -> Option<String> {
     })
 }
 
-/// `rename A to B [in FILE]`, `replace A with|by B [in FILE]`, in an edit's words or alone.
+/// `rename A to B [in FILE]`, `replace A with|by B [in FILE]`, within an edit request or alone.
 fn replace(prompt: &str) -> Option<Intent> {
     let low = prompt.to_ascii_lowercase();
     let (verb, links) = [("rename ", &[" to ", " into "][..]), ("replace ", &[" with ", " by "][..])]

@@ -1,9 +1,8 @@
 //! The built-in demo model: a small deterministic planner that needs no key and no network.
 //!
-//! It is not a language model and never pretends to be one. It reads the request, finds out by keywords
-//! what is wanted ([`intent`]), looks at the results so far ([`turn`]) and decides the next step
-//! ([`scene`]): a few words and the tool calls that come next. All it does goes through the real engine:
-//! real files, real commands, real questions.
+//! It is not a language model and never pretends to be one. It reads the request, recognises the task by keywords
+//! ([`intent`]), reads the results so far ([`turn`]) and decides the next step ([`scene`]): a few words and the next
+//! tool calls. Everything goes through the real engine: real files, real commands, real questions.
 
 mod intent;
 mod sample;
@@ -26,12 +25,12 @@ use crate::{ChunkStream, Provider, ProviderError};
 
 /// The name of the provider and of its only model.
 pub const NAME: &str = "demo";
-/// Between two pieces of text: about the speed of fast reading.
+/// Delay between two pieces of text: about the speed of fast reading.
 pub const SPEED: Duration = Duration::from_millis(15);
 /// Characters of one piece.
 const PIECE: usize = 8;
 
-/// What the planner does next: it thinks, speaks, and calls tools. Without calls its turn is over.
+/// The planner's next step: a thought, text, and tool calls. Without calls the turn ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Step {
     pub(crate) thought: String,
@@ -40,24 +39,24 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Words that end the turn.
+    /// Text that ends the turn.
     pub(crate) fn say(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Words and one call.
+    /// Text and one call.
     pub(crate) fn call(text: impl Into<String>, tool: &'static str, args: Value) -> Self {
         Self { text: text.into(), calls: vec![(tool, args)], ..Self::default() }
     }
 
-    /// One more call.
+    /// Adds a call.
     #[must_use]
     pub(crate) fn and(mut self, tool: &'static str, args: Value) -> Self {
         self.calls.push((tool, args));
         self
     }
 
-    /// With a thought before it.
+    /// Adds a thought in front.
     #[must_use]
     pub(crate) fn thinking(mut self, thought: impl Into<String>) -> Self {
         self.thought = thought.into();
@@ -79,12 +78,12 @@ impl Default for Demo {
 }
 
 impl Demo {
-    /// `speed` is the time between two pieces of text; zero in tests.
+    /// `speed` is the delay between two pieces of text; zero in tests.
     pub fn new(speed: Duration) -> Self {
         Self::named(NAME, speed)
     }
 
-    /// Under another name of the configuration.
+    /// With another configured name.
     pub fn named(name: &str, speed: Duration) -> Self {
         Self { name: name.to_owned(), speed }
     }
@@ -112,8 +111,8 @@ impl Provider for Demo {
     }
 
     fn body(&self, request: &Request) -> Vec<u8> {
-        // There is no wire; the request itself is what the planner reads. Messages come last, so that
-        // a longer request is the shorter one plus more.
+        // There is no wire format: the planner reads the request itself. Messages come last, so that a longer request
+        // extends the shorter one.
         serde_json::to_vec(request).unwrap_or_default()
     }
 
@@ -122,7 +121,7 @@ impl Provider for Demo {
     }
 }
 
-/// An estimate: about 2.5 bytes a token.
+/// An estimate: about 2.5 bytes per token.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).saturating_mul(2) / 5
 }
@@ -145,7 +144,7 @@ fn chunks(step: &Step, input: u64) -> VecDeque<Chunk> {
     for (name, args) in &step.calls {
         let json = args.to_string();
         written += json.len();
-        // An empty id: the assembler gives an id that is unique in the session.
+        // The assembler replaces an empty id by one that is unique in the session.
         out.push_back(Chunk::ToolBegin { index, id: String::new(), name: (*name).to_owned(), vendor: None });
         out.push_back(Chunk::ToolArgs { index, json });
         out.push_back(Chunk::BlockEnd { index });
@@ -158,7 +157,7 @@ fn chunks(step: &Step, input: u64) -> VecDeque<Chunk> {
     out
 }
 
-/// Cuts text near [`PIECE`] characters, after a space where there is one.
+/// Splits text near [`PIECE`] characters, after a space where there is one.
 fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
     let mut rest = text;
     std::iter::from_fn(move || {

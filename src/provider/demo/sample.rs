@@ -1,10 +1,10 @@
-//! The sample project that `tiller demo` lays out, and the guided tour.
+//! The sample project that `tiller demo` creates, and the guided tour.
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// One file: path below the project's folder, content, and whether it may be executed.
+/// One file: path relative to the project, content, and whether it is executable.
 pub type SampleFile = (&'static str, &'static [u8], bool);
 
 macro_rules! file {
@@ -13,7 +13,7 @@ macro_rules! file {
     };
 }
 
-/// A calculator in plain shell with one failing test. It works with nothing but `sh`.
+/// A calculator in plain shell with one failing test. It needs only `sh`.
 const SAMPLE: &[SampleFile] = &[
     file!("README.md", false),
     file!("calc.sh", true),
@@ -33,7 +33,7 @@ pub fn sample() -> &'static [SampleFile] {
 pub struct TourStep {
     pub title: String,
     pub text: String,
-    /// Names of actions or keys, separated by commas; the screen draws the keys that are in use.
+    /// Names of actions or keys, separated by commas; the screen shows the configured keys.
     #[serde(rename = "keys")]
     pub key_hint: String,
 }
@@ -47,7 +47,7 @@ struct Tour {
 pub fn tour() -> &'static [TourStep] {
     static READ: OnceLock<Vec<TourStep>> = OnceLock::new();
     READ.get_or_init(|| {
-        // A test reads it, so a tour that cannot be read is never shipped.
+        // A test parses it, so an invalid tour is never released.
         toml::from_str::<Tour>(include_str!("../../../assets/demo/tour.toml"))
             .map(|t| t.step)
             .unwrap_or_default()

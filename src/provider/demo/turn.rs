@@ -1,18 +1,18 @@
-//! What the planner sees of a request: the task, what it did for it, and what came of that.
+//! The planner's view of a request: the task, its own calls for it, and their results.
 
 use serde_json::Value;
 use tiller_protocol::{Block, Part, ToolCall};
 
 use crate::codec::request::{ChatMessage, Request};
 
-/// A call that has its result.
+/// A call with its result.
 #[derive(Clone, Debug)]
 pub(crate) struct Done<'a> {
     pub(crate) name: &'a str,
     pub(crate) args: &'a Value,
     pub(crate) ok: bool,
     pub(crate) text: String,
-    /// Number of the reply that called.
+    /// Number of the reply that made the call.
     pub(crate) reply: usize,
 }
 
@@ -22,35 +22,35 @@ impl Done<'_> {
         self.args.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether it did not happen: a rule or the person said no, or it was interrupted.
+    /// Whether it was not carried out: refused by a rule or the person, or interrupted.
     pub(crate) fn prevented(&self) -> bool {
-        // A command that ran and failed is a result like any other; it says how it ended.
+        // A command that ran and failed is a normal result; its text has the exit code.
         let ran = self.name == "terminal" && self.text.contains("[exit ");
         !self.ok && !ran
     }
 }
 
-/// The running turn.
+/// The present turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn<'a> {
-    /// What the person wants, in their words.
+    /// The person's request.
     pub(crate) task: String,
-    /// What the person said since, while it ran, and the planner has not answered yet.
+    /// A message of the person during the turn that the planner has not answered yet.
     pub(crate) aside: Option<String>,
     pub(crate) done: Vec<Done<'a>>,
     tools: &'a [tiller_protocol::ToolSpec],
 }
 
 impl<'a> Turn<'a> {
-    /// Reads a request. A message of the person's that stands right after tool results came while the
-    /// turn ran; any other begins a turn.
+    /// Parses a request. A message of the person directly after tool results was sent during the turn; any other begins
+    /// a turn.
     pub(crate) fn read(request: &'a Request, is_task: impl Fn(&str) -> bool) -> Self {
         let messages = &request.messages;
         let mut start = 0;
         for (at, message) in messages.iter().enumerate() {
             let after_result = at > 0 && matches!(messages[at - 1], ChatMessage::ToolResult { .. });
             let said = said(message);
-            // A clear new wish in the middle of a turn takes over.
+            // A clear new task in the middle of a turn replaces the present one.
             if said.as_deref().is_some_and(|s| !after_result || is_task(s)) {
                 start = at;
             }
@@ -87,7 +87,7 @@ impl<'a> Turn<'a> {
         Self { task, aside, done, tools: &request.tools }
     }
 
-    /// Whether the tool may be used in this session.
+    /// Whether the tool is available in this session.
     pub(crate) fn has(&self, tool: &str) -> bool {
         self.tools.iter().any(|t| t.name == tool)
     }
@@ -108,7 +108,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The person's own words in a message: what the engine adds stands in angle brackets.
+/// The person's own words in a message: additions of the engine are in angle brackets.
 fn said(message: &ChatMessage) -> Option<String> {
     let ChatMessage::User { content } = message else { return None };
     let words: Vec<&str> = content

@@ -1,5 +1,5 @@
-//! Google Gemini `streamGenerateContent`: the request. The reply is read in `reply.rs`, the
-//! subset of JSON schema that its tools take is made in `schema.rs`.
+//! Google Gemini `streamGenerateContent`: the request. The reply is read in `reply.rs`; `schema.rs` reduces the JSON
+//! schemas of tools to the supported subset.
 
 pub(crate) mod reply;
 pub(crate) mod schema;
@@ -24,9 +24,9 @@ use crate::models::effort;
 use crate::openai::chat::text_of;
 use crate::registry::key::Secret;
 
-/// The vendor's own address.
+/// The vendor's address.
 pub(crate) const BASE: &str = "https://generativelanguage.googleapis.com";
-/// Stands for the signature of a call that another model made; the vendor documents it for that.
+/// Replaces the signature of a call that another model made; documented by the vendor for that purpose.
 const FOREIGN: &str = "skip_thought_signature_validator";
 
 /// The format.
@@ -123,7 +123,7 @@ fn version(base: &str) -> &'static str {
 
 impl Wire for Gemini {
     fn path(&self, base: &str, model: &str) -> String {
-        // The model's name is part of the address: nothing in it may end the path.
+        // The model's name is part of the URL: it must not contain anything that ends the path.
         let model: String = model
             .strip_prefix("models/")
             .unwrap_or(model)
@@ -203,13 +203,13 @@ fn generation(request: &Request, info: &ModelInfo, told: EffortSupport) -> Optio
         let mut thinking = json!({"includeThoughts": true});
         if third(&request.model) {
             if let Some(level) = effort::word(request.effort, info) {
-                // Thinking cannot be turned off for any of them.
+                // These models cannot turn thinking off.
                 thinking["thinkingLevel"] = if level == "none" { "low" } else { level }.into();
             }
         } else {
             let budget = match effort::used(request.effort, info) {
                 Effort::Default => None,
-                // Thinking cannot be turned off for the larger models.
+                // The larger models cannot turn thinking off.
                 Effort::Off if request.model.contains("pro") => Some(128),
                 Effort::Off => Some(0),
                 Effort::Low => Some(1_024),
@@ -225,7 +225,7 @@ fn generation(request: &Request, info: &ModelInfo, told: EffortSupport) -> Optio
     (!out.is_empty()).then_some(Value::Object(out))
 }
 
-/// `thoughts`: their signatures go back to the model that made them.
+/// The messages of a request. `thoughts`: include signatures for the model that made them.
 fn contents<'a>(
     provider: &str,
     request: &'a Request,
@@ -234,7 +234,7 @@ fn contents<'a>(
     thoughts: bool,
 ) -> Vec<RequestContent<'a>> {
     let mut out: Vec<RequestContent<'a>> = Vec::new();
-    // Calls whose identifier is the vendor's own: only those are named in results.
+    // Calls with an id of the vendor's: only those are named in results.
     let mut named: HashSet<&str> = HashSet::new();
     let mut results = false;
     for message in fitted.iter().map(AsRef::as_ref) {
@@ -300,7 +300,7 @@ fn reply<'a>(
         match block {
             Block::Text { text } if text.is_empty() => {}
             Block::Text { text } => out.push(What::Text(text).into()),
-            // Thoughts themselves do not go back; a signature belongs to the text before it.
+            // Thoughts themselves are not sent back; a signature belongs to the text before it.
             Block::Thinking { signature: Some(signature), .. } if own => match out.last_mut() {
                 Some(RequestPart { what: What::Text(_), thought_signature: slot @ None }) => {
                     *slot = Some(signature)
@@ -332,7 +332,7 @@ fn reply<'a>(
             Block::Unknown { .. } => {}
         }
     }
-    // Only signatures: nothing that the vendor would take.
+    // Only signatures: the vendor would reject the message.
     if out.iter().all(|p| matches!(p.what, What::Text(""))) {
         out.clear();
     }

@@ -1,5 +1,4 @@
-//! Google Gemini: reading the streamed reply. Each event is a piece of the whole answer; the last one
-//! has a finish reason.
+//! Google Gemini: reading the streamed reply. Each event is a piece of the answer; the last one has a finish reason.
 
 use std::collections::VecDeque;
 
@@ -95,11 +94,11 @@ struct GeminiFailure<'a> {
     message: Str<'a>,
 }
 
-/// The reader of one reply.
+/// The decoder of one reply.
 pub(crate) struct GeminiReply {
     provider: String,
     blocks: Blocks,
-    /// The signature of the running text; emitted when the text ends, so that it does not split it.
+    /// The signature of the open text; emitted when the text ends, so that it does not split it.
     held: Option<String>,
     calls: bool,
     stop: Option<StopReason>,
@@ -112,7 +111,7 @@ impl GeminiReply {
 
     fn end_last(&mut self, out: &mut VecDeque<Chunk>) {
         self.blocks.end(out);
-        // Kept as a thought without text, right after the text that it belongs to.
+        // Stored as a thought without text, directly after the text that it belongs to.
         if let Some(signature) = self.held.take() {
             let index = self.blocks.fresh();
             out.push_back(Chunk::Signature { index, signature });
@@ -175,7 +174,7 @@ impl GeminiReply {
     fn count(raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) -> bool {
         let Some(c) = lax::read::<GeminiUsage>(raw) else { return false };
         let Some(prompt) = c.prompt_token_count.0 else { return false };
-        // Here reasoning is counted beside the output.
+        // This format counts reasoning separately from the output.
         let reasoning = c.thoughts_token_count.0.unwrap_or(0);
         let output = c.candidates_token_count.0.unwrap_or(0).saturating_add(reasoning);
         let cache_read = c.cached_content_token_count.0.unwrap_or(0);
@@ -232,7 +231,7 @@ impl Decoder for GeminiReply {
             self.stop = Some(StopReason::Refusal(feedback.block_reason.into_string()));
             return Ok(Flow::Over);
         }
-        // Only one answer was asked for.
+        // One candidate is requested.
         if let Some(candidate) = event.candidates.into_iter().flatten().next() {
             for part in candidate.content.and_then(|c| c.parts).into_iter().flatten() {
                 self.part(part, out);

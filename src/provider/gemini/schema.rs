@@ -1,10 +1,10 @@
-//! JSON schema → the subset that Gemini's tool declarations take.
+//! Converts JSON schemas to the subset that Gemini's tool declarations support.
 
 use serde_json::{Map, Value, json};
 
-/// Depth of nesting that is followed; a schema that refers to itself ends there.
+/// Maximum depth of nesting; recursive schemas end there.
 const DEPTH: usize = 16;
-/// Fields that the vendor knows; all others are refused by it.
+/// Supported fields; the vendor rejects all others.
 const KNOWN: &[&str] = &[
     "description",
     "enum",
@@ -24,7 +24,7 @@ const KNOWN: &[&str] = &[
     "anyOf",
 ];
 
-/// The subset; `None` for a schema without properties, which the vendor refuses.
+/// The subset; `None` for a schema without properties, which the vendor rejects.
 pub(crate) fn subset(schema: &Value) -> Option<Value> {
     let out = walk(schema, schema, 0);
     let empty = out.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
@@ -61,11 +61,11 @@ fn walk(schema: &Value, root: &Value, depth: usize) -> Value {
                 out.insert("enum".into(), json!([value]));
             }
             "type" => kinds(value, &mut out),
-            // Only these formats are known, and only for numbers and dates.
+            // Only these formats are supported, and only for numbers and dates.
             "format"
                 if !matches!(value.as_str(), Some("int32" | "int64" | "float" | "double" | "date-time")) => {}
             "enum" => {
-                // Values must be texts.
+                // Values must be strings.
                 let texts: Vec<Value> = value
                     .as_array()
                     .into_iter()
@@ -89,7 +89,7 @@ fn walk(schema: &Value, root: &Value, depth: usize) -> Value {
     Value::Object(out)
 }
 
-/// `["string", "null"]` is a nullable string; several kinds are a choice.
+/// `["string", "null"]` becomes a nullable string; several types become a choice.
 fn kinds(value: &Value, out: &mut Map<String, Value>) {
     let Some(kinds) = value.as_array() else {
         out.insert("type".into(), value.clone());
@@ -120,7 +120,7 @@ fn choices(value: &Value, root: &Value, depth: usize, out: &mut Map<String, Valu
             }
         }
     } else if rest.iter().all(|v| v.get("enum").is_some()) && !rest.is_empty() {
-        // A choice of constants is an enumeration.
+        // A choice of constants becomes an enumeration.
         let values = rest.iter().filter_map(|v| v["enum"].as_array()).flatten().cloned().collect();
         out.insert("enum".into(), Value::Array(values));
     } else if !rest.is_empty() {

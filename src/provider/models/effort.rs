@@ -1,10 +1,10 @@
-//! Which levels of thinking effort a model has, and the vendor's word for each.
+//! The levels of thinking effort of a model, and the vendor's word for each.
 
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::Effort;
 
-/// The levels that the model has, least first; empty: it does not think. A model of which nothing is known gets the
-/// usual ones: what it refuses is left out afterwards.
+/// The levels of the model, lowest first; empty: it does not think. An unknown model gets the usual ones: levels that
+/// it refuses are left out afterwards.
 pub fn offered(info: &ModelInfo) -> Vec<Effort> {
     if info.thinking == Some(false) {
         return Vec::new();
@@ -23,7 +23,7 @@ pub fn offered(info: &ModelInfo) -> Vec<Effort> {
     table.into_iter().filter(|(_, has)| *has).map(|(e, _)| e).collect()
 }
 
-/// The nearest level that the model has; of two that are as near, the lower one.
+/// The level of the model that is nearest to `effort`; of two equally near, the lower one.
 pub fn used(effort: Effort, info: &ModelInfo) -> Effort {
     if effort == Effort::Default {
         return effort;
@@ -32,7 +32,7 @@ pub fn used(effort: Effort, info: &ModelInfo) -> Effort {
     offered(info).into_iter().min_by_key(far).unwrap_or_default()
 }
 
-/// The word that the vendor has for it; `None`: nothing is said, and the model does what it does by default.
+/// The vendor's word for the level; `None`: the field is left out, and the model uses its default.
 pub(crate) fn word(effort: Effort, info: &ModelInfo) -> Option<&'static str> {
     let has = |word: &str| info.effort.iter().any(|e| e == word);
     Some(match used(effort, info) {

@@ -1,5 +1,5 @@
-//! What is known of models: windows, limits, prices, abilities. The built-in table is
-//! `assets/models.toml`; the person's `[providers.NAME.models]` wins, field by field.
+//! Properties of models: windows, limits, prices, abilities. The built-in table is `assets/models.toml`; the person's
+//! `[providers.NAME.models]` takes precedence, field by field.
 
 pub mod effort;
 
@@ -20,7 +20,7 @@ pub type Overrides = BTreeMap<String, BTreeMap<String, ModelInfo>>;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// Provider name → the model taken when the person named none.
+    /// Provider name → the model used when the person chose none.
     defaults: BTreeMap<String, String>,
     /// First match wins.
     model: Vec<Row>,
@@ -28,28 +28,28 @@ struct Table {
 
 #[derive(Debug, Deserialize)]
 struct Row {
-    /// Patterns of ids; `*` stands for any text. Lower case.
+    /// Patterns of ids, lower case; `*` matches any text.
     id: Vec<String>,
-    /// Only for providers of these names; empty: for all.
+    /// Only for providers with these names; empty: for all.
     #[serde(default)]
     provider: Vec<String>,
     #[serde(flatten)]
     info: ModelInfo,
 }
 
-/// Reads the table when it is first needed.
+/// The table, parsed on first use.
 fn table() -> &'static Table {
     static READ: OnceLock<Table> = OnceLock::new();
     READ.get_or_init(|| {
         toml::from_str(TABLE).unwrap_or_else(|e| {
-            // A test reads the table, so this cannot be shipped.
+            // A test parses the table, so an invalid one is never released.
             tracing::error!(error = %e, "the built-in model table cannot be read");
             Table { defaults: BTreeMap::new(), model: Vec::new() }
         })
     })
 }
 
-/// What is known of `model` at the provider of this name. Unknown fields are `None`.
+/// The known properties of `model` at the provider of this name. Unknown fields are `None`.
 pub fn lookup(provider: &str, model: &str, config: &Config) -> ModelInfo {
     lookup_rows(provider, model, config.providers.get(provider).map(|p| &p.models))
 }
@@ -75,7 +75,7 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
         output: own.output.or(base.output),
         cache_read: own.cache_read.or(base.cache_read),
         cache_write: own.cache_write.or(base.cache_write),
-        // A configured price is for all sizes: the built-in steps do not apply.
+        // A configured price applies to all sizes: the built-in steps do not.
         long: if own.long.is_empty() && own.input.is_none() && own.output.is_none() {
             base.long.clone()
         } else {
@@ -88,36 +88,37 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
     }
 }
 
-/// The model to take at a provider when the person named none.
+/// The model to use at a provider when the person chose none.
 pub fn default_of(provider: &str) -> Option<&'static str> {
     table().defaults.get(provider).map(String::as_str)
 }
 
-/// Whether `text` matches a pattern in which `*` stands for any text, also none.
+/// Whether `text` matches a pattern in which `*` matches any text, including none.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(text) = text.strip_prefix(head) else { return false };
     if rest.is_empty() {
         return true;
     }
-    // Each start of the rest; patterns are short and have one or two stars.
+    // Each suffix of the rest; patterns are short and have one or two stars.
     text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| matches(rest, &text[at..]))
 }
 
-/// What the `usage` of one request costs: its prompt's length can decide the price. `None` when a price that it needs is unknown: never 0 for an unknown price.
+/// The cost of one request; the length of its prompt can determine the price. `None` when a required price is unknown,
+/// never 0.
 pub fn cost(usage: &Usage, info: &ModelInfo) -> Option<Cost> {
     let mut sum = Cost(0);
     if info.input.is_none() && info.output.is_none() {
         return None;
     }
-    // Vendors charge the whole request at the rate of the longest step that its prompt has passed.
+    // Vendors charge the whole request at the rate of the highest step that its prompt exceeds.
     let prompt = usage.context();
     let long = info.long.iter().filter(|step| prompt > step.over).max_by_key(|step| step.over);
     let (input, output, cache_read, cache_write) = match long {
         Some(step) => (Some(step.input), Some(step.output), step.cache_read, step.cache_write),
         None => (info.input, info.output, info.cache_read, info.cache_write),
     };
-    // Vendors without a price for writing to the cache charge the input's, and reads likewise.
+    // Without a price for writing to the cache vendors charge that of the input, and likewise for reads.
     let terms = [
         (usage.input, input),
         (usage.output, output),
@@ -135,7 +136,7 @@ pub fn cost(usage: &Usage, info: &ModelInfo) -> Option<Cost> {
     Some(sum)
 }
 
-/// The identifiers in a vendor's list of models.
+/// The ids in a vendor's list of models.
 pub(crate) fn ids(body: &[u8], list: &str, field: &str) -> Vec<String> {
     let value: Value = serde_json::from_slice(body).unwrap_or_default();
     let rows = value.get(list).or(Some(&value)).and_then(Value::as_array);

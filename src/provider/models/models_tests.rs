@@ -116,10 +116,10 @@ fn p11_cost_saturates_and_unknown_is_never_zero() {
 #[test]
 fn a_long_prompt_costs_its_own_price() {
     let of = |model: &str, usage| cost(&usage, &lookup("p", model, &Config::default()));
-    // At the limit the short price holds; one token more, and the whole request costs the other.
+    // At the limit the lower price applies; one token more, and the whole request is charged at the higher one.
     assert_eq!(of("claude-haiku-5-5", usage(100_000, 1000, 0, 0)), Some(Cost(10_500)));
     assert_eq!(of("claude-haiku-5-5", usage(100_001, 1000, 0, 0)), Some(Cost(50_001 + 2500)));
-    // What came out of the cache, or went into it, is prompt too.
+    // Tokens read from and written to the cache count as prompt.
     assert_eq!(of("claude-haiku-5-5", usage(1, 0, 90_000, 10_000)), Some(Cost(4500 + 6250 + 1)));
     assert_eq!(of("gpt-5.5", usage(272_000, 0, 0, 0)), Some(Cost(1_360_000)));
     assert_eq!(of("gpt-5.5", usage(1, 1000, 300_000, 0)), Some(Cost(10 + 45_000 + 300_000)));
@@ -148,7 +148,7 @@ fn steps_of_the_person_win_and_their_own_price_stands_alone() {
     for (prompt, want) in [(10, 10 + 2), (20, 60 + 4), (21, 105 + 6)] {
         assert_eq!(of("x", usage(prompt, 1, 0, 0)), Some(Cost(want)), "{prompt}");
     }
-    // Reads of the cache without a price of their own cost what input costs there.
+    // Without a price of their own, cache reads cost the same as input.
     assert_eq!(of("x", usage(0, 0, 21, 0)), Some(Cost(105)));
 }
 

@@ -1,8 +1,7 @@
-//! OpenAI Chat Completions and the many servers that speak it: the request. The reply is read in
-//! `chat_reply.rs`.
+//! OpenAI Chat Completions, also as spoken by many other servers: the request. The reply is read in `chat_reply.rs`.
 //!
-//! Thoughts go back only with the calls that followed them, under the field name in which they came:
-//! some servers demand that, and others refuse any other form.
+//! Thoughts are sent back only with the calls that followed them, under the field name in which they arrived: some
+//! servers require that, and others reject any other form.
 
 use std::borrow::Cow;
 
@@ -22,18 +21,18 @@ use crate::models::effort;
 use crate::openai::chat_reply::ChatReply;
 use crate::registry::key::Secret;
 
-/// The vendor's own address.
+/// The vendor's address.
 pub(crate) const BASE: &str = "https://api.openai.com/v1";
 
-/// The ways in which servers differ.
+/// The variants of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     /// The vendor's own server.
     OpenAi,
     OpenRouter,
-    /// Takes identifiers of nine letters and digits only.
+    /// Accepts only ids of nine letters and digits.
     Mistral,
-    /// Anything else.
+    /// Any other server.
     Compatible,
 }
 
@@ -222,7 +221,7 @@ impl Wire for OpenAiChat {
 
     fn check_path(&self, base: &str) -> String {
         match self.dialect {
-            // Its list of models is open to everybody.
+            // Its list of models is public.
             Dialect::OpenRouter => versioned(base, "/key"),
             _ => self.models_path(base),
         }
@@ -233,13 +232,13 @@ impl Wire for OpenAiChat {
     }
 }
 
-/// The path after the base. A base without any path (`http://localhost:1234`) gets the usual `/v1`.
+/// The path after the base. A base without a path (`http://localhost:1234`) gets the usual `/v1`.
 pub(crate) fn versioned(base: &str, path: &str) -> String {
     let bare = base.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
     if bare { format!("/v1{path}") } else { path.to_owned() }
 }
 
-/// Puts the key into the usual header.
+/// Adds the key as a bearer token.
 pub(crate) fn bearer(key: Option<&Secret>, out: &mut HeaderMap) {
     if let Some(key) = key
         && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
@@ -249,7 +248,7 @@ pub(crate) fn bearer(key: Option<&Secret>, out: &mut HeaderMap) {
     }
 }
 
-/// The word for an effort, as OpenAI's formats have it.
+/// The word for an effort in OpenAI's formats.
 pub(crate) fn effort(request: &Request, info: &ModelInfo, told: EffortSupport) -> Option<&'static str> {
     match told {
         EffortSupport::Effort => effort::word(request.effort, info),
@@ -258,11 +257,11 @@ pub(crate) fn effort(request: &Request, info: &ModelInfo, told: EffortSupport) -
     }
 }
 
-/// The argument text of a call: as the model wrote it where that was kept, else serialised anew.
+/// The argument text of a call: as the model wrote it where that was stored, else serialised.
 pub(crate) fn arguments(call: &ToolCall) -> String {
     let kept = call.vendor.as_ref().and_then(|v| v.get("text")).and_then(Value::as_str);
     match kept {
-        // History may come from an imported file: only JSON goes out.
+        // History may come from an imported file: only valid JSON is sent.
         Some(text) if text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok() => {
             text.to_owned()
         }
@@ -270,7 +269,7 @@ pub(crate) fn arguments(call: &ToolCall) -> String {
     }
 }
 
-/// `thoughts`: they go back to the model that wrote them.
+/// The messages of a request. `thoughts`: include thoughts for the model that wrote them.
 fn messages<'a>(
     provider: &str,
     request: &'a Request,
@@ -282,7 +281,7 @@ fn messages<'a>(
     if !request.system.trim().is_empty() {
         out.push(RequestMessage::System { content: &request.system });
     }
-    // Images of tool results travel in a user message after all results of the reply.
+    // Images of tool results are sent in a user message after all results of the reply.
     let mut images: Vec<RequestPart<'a>> = Vec::new();
     for message in fitted.iter().map(AsRef::as_ref) {
         if !matches!(message, ChatMessage::ToolResult { .. }) {
@@ -331,7 +330,7 @@ fn image(part: &Part) -> Option<RequestPart<'_>> {
     }
 }
 
-/// The texts of parts, with a note for each image that cannot stand there.
+/// The text of parts, with a note for each image that is not allowed there.
 pub(crate) fn text_of(content: &[Part], sees: bool) -> String {
     let mut out = String::new();
     for part in content {

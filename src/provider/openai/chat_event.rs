@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: the shape of a streamed event, in all the ways in which servers send it.
+//! OpenAI Chat Completions: the shape of a streamed event, in all variants that servers send.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct ChatEvent<'a> {
     pub(crate) choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default)]
     pub(crate) usage: Option<&'a RawValue>,
-    /// Groq puts the counts here.
+    /// Groq sends the counts here.
     #[serde(borrow, default)]
     pub(crate) x_groq: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -127,7 +127,7 @@ pub(crate) struct ChatUsage {
     pub(crate) completion_tokens: Count,
     pub(crate) prompt_tokens_details: Option<ChatDetails>,
     pub(crate) completion_tokens_details: Option<ChatDetails>,
-    /// DeepSeek.
+    /// DeepSeek's name for it.
     pub(crate) prompt_cache_hit_tokens: Count,
 }
 

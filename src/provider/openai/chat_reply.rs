@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: reading the streamed reply, as tolerantly as the servers differ.
+//! OpenAI Chat Completions: reading the streamed reply, with tolerance for the differences between servers.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::openai::chat_event::{Call, ChatEvent, ChatFailure, ChatUsage, Groq, a
 use crate::openai::think_tags::{Piece, ThinkTags};
 use crate::transport::fault;
 
-/// The call at a server's index.
+/// An open call at a server's index.
 struct Open {
     at: u64,
     id: String,
     index: usize,
 }
 
-/// The reader of one reply.
+/// The decoder of one reply.
 pub(crate) struct ChatReply {
     provider: String,
     blocks: Blocks,
@@ -30,13 +30,13 @@ pub(crate) struct ChatReply {
     any_call: bool,
     details: Vec<Value>,
     tags: ThinkTags,
-    /// Blocks of text so far.
+    /// Indices of text blocks so far.
     texts: Vec<usize>,
     refusal: String,
     finish: Option<String>,
     counted: bool,
     done: bool,
-    /// It is no stream: each call of a list is whole.
+    /// The answer is not a stream: each call of a list is complete.
     whole: bool,
 }
 
@@ -64,7 +64,7 @@ impl ChatReply {
         self.pieces(pieces, out);
     }
 
-    /// Nothing more comes of the text that runs.
+    /// Ends the open text.
     fn end_text(&mut self, out: &mut VecDeque<Chunk>) {
         let mut pieces = Vec::new();
         self.tags.finish(&mut pieces);
@@ -90,7 +90,7 @@ impl ChatReply {
         }
     }
 
-    /// `field` is remembered as the signature: the thought goes back under the same name.
+    /// Stores `field` as the signature: the thought is sent back under the same name.
     fn thought(&mut self, text: String, field: &str, out: &mut VecDeque<Chunk>) {
         if text.is_empty() {
             return;
@@ -211,7 +211,7 @@ impl Decoder for ChatReply {
             });
             return Err(fault::event(&self.provider, &code.unwrap_or_default(), &text));
         }
-        // Only one answer was asked for; a server that gives more is not believed.
+        // One choice is requested; further ones are ignored.
         if let Some(choice) = event.choices.into_iter().flatten().next() {
             if let Some(delta) = choice.delta {
                 let field =
@@ -259,7 +259,7 @@ impl Decoder for ChatReply {
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        // Without a finish mark nothing says that the last call is whole.
+        // Without a finish reason the last call may be incomplete.
         let Some(finish) = self
             .finish
             .take()
@@ -283,7 +283,7 @@ impl Decoder for ChatReply {
                 return Err(fault::event(&self.provider, "server_error", "the model stopped with an error"));
             }
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-            // The words of other vendors for the same.
+            // Other vendors' words for it.
             "content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive" => StopReason::Refusal(refusal),
             _ if !refusal.is_empty() => StopReason::Refusal(refusal),
             _ if self.any_call => StopReason::ToolUse,

@@ -1,7 +1,7 @@
 //! OpenAI Responses: the request. The reply is read in `responses_reply.rs`.
 //!
-//! Nothing is stored at the vendor (`store: false`), so reasoning travels with us, encrypted, and goes
-//! back exactly as it came: the whole item stands in the block's signature.
+//! Nothing is stored at the vendor (`store: false`), so encrypted reasoning is kept here and sent back exactly as it
+//! arrived: the whole item is stored in the block's signature.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +25,8 @@ use crate::registry::key::Secret;
 /// The format.
 #[derive(Default)]
 pub(crate) struct OpenAiResponses {
-    /// The vendor gives summaries of thoughts to verified organisations only, and refuses the whole request to
-    /// others. Set when it did.
+    /// Set once the vendor refused summaries of thoughts: it gives them to verified organisations only, and refuses the
+    /// whole request of others.
     no_summary: AtomicBool,
     amended: Amendments,
 }
@@ -98,7 +98,7 @@ enum RequestItem<'a> {
         call_id: &'a str,
         output: Output<'a>,
     },
-    /// An item of the vendor's, as it came.
+    /// A vendor's item as it arrived.
     #[serde(untagged)]
     Raw(&'a RawValue),
     #[serde(untagged)]
@@ -130,7 +130,7 @@ impl Wire for OpenAiResponses {
     }
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
-        // Models that do not reason refuse to be asked about it.
+        // Models without reasoning reject reasoning settings.
         let reasons = info.thinking != Some(false);
         let fitted = fit(&request.messages, &RULES, self.amended.images(request));
         let thoughts = self.amended.thoughts(request);
@@ -167,7 +167,7 @@ impl Wire for OpenAiResponses {
     fn amend(&self, request: &Request, text: &str) -> bool {
         let said = text.to_lowercase();
         let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
-        // Once: a server that goes on refusing is reported as it is.
+        // Once: a server that keeps refusing is reported.
         if summaries {
             return !self.no_summary.swap(true, Ordering::Relaxed);
         }
@@ -203,7 +203,7 @@ fn pieces(content: &[Part], sees: bool) -> Vec<RequestPart<'_>> {
         .collect()
 }
 
-/// `thoughts`: they go back to the model that wrote them.
+/// The items of a request. `thoughts`: include thoughts for the model that wrote them.
 fn items<'a>(
     provider: &str,
     request: &'a Request,
@@ -243,11 +243,11 @@ fn items<'a>(
     out
 }
 
-/// `own`: the very model that is asked now wrote it; `same`: its vendor did. Neither when the server has refused what
-/// went back.
+/// The items of a reply. `own`: the requested model wrote it; `same`: its vendor did. Both are false once the server
+/// refused thoughts.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<RequestItem<'a>>) {
     let from = out.len();
-    // The vendor knows a call by its own identifier only together with the thought that led to it.
+    // The vendor accepts a call's own id only together with the thought that led to it.
     let mut thought_sent = true;
     for (at, block) in blocks.iter().enumerate() {
         match block {
@@ -264,7 +264,7 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
                 if let Ok(raw) = serde_json::from_str::<&RawValue>(item)
                     && raw.get().starts_with('{')
                 {
-                    // Nothing came of the thought before: its call was dropped.
+                    // The thought before has no result: its call was dropped.
                     if matches!(out[from..].last(), Some(RequestItem::Raw(_))) {
                         out.pop();
                     }
@@ -287,20 +287,20 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
             Block::Unknown { .. } => {}
         }
     }
-    // A thought must be followed by what it led to.
+    // A thought must be followed by its result.
     while out.len() > from && matches!(out.last(), Some(RequestItem::Raw(_))) {
         out.pop();
     }
 }
 
-/// The vendor's identifier of a call's item, if the vendor accepts it in a request.
+/// The vendor's id of a call's item, if a request may contain it.
 fn item_id(vendor: &Value) -> Option<&Value> {
     let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let fits = |id: &str| id.starts_with("fc") && id.len() <= 64 && id.chars().all(fine);
     vendor.get("id").filter(|id| id.as_str().is_some_and(fits))
 }
 
-/// What stands beside a message's text in the vendor's item, when the reply kept it.
+/// The fields beside a message's text in the vendor's item, when the reply stored them.
 fn phase(block: &Block) -> Option<&Value> {
     match block {
         Block::Unknown { raw, .. } => raw.get(HEAD)?.get("phase"),

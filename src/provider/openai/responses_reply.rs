@@ -14,7 +14,7 @@ use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
 use crate::transport::fault;
 
-/// Key of an unknown block that holds what stands beside the text of the message before it.
+/// Key of an unknown block that holds the fields beside the text of the message before it.
 pub(crate) const HEAD: &str = "tiller_message_head";
 
 #[derive(Deserialize)]
@@ -136,13 +136,13 @@ enum Kind {
 struct Open {
     index: usize,
     kind: Kind,
-    /// Something of its content came as deltas.
+    /// Whether part of its content arrived as deltas.
     fed: bool,
-    /// The part of a summary that came last.
+    /// The last part of a summary.
     part: u64,
 }
 
-/// The reader of one reply.
+/// The decoder of one reply.
 pub(crate) struct ResponsesReply {
     provider: String,
     open: HashMap<u64, Open>,
@@ -164,7 +164,7 @@ impl ResponsesReply {
         }
     }
 
-    /// The open block at a server's index; begun when the server did not say so.
+    /// The open block at a server's index; created when the server did not announce it.
     fn at(&mut self, at: u64, kind: Kind) -> &mut Open {
         let next = &mut self.next;
         self.open.entry(at).or_insert_with(|| {
@@ -263,7 +263,7 @@ impl ResponsesReply {
         )));
     }
 
-    /// What the vendor says of the end of a reply.
+    /// Handles the vendor's report about the end of a reply.
     fn ended(&mut self, incomplete: bool, why: Option<&RawValue>) {
         let why = lax::read::<Why<'_>>(why);
         let refusal = std::mem::take(&mut self.refusal);
@@ -345,7 +345,7 @@ impl Decoder for ResponsesReply {
             _ if !event.kind.as_str().starts_with("response.") && event.error.is_some() => {
                 return Err(self.failure(event.error, "", ""));
             }
-            // New kinds of event may come at any time.
+            // The vendor may add new kinds of event.
             _ => {}
         }
         Ok(Flow::More)
@@ -370,7 +370,7 @@ impl Decoder for ResponsesReply {
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
         let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
-        // At the output limit texts stay open; calls that stay open are not whole.
+        // At the output limit texts stay open; calls that stay open are incomplete.
         for open in std::mem::take(&mut self.open).into_values() {
             if matches!(open.kind, Kind::Text) {
                 out.push_back(Chunk::BlockEnd { index: open.index });

@@ -1,7 +1,7 @@
-//! Thoughts that a chat server leaves in the text, between `<think>` and `</think>`.
+//! Separates thoughts that a chat server leaves in the text, between `<think>` and `</think>`.
 //!
-//! A tag counts where chat templates put it: before any text, or alone on its line outside of a code fence.
-//! Everywhere else it is text about tags. A block that is never closed is a thought to the end.
+//! A tag counts where chat templates put it: before any text, or alone on its line outside of a code fence. Elsewhere
+//! it is text about tags. A block that is never closed is a thought to the end.
 
 /// Opening and closing forms.
 const TAGS: &[(&str, &str)] = &[
@@ -11,34 +11,34 @@ const TAGS: &[(&str, &str)] = &[
     ("[THINK]", "[/THINK]"),
 ];
 
-/// What a piece of the stream turned out to be.
+/// A piece of the stream after separation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
     Thought(String),
-    /// All text so far was a thought: the template began it in the prompt, and only its end came.
+    /// All text so far was a thought: the template opened it in the prompt, so only the closing tag arrived.
     AllThought,
 }
 
-/// The state between two pieces of one reply.
+/// The separator's state between two pieces of one reply.
 #[derive(Debug)]
 pub(crate) struct ThinkTags {
-    /// What may be the beginning of a tag.
+    /// Text that may be the beginning of a tag.
     held: String,
-    /// The closing tag that is waited for.
+    /// The expected closing tag, within a thought.
     inside: Option<&'static str>,
-    /// Nothing but blanks came so far, thoughts aside.
+    /// Only blanks arrived so far, apart from thoughts.
     fresh: bool,
-    /// Blanks since the line began; `None`: it holds something else.
+    /// Blanks since the beginning of the line; `None`: the line has other text.
     line: Option<String>,
-    /// The line's text, as far as it can still be a fence.
+    /// The text of the line while it can still become a fence.
     marks: String,
     fence: bool,
     /// Blank lines before the first word; dropped when a thought follows.
     lead: String,
-    /// A thought was seen: a closing tag alone means nothing any more.
+    /// A thought was found: a closing tag alone has no meaning any more.
     thought: bool,
-    /// The thought that runs has a word in it.
+    /// The open thought contains a word.
     begun: bool,
 }
 
@@ -59,9 +59,9 @@ impl Default for ThinkTags {
 }
 
 impl ThinkTags {
-    /// Takes the next piece of text.
+    /// Processes the next piece of text.
     pub(crate) fn push(&mut self, more: &str, out: &mut Vec<Piece>) {
-        // Nearly all text goes through here: what cannot hold a tag is passed on whole.
+        // The common case: text that cannot contain a tag is passed on whole.
         let plain = self.held.is_empty() && self.inside.is_none() && !self.fresh && !self.fence;
         if plain && self.line.is_none() && self.marks.len() >= 3 && !more.contains('\n') {
             return text(more.to_owned(), out);
@@ -70,7 +70,7 @@ impl ThinkTags {
         self.run(false, out);
     }
 
-    /// No more will come.
+    /// Ends the text.
     pub(crate) fn finish(&mut self, out: &mut Vec<Piece>) {
         self.run(true, out);
         if self.inside.is_none() && !self.thought {
@@ -98,7 +98,7 @@ impl ThinkTags {
         }
     }
 
-    /// Inside of a thought. `None`: the rest is held, or used up.
+    /// Within a thought. `None`: the rest is kept for the next piece, or consumed.
     fn thoughts<'t>(
         &mut self,
         rest: &'t str,
@@ -117,10 +117,10 @@ impl ThinkTags {
             self.line = Some(String::new());
             self.marks.clear();
             let after = &rest[at + close.len()..];
-            // The template's own line ends belong to neither.
+            // Line ends of the template belong to neither.
             return Some(if self.fresh { after.trim_start_matches(['\n', '\r']) } else { after });
         }
-        // Blanks at the end belong to the tag that may follow.
+        // Trailing blanks belong to a tag that may follow.
         let kept = if last { 0 } else { held_back(rest, close) };
         let words = rest[..rest.len() - kept].trim_end().len();
         thought(rest[..words].to_owned(), out);
@@ -128,10 +128,10 @@ impl ThinkTags {
         None
     }
 
-    /// Outside. One step: a blank, a tag, or text up to the end of the line.
+    /// Outside of a thought. One step: a blank, a tag, or text up to the end of the line.
     fn words<'t>(&mut self, rest: &'t str, last: bool, out: &mut Vec<Piece>) -> Option<&'t str> {
         if self.line.is_some() && !self.fence {
-            // More than three blanks make a line code.
+            // More than three blanks make the line code.
             let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
             if blank > 0 {
                 if let Some(line) = &mut self.line {
@@ -188,7 +188,7 @@ impl ThinkTags {
         Some(after)
     }
 
-    /// What stands at the beginning of `rest`, which begins a line.
+    /// The tag at the beginning of `rest`, which begins a line.
     fn tag(&self, rest: &str, last: bool) -> Tag {
         if !self.fresh && self.line.as_ref().is_some_and(|blanks| blanks.len() > 3) {
             return Tag::No;
@@ -196,7 +196,7 @@ impl ThinkTags {
         let mut perhaps = false;
         for (open, close) in TAGS {
             if let Some(after) = rest.strip_prefix(open) {
-                // In the middle of a text it must stand alone.
+                // In the middle of a text it must be alone on its line.
                 let alone = after.trim_start_matches([' ', '\t', '\r']);
                 return match (self.fresh, alone.starts_with('\n'), alone.is_empty() && !last) {
                     (true, _, _) | (_, true, _) => Tag::Opens(close, open.len()),
@@ -222,15 +222,15 @@ impl ThinkTags {
 }
 
 enum Tag {
-    /// The tag that closes it, and the length of this one.
+    /// The corresponding closing tag, and the length of this one.
     Opens(&'static str, usize),
     Closes(usize),
-    /// More must come before it is known.
+    /// Undecided until more text arrives.
     Perhaps,
     No,
 }
 
-/// Bytes at the end of `text` that may be the beginning of `tag`.
+/// Number of bytes at the end of `text` that may be the beginning of `tag`.
 fn held_back(text: &str, tag: &str) -> usize {
     (1..tag.len()).rev().find(|n| text.ends_with(&tag[..*n])).unwrap_or(0)
 }

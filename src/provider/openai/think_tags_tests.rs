@@ -29,7 +29,7 @@ fn thoughts_and_words_are_told_apart_however_they_were_split() {
         ("<think>never closed", "never closed", ""),
         ("<think>half closed</thin", "half closed</thin", ""),
         ("Say:\n<think>\nI go on.\n</think>\nDone.", "I go on.", "Say:\n\nDone."),
-        // The template began the thought in the prompt.
+        // The template opened the thought in the prompt.
         ("I look at it.\nTwo files.\n</think>\n\nHello.", "I look at it.\nTwo files.\n", "Hello."),
         // Text about tags.
         ("Put it into `<think>` and `</think>`.", "", "Put it into `<think>` and `</think>`."),

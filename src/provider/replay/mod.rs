@@ -1,4 +1,4 @@
-//! Traffic written to a file, and played back.
+//! Recordings of requests and replies, and replaying them.
 
 pub mod record;
 pub(crate) mod redact;

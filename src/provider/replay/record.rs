@@ -1,13 +1,13 @@
-//! Recording of traffic, and playing it back: for tests and bug reports.
+//! Recording and replaying of provider traffic, for tests and bug reports.
 //!
 //! A recording is a file of JSON lines, mode 0600:
 //!
-//! - `{"t":"request","n":0,"ms":0,"model":…,"system":…,"tools":…,"same":0,"messages":[…]}`: a request;
-//!   `same` of the messages before it are those of the request before, so a long session stays small
+//! - `{"t":"request","n":0,"ms":0,"model":…,"system":…,"tools":…,"same":0,"messages":[…]}`: a request, without the
+//! first `same` messages, which equal those of the request before, so that a long session stays small
 //! - `{"t":"chunk","n":0,"ms":12,"chunk":{…}}`: one delta of its reply, `ms` after the request
 //! - `{"t":"error","n":0,"ms":15,"error":{…}}`, or `{"t":"end","n":0,"ms":20}`
 //!
-//! Keys never reach this layer (they travel in headers); secrets in texts are masked like everywhere else.
+//! Keys never reach this layer (they are in headers); secrets in texts are masked as everywhere else.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -26,7 +26,7 @@ use crate::codec::request::{ChatMessage, Request};
 use crate::replay::redact::Redact;
 use crate::{ChunkStream, Provider, ProviderError};
 
-/// Bytes of a recording that is played back.
+/// Maximum bytes of a recording that is replayed.
 const SIZE_LIMIT: u64 = 256 * 1024 * 1024;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,12 +45,12 @@ struct Asked {
     model: String,
     /// System prompt, tools and settings.
     head: Value,
-    /// Messages that are those of the request before.
+    /// Number of messages that equal those of the request before.
     same: usize,
     messages: Vec<Value>,
 }
 
-/// A request as it is recorded and compared: without secrets.
+/// A request as it is recorded and compared: with secrets masked.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Plain {
     model: String,
@@ -61,7 +61,7 @@ struct Plain {
 fn plain(request: &Request, redact: &Redact) -> Plain {
     let mut head = serde_json::to_value(request).unwrap_or_default();
     if let Some(map) = head.as_object_mut() {
-        // The key to the cache is random in each session.
+        // The cache key is random in each session.
         for key in ["messages", "model", "cache_key"] {
             map.shift_remove(key);
         }
@@ -85,7 +85,7 @@ struct Tape {
 
 impl Tape {
     fn write(&mut self, line: &Line) {
-        // A full disk must not stop the turn: the recording is then short, and says so in the log.
+        // A full disk must not stop the turn: the recording is then incomplete, which is logged.
         let written = serde_json::to_string(line).map_err(std::io::Error::other).and_then(|mut text| {
             text.push('\n');
             self.file.write_all(text.as_bytes())
@@ -96,7 +96,7 @@ impl Tape {
     }
 }
 
-/// Writes down what a provider is asked and answers.
+/// Records the requests to a provider and its replies.
 pub struct Recorder {
     inner: Arc<dyn Provider>,
     tape: Arc<Mutex<Tape>>,
@@ -105,10 +105,10 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Wraps `inner`. The file is made new, mode 0600.
+    /// Wraps `inner`. Creates the file with mode 0600.
     ///
     /// # Errors
-    /// A sentence for people, when the file cannot be made.
+    /// A sentence for people, when the file cannot be created.
     pub fn new(inner: Arc<dyn Provider>, path: &Path, redact: Redact) -> Result<Self, String> {
         let mut options = std::fs::OpenOptions::new();
         options.create(true).write(true).truncate(true);
@@ -165,7 +165,7 @@ impl Provider for Recorder {
                 let reply = Arc::new(Mutex::new(reply));
                 let end = Arc::clone(&reply);
                 let written = stream.inspect(move |item| held(&reply).take(since(start), item));
-                // A stream that is dropped has no end mark, which is what happened.
+                // A dropped stream has no end mark, as in reality.
                 let last = futures_util::stream::once(async move {
                     held(&end).end(since(start));
                     None
@@ -184,13 +184,13 @@ impl Provider for Recorder {
     }
 }
 
-/// A reply on its way to the tape. A secret may be cut anywhere by deltas, so those of a block are written when the
-/// block is whole; at the latest when the stream is dropped.
+/// A reply while it is recorded. Deltas may cut a secret anywhere, so those of a block are written when the block is
+/// complete, or when the stream is dropped.
 struct RecordedReply {
     n: usize,
     tape: Arc<Mutex<Tape>>,
     redact: Redact,
-    /// Text, thinking and arguments that wait, with their times.
+    /// Pending text, thinking and arguments, with their times.
     deltas: Vec<(u64, Chunk)>,
 }
 
@@ -215,7 +215,7 @@ impl RecordedReply {
         lock(&self.tape).write(&Line::End { n: self.n, ms });
     }
 
-    /// Writes what waits. Where a block holds a secret, its first delta has all of its text.
+    /// Writes the pending deltas. When a block contains a secret, its first delta gets the whole masked text.
     fn flush(&mut self) {
         let mut deltas = std::mem::take(&mut self.deltas);
         let kinds: Vec<(u8, usize)> =
@@ -252,7 +252,7 @@ impl Drop for RecordedReply {
     }
 }
 
-/// The text of a delta, with what block of what kind it belongs to.
+/// The text of a delta, with the kind and index of its block.
 fn delta(chunk: &mut Chunk) -> Option<((u8, usize), &mut String)> {
     match chunk {
         Chunk::Text { index, text } => Some(((0, *index), text)),
@@ -268,23 +268,23 @@ struct RecordedAnswer {
     items: Vec<(u64, Result<Chunk, ProviderError>)>,
 }
 
-/// Plays a recording back: the n-th request must be the recorded one, and gets its reply.
+/// Replays a recording: the n-th request must equal the recorded one, and gets its reply.
 pub struct Replay {
     name: String,
     path: PathBuf,
     answers: Mutex<VecDeque<RecordedAnswer>>,
-    /// Keeps the recorded times between chunks.
+    /// Whether to keep the recorded times between chunks.
     timed: bool,
-    /// As when it was recorded: requests are compared masked.
+    /// The mask of the recording: requests are compared masked.
     redact: Redact,
     given: Mutex<usize>,
 }
 
 impl Replay {
-    /// Reads a recording.
+    /// Opens a recording.
     ///
     /// # Errors
-    /// A sentence for people, with the line that cannot be read.
+    /// A sentence for people, with the line that cannot be parsed.
     pub fn open(name: &str, path: &Path, timed: bool, redact: Redact) -> Result<Self, String> {
         let shown = path.display();
         let meta =
@@ -352,7 +352,7 @@ impl Provider for Replay {
         }
         let items = answers.pop_front().map(|a| a.items).unwrap_or_default();
         *given += 1;
-        // A refusal came before any stream.
+        // The refusal came before the stream.
         if let [(_, Err(error))] = &items[..] {
             return Err(error.clone());
         }
@@ -388,7 +388,7 @@ impl Provider for Replay {
     }
 }
 
-/// Where two requests differ, for people; `None`: nowhere.
+/// Where two requests differ, as text; `None`: they are equal.
 fn difference(recorded: &Plain, now: &Plain) -> Option<String> {
     let short = |v: &Value| {
         let text = v.to_string();

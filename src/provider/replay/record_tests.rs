@@ -36,7 +36,7 @@ fn masks() -> Redact {
     Redact::new(|t| t.replace(SECRET, "[redacted api key]"))
 }
 
-/// Says a secret in pieces, and repeats one in its error.
+/// A provider that sends a secret in pieces, and repeats one in its error.
 struct Says;
 
 #[async_trait]
@@ -74,7 +74,7 @@ async fn a_secret_that_deltas_cut_and_one_in_an_error_are_masked_on_tape() {
         text.contains("the key [redacted api key], ok") && text.contains("bad key [redacted api key]"),
         "{text}"
     );
-    // Dropped in the middle: what was said until then is there, masked.
+    // Dropped in the middle: the text so far is recorded, masked.
     let mut stream = recorder.stream(request(vec![user("help")])).await.unwrap();
     for _ in 0..3 {
         stream.next().await;

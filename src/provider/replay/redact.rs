@@ -1,4 +1,4 @@
-//! Masks what a server says and what is recorded with the same function as everything else that is written.
+//! Masks errors of servers and recordings with the same function as all other stored text.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use serde_json::Value;
 use crate::codec::request::Request;
 use crate::{ChunkStream, Provider, ProviderError};
 
-/// Longest field that is looked at together with its name.
+/// Maximum length of a field that is checked together with its name.
 const NAMED: usize = 512;
 
-/// Masks secrets in a text. By default there is nothing to mask.
+/// Masks secrets in a text. The default masks nothing.
 #[derive(Clone)]
 pub struct Redact(Arc<dyn Fn(&str) -> String + Send + Sync>);
 
 impl Redact {
-    /// With this function.
+    /// Masks with this function.
     pub fn new(mask: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
         Self(Arc::new(mask))
     }
 
-    /// The text with masks in the place of secrets.
+    /// The text with masks in place of secrets.
     pub fn text(&self, text: &str) -> String {
         (self.0)(text)
     }
 
-    /// Every text of a value. A name may say that its value is a secret, so both are looked at together, too.
+    /// Masks every text of a value. A name may indicate that its value is a secret, so both are also checked together.
     pub(crate) fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
@@ -55,7 +55,7 @@ impl Redact {
         }
     }
 
-    /// What a server, or the way to it, says of a failure.
+    /// Masks the text of an error.
     pub(crate) fn error(&self, mut error: ProviderError) -> ProviderError {
         let (ProviderError::Auth(text)
         | ProviderError::TooLong(text)
@@ -79,7 +79,7 @@ impl std::fmt::Debug for Redact {
     }
 }
 
-/// A provider whose errors are masked: servers repeat keys and requests in them.
+/// A provider with masked errors, since servers quote keys and requests in them.
 pub(crate) struct Masked {
     pub(crate) inner: Arc<dyn Provider>,
     pub(crate) redact: Redact,

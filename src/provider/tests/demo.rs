@@ -1,4 +1,4 @@
-//! The demo model drives every tool for real, on the sample and on other folders.
+//! The demo model uses every tool, on the sample project and on other folders.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -19,7 +19,7 @@ use tiller_testkit::{Reply, ScriptServer};
 use tiller_tool::testing::{Bench, text_of};
 use tiller_tool::{ToolError, registry};
 
-/// Requests of one turn at most.
+/// Maximum number of requests in one turn.
 const STEPS: usize = 20;
 
 struct World {
@@ -29,9 +29,9 @@ struct World {
     used: BTreeSet<String>,
     /// Name and arguments of each call.
     calls: Vec<(String, Value)>,
-    /// A message that comes in after this many results, and it.
+    /// A message of the person, and after how many results it is sent.
     steer: Option<(usize, String)>,
-    /// Tools to which the person says no.
+    /// Tools that the person refuses.
     denied: BTreeSet<&'static str>,
 }
 
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// One turn; gives the words of its last reply.
+    /// Runs one turn; returns the text of its last reply.
     async fn turn(&mut self, prompt: &str) -> String {
         self.messages.push(user(prompt));
         for step in 0..STEPS {
@@ -84,7 +84,7 @@ impl World {
                 blocks: out.reply.blocks.clone(),
                 model: ModelRef("demo/demo".into()),
             });
-            // As the engine does: identifiers are unique within the session.
+            // As in the engine: ids are unique within the session.
             let mut ended = true;
             for (n, call) in out.reply.calls().enumerate() {
                 ended = false;
@@ -204,7 +204,7 @@ async fn it_drives_every_tool() {
     assert_eq!(named, "named halfway");
     let none = w.turn("restore nowhere").await;
     assert!(none.contains("there is no checkpoint nowhere"), "{none}");
-    // Nobody is there to give work to; with an engine it is driven in `tests/it/agents/spawn.rs`.
+    // There are no other agents here; `tests/it/agents/spawn.rs` runs it with an engine.
     w.turn("delegate: explain the project; run the tests").await;
     w.turn("spawn explain the project").await;
     // The planner starts agents and waits for them; it neither steers them nor plans by itself.
@@ -333,7 +333,7 @@ fn the_sample_and_the_tour_are_whole() {
     assert!(sample().iter().any(|(p, _, x)| *p == "test.sh" && *x));
     let steps = tour();
     assert!((8..=14).contains(&steps.len()));
-    // The first only welcomes; each of the others is about something to do.
+    // The first only welcomes; each of the others has something to do.
     assert!(steps[0].key_hint.is_empty());
     assert!(steps[1..].iter().all(|s| !s.key_hint.is_empty()));
     for step in steps {

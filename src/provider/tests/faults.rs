@@ -14,8 +14,8 @@ use tiller_protocol::{Block, Cost, StopReason, Usage};
 use tiller_provider::{Chunk, Provider, ProviderError, transport::retry};
 use tiller_testkit::{Counts, Framing, Reply, Script, ScriptServer, Wire};
 
-/// Every so many bytes of a recording is cut here, over a real connection; `stream_tests.rs` cuts at every
-/// byte without one.
+/// A recording is cut at every multiple of this many bytes over a real connection; `stream_tests.rs` cuts at every byte
+/// without one.
 const EVERY: usize = 41;
 
 fn error_of(wire: Wire, kind: &str, text: &str) -> serde_json::Value {
@@ -74,7 +74,7 @@ async fn p2_spend_limits_and_bad_keys_end_after_one_request() {
     }
 }
 
-/// What a cut may leave: a beginning of the whole reply, and never a call that was not whole.
+/// A cut may leave a prefix of the whole reply, and never an incomplete call.
 #[tokio::test]
 async fn p3_cut_over_a_connection() {
     let script = Script::new()
@@ -90,7 +90,7 @@ async fn p3_cut_over_a_connection() {
         let served = body.clone();
         let server = ScriptServer::with(move |_, _| {
             let at = offset.load(std::sync::atomic::Ordering::SeqCst);
-            // Without a frame a cut looks like an honest end.
+            // Without framing a cut looks like a regular end.
             Reply::sse(served.clone()).framing(Framing::UntilClose).cut_at(at)
         });
         let p = provider(wire, &server.url());
@@ -119,7 +119,7 @@ async fn p3_cut_over_a_connection() {
                 );
                 assert_eq!(out.reply.stop, None);
             } else {
-                // Only the very end may be missing: the reply itself is whole.
+                // Only the end may be missing: the reply itself is complete.
                 assert_eq!(out.reply.blocks, whole.blocks, "{wire:?} {at}");
                 assert_eq!(out.reply.stop, Some(StopReason::ToolUse));
             }
@@ -179,7 +179,7 @@ async fn p4_a_line_of_more_than_64_mb_ends_the_reply() {
     assert!(matches!(&out.error, Some(ProviderError::Rejected(t)) if t.contains("64 MB")), "{:?}", out.error);
 }
 
-/// Not before a tenth of the limit is left; with much room for a busy machine above.
+/// The time-out fires after at least a tenth of the limit; the upper bound allows for a busy machine.
 fn fires(took: Duration, limit: f64) {
     let took = took.as_secs_f64();
     assert!(took >= limit * 0.9 && took < limit + 20.0, "{took} for {limit}");
@@ -229,13 +229,13 @@ async fn p5_each_limit_fires() {
 
 #[tokio::test]
 async fn p5_connecting_has_a_limit_and_waiting_can_be_dropped() {
-    // It accepts, and never answers the first word of TLS.
+    // It accepts, and never answers the TLS handshake.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     let mut e = entry(Wire::OpenaiChat, &url);
     e.timeouts.connect = 0.4;
     let p = with_entry(e);
-    // The first client for https loads certificates; that is not what is measured.
+    // The first client for https loads certificates, which must not be measured.
     let _ = ask(&p, hello()).await;
     let out = ask(&p, hello()).await;
     assert!(out.message().contains("did not answer in time"), "{:?}", out.error);
@@ -278,7 +278,7 @@ async fn p6_a_failure_event_ends_the_reply_though_the_socket_stays_open() {
             }
         };
         let body = String::from_utf8(text.body(wire)).unwrap();
-        // Everything up to and with the text.
+        // Everything up to and including the text.
         let at = body.find("half").unwrap();
         let head = &body[..at + body[at..].find("\n\n").unwrap() + 2];
         let server = ScriptServer::start([
@@ -294,7 +294,7 @@ async fn p6_a_failure_event_ends_the_reply_though_the_socket_stays_open() {
         );
         assert_eq!(out.text(), "half");
         assert!(out.took < Duration::from_secs(20), "{wire:?} {:?}", out.took);
-        // A reply that is whole ends at once as well.
+        // A complete reply ends at once as well.
         let out = ask(&p, hello()).await;
         assert_eq!((out.error, out.reply.stop), (None, Some(StopReason::EndTurn)), "{wire:?}");
         assert!(out.took < Duration::from_secs(20), "{wire:?} {:?}", out.took);
@@ -322,12 +322,12 @@ async fn p7_many_tiny_deltas_are_cheap_and_joined() {
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert_eq!(out.text(), words, "{wire:?}");
         assert!(out.chunks.len() < DELTAS / 2, "{wire:?}: a burst is joined, {} chunks", out.chunks.len());
-        // Unoptimised, on a machine that does other things as well.
+        // Unoptimised, on a machine with other load.
         assert!(out.took < Duration::from_secs(60), "{wire:?} {:?}", out.took);
     }
 }
 
-/// A model that never ends: what came until the limit is kept, and the rest is not even read.
+/// An endless reply: the part up to the limit is kept, and the rest is not read.
 #[tokio::test]
 async fn p7_a_reply_without_an_end_is_stopped_and_said() {
     for wire in Wire::ALL {
@@ -391,7 +391,7 @@ async fn p9_overflow_and_413_are_told_apart() {
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(out.error, Some(ProviderError::TooLong(_))), "{wire:?} {:?}", out.error);
     }
-    // Some say so only in the middle of the stream.
+    // Some servers report it only in the middle of the stream.
     let event = "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"too long\"}}}\n\n";
     let server = ScriptServer::start([Reply::sse(event)]);
     let out = ask(&provider(Wire::OpenaiResponses, &server.url()), hello()).await;
@@ -442,14 +442,14 @@ async fn p12_the_key_never_follows_a_redirect() {
             assert!(out.message().contains("redirects to the host localhost"), "{wire:?} {:?}", out.error);
             assert_eq!(other.connections(), 0, "{wire:?} {status}");
         }
-        // The same host at another port is another server.
+        // The same host at another port is a different server.
         let other = ScriptServer::start([]);
         let server = ScriptServer::start([Reply::status(307).header("location", &other.url())]);
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(out.error, Some(ProviderError::Rejected(_))), "{:?}", out.error);
         assert_eq!(other.connections(), 0);
     }
-    // On the very same server a redirect that keeps the method is followed, but not for ever.
+    // On the same server a redirect that keeps the method is followed, up to a limit.
     let server = ScriptServer::with(|r, _| {
         if r.path == "/there" {
             Reply::script(Wire::Anthropic, &Script::new().text("moved"))
@@ -517,7 +517,7 @@ async fn p12_tls_and_network_failures_say_what_to_do() {
 
 #[tokio::test]
 async fn p12_a_proxy_is_used_for_others_and_never_sees_the_key_of_https() {
-    // A proxy that notes what it is asked, then closes.
+    // A proxy that records the request, then closes.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (tell, told) = std::sync::mpsc::channel();

@@ -1,5 +1,5 @@
-//! Rows P13 and P14: odd replies never make the next request one that the vendor refuses, and an answer that is no
-//! stream is understood or named.
+//! Rows P13 and P14: unusual replies never cause a next request that the vendor rejects, and an answer that is not a
+//! stream is understood or reported.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -105,7 +105,7 @@ fn odd(dice: &mut Dice) -> Script {
     script.stop(stop).counts(Counts { input: 1, output: 1, ..Counts::default() })
 }
 
-/// As the engine keeps it, and sometimes as a crash or an imported transcript leaves it.
+/// Stores a reply as the engine does, and sometimes as a crash or an imported transcript leaves it.
 fn keep(history: &mut Vec<ChatMessage>, blocks: Vec<Block>, dice: &mut Dice) {
     let calls: Vec<(String, String)> = blocks
         .iter()
@@ -143,7 +143,7 @@ fn keep(history: &mut Vec<ChatMessage>, blocks: Vec<Block>, dice: &mut Dice) {
     }
 }
 
-/// Sends `n` requests, each with the odd replies before it. Gives what the server refused.
+/// Sends `n` requests, each with the unusual replies before it. Returns what the server rejected.
 async fn drive(wire: Wire, n: usize, seed: u64) -> Vec<String> {
     let refused = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&refused);
@@ -179,7 +179,7 @@ async fn none_wedged(wire: Wire, n: usize) {
     assert!(refused.is_empty(), "{wire:?}: {} of {n} refused, first: {}", refused.len(), refused[0]);
 }
 
-/// The 10,000 odd replies of P13, a quarter on each wire.
+/// The 10,000 unusual replies of P13, a quarter on each wire.
 const QUARTER: usize = 2_500;
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn p13_whole_ten_thousand_odd_replies_on_each_wire() {
     }
 }
 
-/// A session that was stored before names were mapped, and that every vendor has refused since.
+/// A session that was stored before names were mapped, and that every vendor rejected since.
 #[tokio::test]
 async fn p13_a_session_that_was_wedged_is_freed() {
     let call = |id: &str, name: &str, arguments| {
@@ -250,7 +250,7 @@ async fn p13_a_session_that_was_wedged_is_freed() {
     }
 }
 
-/// What refuses must refuse: the server of these tests is no rubber stamp.
+/// The strict server of these tests must reject invalid requests.
 #[test]
 fn the_strict_server_refuses_what_vendors_refuse() {
     let names = |name: &str| {
@@ -284,7 +284,7 @@ fn the_strict_server_refuses_what_vendors_refuse() {
     assert!(strict::refusal(Wire::Gemini, &gemini).is_some());
 }
 
-/// A whole reply as the vendor gives it to who asks for no stream.
+/// A complete reply as the vendor sends it to requests without streaming.
 fn whole(wire: Wire) -> Value {
     match wire {
         Wire::Anthropic => json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "m",
@@ -341,7 +341,7 @@ async fn p14_a_json_answer_to_a_streaming_request_is_a_reply() {
     }
 }
 
-/// A document is whole: each call of its list is one, and it needs no word for its end.
+/// A document is complete: each call of its list is one, and no end event is needed.
 #[tokio::test]
 async fn p14_a_json_answer_is_whole_without_identifiers_and_reasons() {
     let body = json!({"object": "chat.completion", "choices": [{"message": {"role": "assistant", "content": null,
@@ -401,13 +401,13 @@ async fn p14_what_is_no_reply_is_named_and_not_tried_again() {
             );
             assert!(out.message().contains(want), "{wire:?} {}", out.message());
         }
-        // The same page under a status that looks as if the key were refused.
+        // The same page with a status that usually means a refused key.
         let reply = Reply::status(403).header("content-type", "text/html").bytes(page);
         let server = ScriptServer::start([reply]);
         let out = ask(&provider(wire, &server.url()), hello()).await;
         assert!(matches!(&out.error, Some(ProviderError::Rejected(_))), "{wire:?} {:?}", out.error);
         assert!(out.message().contains("web page (\"Sign in to  Example\") (403)"), "{}", out.message());
-        // Cut in the middle: that passes.
+        // Cut in the middle: transient.
         let reply =
             Reply::status(200).json(&whole(wire)).framing(tiller_testkit::Framing::UntilClose).cut_at(80);
         let server = ScriptServer::start([reply]);
@@ -447,7 +447,7 @@ async fn p14_the_output_limit_inside_of_an_open_block_is_a_cut_reply() {
             assert_eq!((out.reply.calls().count(), out.reply.usage.output), (0, 9));
         }
     }
-    // Text that is left open by a stream that ends with a reason.
+    // Text left open by a stream that ends with a reason.
     let events = [
         begin(0, json!({"type": "text", "text": ""})),
         delta(0, json!({"type": "text_delta", "text": "all of it"})),
@@ -523,7 +523,7 @@ async fn p3_thoughts_of_chat_servers_are_no_text() {
     assert_eq!(shape(&one.reply.blocks), ["thought I look.", "text Use `<think>` so."]);
     assert_eq!(shape(&ask(&p, hello()).await.reply.blocks), ["thought never closed"]);
     assert_eq!(shape(&ask(&p, hello()).await.reply.blocks), ["thought I look.\n", "text Hello."]);
-    // They do not go back.
+    // They are not sent back.
     let history = vec![
         user("x"),
         ChatMessage::Assistant { blocks: one.reply.blocks, model: ModelRef("p/model-1".into()) },
@@ -533,7 +533,7 @@ async fn p3_thoughts_of_chat_servers_are_no_text() {
     assert!(!body.contains("I look") && body.contains("Use `<think>` so."), "{body}");
 }
 
-/// One refusal of thoughts that went back, or of an effort, does not end the session.
+/// One refusal of thoughts or of an effort does not end the session.
 #[tokio::test]
 async fn p13_thoughts_that_a_server_refuses_are_left_out() {
     let words = [
@@ -604,20 +604,20 @@ async fn p13_images_do_not_wedge_a_session() {
         let out = ask(&p, request(history.clone())).await;
         assert!(matches!(&out.error, Some(ProviderError::Wait { .. })), "{wire:?} {:?}", out.error);
         assert_eq!(ask(&p, request(history.clone())).await.text(), "b", "{wire:?}");
-        // A later one goes out.
+        // A later image is sent.
         history.push(ChatMessage::User { content: vec![image(png(12))] });
         assert_eq!(ask(&p, request(history.clone())).await.text(), "c", "{wire:?}");
         let bodies: Vec<String> = server.bodies().iter().map(Value::to_string).collect();
         assert!(bodies[0].contains(&png(11)) && !bodies[1].contains(&png(11)), "{wire:?}");
         assert!(!bodies[2].contains(&png(11)) && bodies[2].contains(&png(12)), "{wire:?}");
-        // A server that goes on refusing is reported.
+        // A server that keeps refusing is reported.
         assert!(matches!(&ask(&p, request(history.clone())).await.error, Some(ProviderError::Wait { .. })));
         let out = ask(&p, request(history)).await;
         assert!(matches!(&out.error, Some(ProviderError::Rejected(_))), "{wire:?} {:?}", out.error);
     }
 }
 
-/// A block of a kind that is not known here went back as it came, to a proxy that does not take its own words.
+/// A block of an unknown kind is sent back unchanged, to a proxy that rejects its own blocks.
 #[tokio::test]
 async fn p13_unknown_blocks_that_a_server_refuses_are_left_out() {
     let words = [
@@ -648,7 +648,7 @@ async fn p13_unknown_blocks_that_a_server_refuses_are_left_out() {
     }
 }
 
-/// A server whose certificate nobody signed. Its key stands in the repository and protects nothing.
+/// A server with an unsigned certificate. Its key stands in the repository and protects nothing.
 fn unsigned_server() -> (String, Arc<Mutex<usize>>) {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
     tiller_provider::transport::http::install_crypto();

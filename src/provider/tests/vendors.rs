@@ -1,5 +1,5 @@
-//! Replies and refusals in the forms that the vendors document, written by hand: not by the kit that the other
-//! tests share, so that a mistake of ours cannot stand on both sides.
+//! Replies and refusals as the vendors document them, written by hand instead of with the kit of the other tests, so
+//! that a mistake of Tiller's cannot be on both sides.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -21,7 +21,7 @@ fn named(events: &[Value]) -> String {
     events.iter().map(|e| format!("event: {}\ndata: {e}\n\n", e["type"].as_str().unwrap())).collect()
 }
 
-/// Blocks in one line each.
+/// One line for each block.
 fn kinds(blocks: &[Block]) -> Vec<String> {
     blocks
         .iter()
@@ -76,7 +76,7 @@ async fn anthropic_messages() {
     assert_eq!(out.reply.usage, usage);
 }
 
-/// The format takes nothing but text in the result of a call that failed.
+/// The format accepts only text in the result of a failed call.
 #[tokio::test]
 async fn anthropic_takes_no_image_in_a_failed_result() {
     let server = ScriptServer::start([Reply::script(Wire::Anthropic, &Script::new().text("So."))]);
@@ -191,7 +191,7 @@ async fn openai_responses_and_what_goes_back() {
     assert_eq!(out.reply.usage, usage);
     let sent = server.bodies().remove(0);
     assert_eq!((&sent["store"], &sent["include"][0]), (&json!(false), &json!("reasoning.encrypted_content")));
-    // The thought goes back as it came, before the call that it led to.
+    // The thought is sent back unchanged, before the call that it led to.
     let messages = vec![
         user("hello"),
         ChatMessage::Assistant { blocks: out.reply.blocks, model: ModelRef("p/model-1".into()) },
@@ -209,7 +209,7 @@ async fn openai_responses_and_what_goes_back() {
     assert_eq!(input[3]["output"][0]["type"], "input_image");
 }
 
-/// Accounts that are not verified get no summaries, and no answer to a request that asks for them.
+/// Accounts that are not verified get no summaries, and a refusal of requests that ask for them.
 #[tokio::test]
 async fn openai_is_asked_without_summaries_when_it_refuses_them() {
     let refused = json!({"error": {
@@ -254,7 +254,7 @@ async fn gemini_generate_content() {
     let usage =
         Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5, ..Usage::default() };
     assert_eq!(out.reply.usage, usage);
-    // The signature goes back on the very part that it came with.
+    // The signature is sent back on the part with which it arrived.
     let messages = vec![
         user("hello"),
         ChatMessage::Assistant { blocks: out.reply.blocks, model: ModelRef("p/model-1".into()) },
@@ -279,7 +279,7 @@ fn google(message: &str, quotas: &[&str], delay: Option<&str>) -> Value {
     json!({"error": {"code": 429, "message": message, "status": "RESOURCE_EXHAUSTED", "details": details}})
 }
 
-/// What passes is waited for, what does not is told: by the words and details that the vendors send.
+/// Transient refusals are retried, others are reported, by the vendors' words and details.
 #[tokio::test]
 async fn refusals_in_the_vendors_words() {
     let anthropic = |kind: &str, text: &str| json!({"type": "error", "error": {"type": kind, "message": text}, "request_id": "req_1"});

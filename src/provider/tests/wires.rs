@@ -1,5 +1,5 @@
-//! Every wire format reads the same scripted reply as the same blocks, sends what it must, and never
-//! changes what it has sent before.
+//! Every wire format reads the same scripted reply as the same blocks, sends what it must, and never changes messages
+//! that it has sent.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -91,7 +91,7 @@ async fn every_wire_sends_its_key_path_and_stream_flag() {
     }
 }
 
-/// A conversation in which everything occurs, as the engine would keep it.
+/// A conversation with every kind of block, as the engine would store it.
 async fn conversation(wire: Wire) -> Vec<ChatMessage> {
     let server =
         ScriptServer::start([Reply::script(wire, &full()), Reply::script(wire, &Script::new().text("So."))]);
@@ -157,8 +157,8 @@ async fn a_longer_request_is_the_shorter_one_plus_more() {
         let all = conversation(wire).await;
         let p = provider(wire, "http://127.0.0.1:9");
         let mut before: Option<(Vec<Value>, Value, Vec<u8>)> = None;
-        // A request never ends between the results of one reply. One that ends with a reply has a word of ours at
-        // its end, which stays only when the model answers it.
+        // A request never ends between the results of one reply. A request that ends with a reply gets an additional
+        // text at its end, which is kept only when the model answers it.
         let ends = (1..=all.len())
             .filter(|n| !matches!(all.get(*n), Some(ChatMessage::ToolResult { .. })))
             .filter(|n| !matches!(all[n - 1], ChatMessage::Assistant { .. }));
@@ -169,7 +169,7 @@ async fn a_longer_request_is_the_shorter_one_plus_more() {
             if let Some((old_list, old_rest, old_body)) = before {
                 assert_eq!(&list[..old_list.len()], old_list, "{wire:?}");
                 assert_eq!(rest, old_rest, "{wire:?}: tools, system and settings stay");
-                // Byte for byte: up to the list's closing bracket, cache marks aside.
+                // Byte for byte up to the list's closing bracket, cache marks aside.
                 if wire != Wire::Anthropic {
                     let common = old_body.iter().zip(&body).take_while(|(a, b)| a == b).count();
                     assert!(common + 2 >= old_body.len(), "{wire:?}: {common} of {}", old_body.len());
@@ -209,7 +209,7 @@ async fn anthropic_sends_thoughts_results_marks_and_images() {
         json!({"type": "tool_result", "tool_use_id": "call_a", "content": [{"type": "text", "text": "result 0"}]})
     );
     assert_eq!(m[2]["content"][1]["is_error"], true);
-    // Images only in results of calls that went well: see vendors.rs.
+    // Images only in results of successful calls: see vendors.rs.
     assert_eq!(m[2]["content"][1]["content"][1]["type"], "text");
     assert_eq!(m[2]["content"].as_array().unwrap().len(), 2, "the results of one reply stand together");
     let marks = body.to_string().matches("ephemeral").count();
@@ -334,7 +334,7 @@ async fn strange_identifiers_and_empty_messages_are_made_fit() {
             let (list, _) = messages_of(wire, &body);
             let text = Value::Array(list).to_string();
             if wire == Wire::Gemini {
-                continue; // Without an identifier of the vendor's, results go by name.
+                continue; // Without a vendor's id results are matched by name.
             }
             let ids: Vec<&str> = text
                 .split("_id\":\"")
@@ -348,7 +348,7 @@ async fn strange_identifiers_and_empty_messages_are_made_fit() {
     }
 }
 
-/// The body that asks `model` for this effort.
+/// The body of a request to `model` with this effort.
 fn with_effort(wire: Wire, model: &str, effort: Effort) -> Value {
     let mut r = hello();
     r.model = model.into();
@@ -366,7 +366,7 @@ async fn effort_is_told_in_each_vendors_way() {
         ("claude-opus-5-5", Default, adaptive(), Value::Null),
         ("claude-opus-5-5", High, adaptive(), json!("high")),
         ("claude-opus-5-5", Max, adaptive(), json!("max")),
-        // It cannot be told to stop.
+        // It cannot turn thinking off.
         ("claude-opus-5-5", Off, adaptive(), json!("low")),
         ("claude-opus-5", Off, json!({"type": "disabled"}), Value::Null),
         ("claude-sonnet-5", Default, adaptive(), Value::Null),
@@ -382,7 +382,7 @@ async fn effort_is_told_in_each_vendors_way() {
         ("claude-3-7-sonnet-20250219", Low, budget(4_096), Value::Null),
         // This one does not think.
         ("claude-3-5-haiku-20241022", High, Value::Null, Value::Null),
-        // Nothing is known of it: it thinks when the person says so.
+        // Unknown: it thinks when the person chooses an effort.
         ("model-1", Default, Value::Null, Value::Null),
         ("model-1", Low, budget(4_096), Value::Null),
     ];
@@ -427,7 +427,7 @@ async fn effort_is_told_in_each_vendors_way() {
     }
 }
 
-/// The prefix rule: whatever the effort, system prompt, tools and messages are the same bytes.
+/// The prefix rule: system prompt, tools and messages are the same bytes for every effort.
 #[tokio::test]
 async fn an_effort_changes_no_byte_of_the_prefix() {
     let models = [
@@ -449,7 +449,7 @@ async fn an_effort_changes_no_byte_of_the_prefix() {
             Wire::OpenaiResponses => ["\"instructions\":", "\"tools\":", "\"input\":"],
             Wire::Gemini => ["\"systemInstruction\":", "\"tools\":", "\"contents\":"],
         };
-        // The first of them stands before all others, and the settings before it.
+        // The first of them comes before all others, and the settings before it.
         let prefix = |body: &str| body[body.find(keys[0]).unwrap()..].to_owned();
         let plain = prefix(&bytes(Effort::Default));
         assert!(keys.iter().all(|k| plain.contains(k)), "{wire:?} {plain}");
@@ -459,7 +459,7 @@ async fn an_effort_changes_no_byte_of_the_prefix() {
     }
 }
 
-/// A budget for thoughts is refused in the middle of a turn that began without a thought.
+/// A thinking budget is rejected in the middle of a turn that began without a thought.
 #[tokio::test]
 async fn a_turn_that_began_without_a_thought_is_not_told_to_think_in_its_middle() {
     let call = |thought: bool| {
@@ -520,7 +520,7 @@ async fn p10_length_refusal_empty_and_thought_only() {
         let thought = ask(&p, hello()).await;
         assert_eq!(thought.reply.stop, Some(StopReason::EndTurn));
         assert!(matches!(&thought.reply.blocks[0], Block::Thinking { text, .. } if text == "only this"));
-        // Such a reply must leave a history that the vendor takes.
+        // Such a reply must leave a history that the vendor accepts.
         let history = vec![
             user("x"),
             ChatMessage::Assistant { blocks: thought.reply.blocks, model: ModelRef("p/model-1".into()) },

@@ -1,21 +1,21 @@
-//! One timer for a wait that is made again and again. Each timer that is made anew wakes the runtime once more,
-//! which for a reply is once a token; this one may ring early, and is set anew only when it must be.
+//! One timer for repeated waits. A new timer wakes the runtime once more, which for a reply would be once for each
+//! token; this one may fire early, and is only reset when necessary.
 
 use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that is kept.
+/// A reusable timer.
 #[derive(Debug)]
 pub struct Alarm(Pin<Box<Sleep>>);
 
 impl Alarm {
-    /// One that rings at `end`, if it is waited for.
+    /// A timer that fires at `end`.
     pub fn at(end: Instant) -> Self {
         Self(Box::pin(sleep_until(end)))
     }
 
-    /// Waits for `work`, but not past `end`. `work` comes first when both are there.
+    /// Waits for `work` until `end`. When both are ready, `work` takes precedence.
     pub async fn within<T>(&mut self, end: Instant, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         if end < self.0.deadline() {
@@ -50,14 +50,14 @@ mod tests {
         for millis in [10, 20, 40] {
             let end = start + Duration::from_millis(millis);
             assert_eq!(alarm.within(end, ready(millis)).await, Some(millis), "work comes first");
-            // Set to an hour at first, and to an end that is over later: neither counts.
+            // Set to an hour at first, and to an end that has passed later: neither counts.
             assert_eq!(alarm.within(end, pending::<()>()).await, None);
             assert!(Instant::now() >= end);
         }
-        // What is over already does not wait, and work that is done is not lost to it.
+        // An end in the past does not wait, and finished work is still returned.
         assert_eq!(alarm.within(start, ready(1)).await, Some(1));
         assert_eq!(alarm.within(start, pending::<()>()).await, None);
-        // An alarm that rings on the way does not end the work.
+        // A timer that fires early does not end the work.
         let late = Instant::now() + Duration::from_secs(3600);
         let work = async { tokio::time::sleep(Duration::from_millis(5)).await };
         assert_eq!(alarm.within(late, work).await, Some(()));

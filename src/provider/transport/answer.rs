@@ -1,7 +1,7 @@
-//! What the body of a successful answer is: a stream, one JSON document, a web page, or other text.
+//! The kind of a successful answer's body: a stream, one JSON document, a web page, or other text.
 //!
-//! Servers and proxies answer a streaming request in all of these ways, and not always under the right content
-//! type; the first byte that is no blank tells them apart.
+//! Servers and proxies answer a streaming request in all of these ways, and not always with the right content type; the
+//! first byte that is not blank decides.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use crate::error::ProviderError;
 use crate::transport::fault;
 
-/// Bytes that are read of a web page.
+/// Maximum bytes of a web page that are read.
 const PAGE_LIMIT: usize = 16 * 1024;
-/// Bytes that are kept of text that may turn out to be no stream.
+/// Bytes kept of text that may turn out not to be a stream.
 const HEAD_LIMIT: usize = 2 * 1024;
-/// Characters of an answer that are quoted.
+/// Maximum characters of an answer that are quoted.
 const QUOTE: usize = 200;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum BodyKind {
     Page,
 }
 
-/// The state between two reads.
+/// The detector's state between two reads.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     kind: BodyKind,
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
     events: bool,
 }
 
-/// What was collected.
+/// The collected body.
 #[derive(Debug)]
 pub(crate) enum Document {
     /// It is a stream.
@@ -45,7 +45,7 @@ pub(crate) enum Document {
 }
 
 impl Answer {
-    /// Takes the next bytes. True: they are no stream, and are kept here.
+    /// Processes the next bytes. True: they are not a stream, and are kept here.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
         if self.kind == BodyKind::Unknown {
             let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
@@ -66,23 +66,23 @@ impl Answer {
         matches!(self.kind, BodyKind::Json | BodyKind::Page)
     }
 
-    /// An event of a stream was read.
+    /// Records that an event of a stream was decoded.
     pub(crate) fn event(&mut self) {
         self.events = true;
     }
 
-    /// Whether what came says all that will be said of it.
+    /// Whether enough was read to report the answer.
     pub(crate) fn enough(&self) -> bool {
         self.kind == BodyKind::Page && self.body.len() >= PAGE_LIMIT
     }
 
-    /// The body ended: what it was.
+    /// The body at its end.
     pub(crate) fn document(&mut self, provider: &str) -> Document {
         let body = match self.kind {
             BodyKind::Json | BodyKind::Page => std::mem::take(&mut self.body),
             BodyKind::Stream | BodyKind::Unknown => return Document::None,
         };
-        // What may have to be quoted.
+        // Kept for a quotation.
         self.body.extend_from_slice(&body[..body.len().min(HEAD_LIMIT)]);
         let text = String::from_utf8_lossy(&body);
         let text = text.trim_start_matches('\u{feff}');
@@ -92,7 +92,7 @@ impl Answer {
         let mut parts = Vec::new();
         for part in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
             match part {
-                // Gemini streams a list of pieces unless events are asked for.
+                // Gemini sends a list of pieces unless events are requested.
                 Ok(raw) if raw.get().starts_with('[') => {
                     let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
                     parts.extend(list.into_iter().map(|r| r.get().to_owned()));
@@ -111,7 +111,7 @@ impl Answer {
         }
     }
 
-    /// The decoder has read no reply: the reason, when the answer was nothing that it could read.
+    /// When the decoder found no reply: an error with the reason, if the answer was unreadable.
     pub(crate) fn unread(&self, provider: &str) -> Option<ProviderError> {
         let text = String::from_utf8_lossy(&self.body);
         match self.kind {
@@ -122,7 +122,7 @@ impl Answer {
     }
 }
 
-/// Whether a stream can begin so. A stream that is cut may end inside of its first field.
+/// Whether a stream can begin like this. A stream may be cut within its first field.
 fn field(body: &[u8]) -> bool {
     let body = body.trim_ascii_start();
     [&b":"[..], b"data:", b"event:", b"id:", b"retry:"]
@@ -130,7 +130,7 @@ fn field(body: &[u8]) -> bool {
         .any(|f| body.starts_with(f) || f.starts_with(body))
 }
 
-/// An error that was sent with the status of a success.
+/// An error that was sent with a success status.
 fn failure(provider: &str, text: &str) -> Option<ProviderError> {
     let value: Value = serde_json::from_str(text).ok()?;
     let error = value.get("error").filter(|e| !e.is_null())?;
@@ -144,7 +144,7 @@ fn failure(provider: &str, text: &str) -> Option<ProviderError> {
     Some(fault::event(provider, code.trim(), &said))
 }
 
-/// An answer that is a web page. `status` where it is no success.
+/// The error for a web page as an answer. `status` when it is not a success.
 pub(crate) fn page(provider: &str, text: &str, status: Option<u16>) -> ProviderError {
     let low = text.to_ascii_lowercase();
     let title = low.find("<title").and_then(|at| {

@@ -1,7 +1,7 @@
-//! What a refusal means, and what to say about it.
+//! Classifies refusals and words their messages.
 //!
-//! Vendors use the same status for things that pass (too many requests) and things that do not (no money
-//! left), so the text is read as well. Messages say what, why and what to do; they never hold a key.
+//! Vendors use the same status for transient errors (too many requests) and permanent ones (no credit left), so the
+//! text is examined too. Messages say what happened, why and what to do; they never contain a key.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::error::ProviderError;
 use crate::registry::key::Secret;
 use crate::transport::answer;
 
-/// Characters kept of a server's own words.
+/// Maximum characters of a server's message that are kept.
 const WORDS_LIMIT: usize = 600;
-/// The longest wait that a server can ask for; longer ones are cut to it.
+/// The longest wait that a server can request; longer ones are shortened to it.
 const WAIT_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
-/// Phrases of a 429 (or 400, 402, 403) that no waiting mends.
+/// Phrases of a 429 (or 400, 402, 403) that waiting does not resolve.
 const SPENT: &[&str] = &[
     "insufficient_quota",
     "exceeded your current quota",
@@ -38,7 +38,7 @@ const SPENT: &[&str] = &[
     "budget has been exceeded",
 ];
 
-/// Phrases that mean: the request is over the model's window.
+/// Phrases which say that the request exceeds the model's window.
 const TOO_LONG: &[&str] = &[
     "prompt is too long",
     "context_length_exceeded",
@@ -59,7 +59,7 @@ const TOO_LONG: &[&str] = &[
     "input length and `max_tokens` exceed",
 ];
 
-/// Phrases of a 400 or 403 that mean the key.
+/// Phrases of a 400 or 403 that refer to the key.
 const KEY: &[&str] =
     &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "invalid x-api-key"];
 
@@ -80,7 +80,7 @@ pub(crate) fn refusal(
     let text = |head: &str, todo: &str| sentence(provider, head, status, &said.text, todo);
     if status == 413 || (matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all))
     {
-        // What to do is said where it is known whether the conversation can be shortened.
+        // The caller adds what to do, since it knows whether the conversation can be shortened.
         return ProviderError::TooLong(text("says the request is too long", ""));
     }
     let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
@@ -122,7 +122,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// Limits per minute speak of tokens and quotas too, but pass.
+/// Limits per minute mention tokens and quotas too, but are transient.
 fn per_minute(text: &str) -> bool {
     text.contains("per minute")
         || text.contains("perminute")
@@ -192,17 +192,17 @@ pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
     ProviderError::Rejected(of("ended the reply with an error"))
 }
 
-/// The reply ended before it was whole.
+/// The reply ended before it was complete.
 pub(crate) fn cut(provider: &str) -> ProviderError {
     ProviderError::Network(format!("the connection to {provider} ended in the middle of the reply."))
 }
 
-/// The stream held something that is not of its format.
+/// The stream contained data that is not of its format.
 pub(crate) fn garbled(provider: &str) -> ProviderError {
     ProviderError::Network(format!("{provider} sent an event that could not be read."))
 }
 
-/// The proxy wants a name and a password: the vendor was never reached.
+/// The proxy requires a name and a password: the vendor was not reached.
 pub(crate) fn proxy_login(proxy: Option<&str>) -> ProviderError {
     let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
     ProviderError::Rejected(format!(
@@ -211,15 +211,15 @@ pub(crate) fn proxy_login(proxy: Option<&str>) -> ProviderError {
     ))
 }
 
-/// A failure below HTTP. `proxy` leads to the host.
+/// A failure below HTTP. `proxy`: the proxy for the host, if there is one.
 pub(crate) fn network(
     provider: &str,
     host: &str,
     proxy: Option<&str>,
     error: &reqwest::Error,
 ) -> ProviderError {
-    // The causes are chained; the innermost say what happened. Addresses in them may hold keys, so the
-    // outermost, which holds the address, is left out.
+    // The causes are chained; the innermost are the most specific. URLs may contain keys, so the outermost, which
+    // contains the URL, is left out.
     let mut causes = Vec::new();
     let mut next = error.source();
     while let Some(e) = next {
@@ -239,7 +239,7 @@ pub(crate) fn network(
             NO_PROXY for hosts that need no proxy."
         ));
     }
-    // No retry mends what these say.
+    // A retry does not resolve these.
     if low.contains("certificate") || low.contains("unknownissuer") {
         return ProviderError::Rejected(format!(
             "could not reach {provider} at {place}: its certificate was not accepted ({}). Behind a company proxy, set \
@@ -275,20 +275,20 @@ pub(crate) fn network(
     ProviderError::Network(format!("could not reach {provider} at {place}: {why}."))
 }
 
-/// A server's own words.
+/// A server's error message.
 #[derive(Debug, Default)]
 struct Said {
     code: String,
     text: String,
     delay: Option<Duration>,
-    /// A quota per minute is used up, though the words are those of a quota that does not renew.
+    /// A quota per minute is used up, though the text is that of a permanent quota.
     passes: bool,
 }
 
 fn words(body: &[u8]) -> Said {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
-        // An HTML page says nothing that helps.
+        // An HTML page contains no useful message.
         let page = text.trim_start().starts_with('<');
         return Said { text: if page { String::new() } else { clip(text.trim()) }, ..Said::default() };
     };
@@ -307,7 +307,7 @@ fn words(body: &[u8]) -> Said {
         }
         code.push(' ');
     }
-    // OpenRouter: the vendor's words stand deeper.
+    // OpenRouter nests the vendor's message.
     if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         code.push_str(raw);
     }
@@ -316,17 +316,17 @@ fn words(body: &[u8]) -> Said {
         let seconds: f64 = d.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
         Duration::try_from_secs_f64(seconds).ok()
     });
-    // Google says of every quota that plan and billing are to be checked; which one it was stands beside it.
+    // Google mentions plan and billing for every quota; the violated one is in the details.
     let violations = details.iter().filter_map(|d| d.get("violations")?.as_array()).flatten();
     let quotas: Vec<&str> = violations.filter_map(|v| v.get("quotaId")?.as_str()).collect();
     let passes = (delay.is_some() || quotas.iter().any(|q| q.contains("PerMinute")))
         && !quotas.iter().any(|q| q.contains("PerDay"))
-        // A plan that has none of it at all.
+        // A plan without any such quota.
         && !text.contains("limit: 0");
     Said { code, text: clip(text), delay, passes }
 }
 
-/// Shortens a server's words, and makes one line of them.
+/// Shortens a server's message to one line.
 pub(crate) fn clip(text: &str) -> String {
     let mut out: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS_LIMIT + 1).collect();

@@ -1,7 +1,7 @@
-//! HTTP clients, built when first needed and shared by all providers.
+//! HTTP clients, built on first use and shared by all providers.
 //!
-//! An `http` address gets a client that never touches certificates or proxies of loopback; loading
-//! certificates takes many milliseconds, and a local server or a test must not pay for that.
+//! An `http` address gets a client without certificates, and without proxies for loopback; loading certificates takes
+//! many milliseconds, which a local server or a test must not pay for.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, Once, PoisonError};
@@ -12,10 +12,10 @@ use reqwest::{Certificate, Client, NoProxy, Proxy, Url};
 
 use crate::error::ProviderError;
 
-/// Redirects followed at most, all on the same host.
+/// Maximum number of redirects that are followed, all on the same host.
 const REDIRECTS: usize = 3;
 
-/// What the environment says of proxies and certificates.
+/// Proxies and certificates from the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetEnv {
     pub https_proxy: Option<String>,
@@ -31,7 +31,7 @@ impl NetEnv {
         let set = |names: &[&str]| names.iter().find_map(|n| var(n).filter(|v| !v.trim().is_empty()));
         Self {
             https_proxy: set(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
-            // Upper case is left alone on purpose: a CGI server sets it from a request header.
+            // Upper-case `HTTP_PROXY` is ignored on purpose: a CGI server sets it from a request header.
             http_proxy: set(&["http_proxy", "ALL_PROXY", "all_proxy"]),
             no_proxy: set(&["NO_PROXY", "no_proxy"]),
             cert_file: set(&["SSL_CERT_FILE"]),
@@ -53,11 +53,11 @@ pub struct Http {
     clients: Mutex<HashMap<Kind, Client>>,
 }
 
-/// Chooses the cryptography, once a process. Harmless when another part did so before.
+/// Selects the cryptography provider, once for each process. Harmless when it was done before.
 pub fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error means that a provider is installed already.
+        // An error means that a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
@@ -68,8 +68,8 @@ impl Http {
         Self { env, clients: Mutex::default() }
     }
 
-    /// Host and port of the proxy that leads to an address, without the name and password that may stand in the
-    /// setting. For messages: ranges of addresses in `NO_PROXY` are not looked at.
+    /// Host and port of the proxy for an address, without the credentials in the setting. For messages: address ranges
+    /// in `NO_PROXY` are not evaluated.
     pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
         let host = url.host_str()?;
         if is_loopback(url) {
@@ -94,7 +94,7 @@ impl Http {
         Some(format!("{}{port}", proxy.host_str()?))
     }
 
-    /// The client for an address. The first one for `https` loads certificates, on a thread of its own.
+    /// The client for an address. The first one for `https` loads certificates, on a separate thread.
     ///
     /// # Errors
     /// [`ProviderError::Rejected`] when a proxy or certificate setting cannot be used.
@@ -142,7 +142,7 @@ fn build(env: &NetEnv, kind: Kind) -> Result<Client, ProviderError> {
         }
     }
     if !kind.tls {
-        // No certificates: none are loaded, and an https proxy is refused rather than trusted.
+        // No certificates: an https proxy is then refused instead of trusted.
         builder = builder.tls_certs_only([]);
     } else if let Some(path) = &env.cert_file {
         let certificates = std::fs::read(path)
@@ -160,8 +160,8 @@ fn build(env: &NetEnv, kind: Kind) -> Result<Client, ProviderError> {
         .map_err(|e| ProviderError::Rejected(format!("the HTTP client could not be created: {e}.")))
 }
 
-/// Follows only on the same scheme, host and port, and only where the method stays: no other host ever
-/// sees the key, and a POST does not become a GET.
+/// Follows only on the same scheme, host and port, and only where the method is kept: no other host ever receives the
+/// key, and a POST does not become a GET.
 fn redirect(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let same = attempt.previous().last().is_some_and(|from| from.origin() == attempt.url().origin());
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);

@@ -1,4 +1,4 @@
-//! Bytes of the network: clients, event streams, timers, retries, and what a refusal means.
+//! The network: HTTP clients, event streams, timers, retries, and the meaning of refusals.
 
 pub(crate) mod alarm;
 pub(crate) mod answer;

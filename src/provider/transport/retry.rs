@@ -1,4 +1,4 @@
-//! How long to wait before trying again. Pure: the turn keeps the clock and shows the countdown.
+//! Waiting times before retries. Pure: the turn has the clock and shows the countdown.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::error::ProviderError;
 
 /// The first wait without jitter.
 pub const FIRST: Duration = Duration::from_secs(1);
-/// The longest wait of our own choice.
+/// The longest wait that Tiller chooses itself.
 pub const LONGEST: Duration = Duration::from_secs(60);
 
-/// The wait before the try after try number `attempt` (from 1) failed with `error`; `None`: do not try
-/// again. `cap` is the number of tries in all; `random` is a number from 0 (inclusive) to 1 (exclusive).
+/// The wait after attempt number `attempt` (from 1) failed with `error`; `None`: do not retry. `cap` is the total
+/// number of attempts; `random` is a number from 0 (inclusive) to 1 (exclusive).
 ///
-/// Waits double from [`FIRST`] up to [`LONGEST`], each between half and the whole of that, so that many
-/// clients do not return at once. A server's own wish (`after`) is never undercut, and a little spread is
+/// Waits double from [`FIRST`] up to [`LONGEST`], each randomly between half and the whole of that, so that clients do
+/// not retry at the same moment. The wait that a server requests (`after`) is a minimum, and a small random part is
 /// added to it for the same reason.
 pub fn wait(error: &ProviderError, attempt: u32, cap: u32, random: f64) -> Option<Duration> {
     if !error.retryable() || attempt >= cap {
@@ -25,15 +25,15 @@ pub fn wait(error: &ProviderError, attempt: u32, cap: u32, random: f64) -> Optio
     Some(match error {
         ProviderError::Wait { after: Some(after), .. } => {
             let spread = FIRST.mul_f64(random * 0.25);
-            // At once (0) is the server's word too, but not for ever.
+            // A server may request 0, but not repeatedly.
             if after.is_zero() && attempt > 1 { ours } else { after.saturating_add(spread) }
         }
         _ => ours,
     })
 }
 
-/// A server that asks for a longer wait than `longest` allows: the error that says so. `None` where the wait is short
-/// enough, or not limited.
+/// The error for a server that requests a longer wait than `longest` allows. `None` where the wait is short enough, or
+/// not limited.
 pub fn over(error: &ProviderError, longest: Option<Duration>) -> Option<ProviderError> {
     let ProviderError::Wait { message, after: Some(after) } = error else { return None };
     let longest = longest.filter(|longest| after > longest)?;
@@ -58,7 +58,7 @@ fn in_words(time: Duration) -> String {
 /// A random number for [`wait`], different in each process and call.
 pub fn random() -> f64 {
     use std::hash::{BuildHasher as _, Hasher as _};
-    // The standard library seeds these from the system; good enough to spread clients.
+    // The standard library seeds these from the system, which is random enough for this purpose.
     let bits = std::collections::hash_map::RandomState::new().build_hasher().finish();
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }

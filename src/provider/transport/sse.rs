@@ -1,9 +1,9 @@
 //! Decoding of event streams, after the HTML standard's section "Interpreting an event stream".
 //!
-//! Pure: bytes in, events out, the same however the bytes were split. Lines end with LF, CR or CRLF; a
-//! leading byte order mark is skipped; broken UTF-8 becomes U+FFFD; fields that we do not use are ignored.
+//! Pure: bytes in, events out, the same however the bytes were split. Lines end with LF, CR or CRLF; a leading byte
+//! order mark is skipped; invalid UTF-8 becomes U+FFFD; unused fields are ignored.
 
-/// Bytes that one event may have, over all of its lines.
+/// Maximum bytes of one event, over all of its lines.
 pub const LINE_LIMIT: usize = 64 * 1024 * 1024;
 
 /// One event. An absent `event` field gives an empty `name`.
@@ -22,23 +22,23 @@ pub struct TooLarge;
 /// The decoder's state between two reads.
 #[derive(Clone, Debug, Default)]
 pub struct SseDecoder {
-    /// The line so far, when it is split over reads.
+    /// The incomplete line so far.
     line: Vec<u8>,
     name: String,
     data: String,
-    /// A `data` field was seen since the last event, even an empty one.
+    /// A `data` field, possibly empty, was read since the last event.
     any: bool,
     /// The last byte was CR: an LF that follows belongs to it.
     cr: bool,
-    /// The byte order mark, if any, is behind us.
+    /// The beginning, with a possible byte order mark, was read.
     started: bool,
 }
 
 impl SseDecoder {
-    /// Takes the next bytes and gives each event that they complete to `out`.
+    /// Decodes the next bytes and passes each completed event to `out`.
     ///
     /// # Errors
-    /// [`TooLarge`]; the decoder is then of no more use.
+    /// [`TooLarge`]; the decoder must not be used afterwards.
     pub fn feed(&mut self, mut bytes: &[u8], mut out: impl FnMut(SseEvent)) -> Result<(), TooLarge> {
         if self.cr && bytes.first() == Some(&b'\n') {
             bytes = &bytes[1..];

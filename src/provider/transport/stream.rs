@@ -1,4 +1,4 @@
-//! One request on its way: sends it, watches the clocks, and turns bytes into chunks.
+//! One request in progress: sends it, enforces the time-outs, and turns bytes into chunks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::transport::fault;
 use crate::transport::http::Http;
 use crate::transport::sse::SseDecoder;
 
-/// Bytes read of an error's body, and of a list of models.
+/// Maximum bytes that are read of an error's body, and of a list of models.
 const ERROR_LIMIT: usize = 64 * 1024;
 const LIST_LIMIT: usize = 8 * 1024 * 1024;
-/// Bytes that a reply may bring. The longest that a model can give has half a million; each is drawn, stored and
-/// sent again with every request, so that one without an end must not get far.
+/// Maximum bytes of a reply's content. The longest legitimate replies have half a million; each is drawn, stored and
+/// sent again with every request, so an endless one must be stopped early.
 const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
-/// Bytes of one reply on the wire after decompression, most of it framing where the pieces are small. Guards
-/// against compression bombs and endless replies.
+/// Maximum bytes of one reply after decompression, most of it framing where the deltas are small. Guards against
+/// compression bombs and endless replies.
 pub(crate) const REPLY_LIMIT: usize = 256 * 1024 * 1024;
-/// How long counts may lag behind the end of a reply.
+/// How long counts may arrive after the end of a reply.
 const GRACE: Duration = Duration::from_millis(1500);
-/// How long an error's body may take.
+/// Time limit for an error's body.
 const ERROR_TIME: Duration = Duration::from_secs(5);
 
 /// The time-outs of one request.
@@ -41,7 +41,7 @@ pub(crate) struct Limits {
     pub(crate) first_byte: Duration,
     pub(crate) idle: Duration,
     pub(crate) pings_only: Duration,
-    /// Bytes of the reply after decompression.
+    /// Maximum bytes of the reply after decompression.
     pub(crate) reply: usize,
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
     let proxy = http.proxy_of(&url);
     headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("text/event-stream"));
-    // Compression makes some servers hold deltas back.
+    // Compression makes some servers delay deltas.
     headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
     let start = Instant::now();
     let first = start.checked_add(limits.first_byte);
@@ -121,7 +121,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
     .boxed())
 }
 
-/// Waits for `work`, but not past `end`.
+/// Waits for `work` until `end`.
 async fn until<T>(end: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
     match end {
         Some(end) => timeout_at(end, work).await.ok(),
@@ -139,7 +139,7 @@ async fn refused(provider: &str, proxy: Option<&str>, mut response: Response) ->
     fault::refusal(provider, status, &headers, &body, SystemClock::default().now())
 }
 
-/// Reads a body up to a size and a time; what came until then is given.
+/// Reads a body up to a size and a time limit; returns what arrived until then.
 async fn read(response: &mut Response, limit: usize, time: Duration) -> Vec<u8> {
     let mut body = Vec::new();
     let work = async {
@@ -155,7 +155,7 @@ async fn read(response: &mut Response, limit: usize, time: Duration) -> Vec<u8> 
     body
 }
 
-/// Gets a small document.
+/// Downloads a small document.
 pub(crate) async fn get(
     http: &Http,
     provider: &str,
@@ -179,15 +179,15 @@ pub(crate) async fn get(
 
 #[derive(Clone, Copy)]
 enum State {
-    /// Waiting for the first byte, at latest then.
+    /// Waits for the first byte, until this time.
     First(Option<Instant>),
     Running,
-    /// The reply is whole; counts may follow.
+    /// The reply is complete; counts may follow.
     Grace(Instant),
     Over,
 }
 
-/// A reply on its way. Dropping it closes the connection.
+/// A reply in progress. Dropping it closes the connection.
 struct Run {
     provider: Arc<str>,
     host: String,
@@ -197,15 +197,15 @@ struct Run {
     decoder: Box<dyn Decoder>,
     limits: Limits,
     queue: VecDeque<Chunk>,
-    /// Told after the queue is empty.
+    /// Returned after the queue is empty.
     failure: Option<ProviderError>,
     state: State,
-    /// When something other than a ping last came.
+    /// When something other than a ping last arrived.
     content: Instant,
-    /// Made at the first wait that has an end.
+    /// Created at the first wait with a time limit.
     alarm: Option<Alarm>,
     bytes: usize,
-    /// Bytes of what came in the chunks.
+    /// Bytes of content in the chunks so far.
     kept: usize,
     answer: Answer,
 }
@@ -345,7 +345,7 @@ impl Run {
         } else if flow == Flow::Grace && !matches!(self.state, State::Grace(_)) {
             self.state = State::Grace(Instant::now() + GRACE);
         } else if self.queue.is_empty() {
-            // Comments and unknown events are signs of life as well.
+            // Comments and unknown events count as keep-alives.
             self.queue.push_back(Chunk::Ping);
         }
     }

@@ -118,7 +118,7 @@ proptest! {
             body[at] = byte;
         }
         let (reply, error) = run(format, &[&body]);
-        // Whatever came: identifiers are unique, and arguments are objects.
+        // In any case ids are unique, and arguments are objects.
         let ids: std::collections::HashSet<_> = reply.calls().map(|c| c.id.clone()).collect();
         prop_assert_eq!(ids.len(), reply.calls().count());
         prop_assert!(reply.calls().all(|c| c.arguments.is_object()));
@@ -134,7 +134,7 @@ proptest! {
     }
 }
 
-/// Events built of the words that the formats use, in any shape.
+/// Events made of the formats' keywords, in any shape.
 fn any_event() -> impl Strategy<Value = serde_json::Value> {
     let keys = [
         "type",
@@ -210,7 +210,7 @@ fn any_event() -> impl Strategy<Value = serde_json::Value> {
 
 #[tokio::test]
 async fn p12_a_compression_bomb_is_capped() {
-    // 40 MB of text in a few kilobytes; the limit here is 8.
+    // 40 MB of text compressed to a few kilobytes; the limit here is 8 MB.
     let piece = format!(
         "data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{}\"}}}}\n\n",
         "a".repeat(60_000)

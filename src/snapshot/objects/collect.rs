@@ -1,5 +1,4 @@
-//! Deleting what nobody needs any more, pack by pack, so that little room is needed for it; and looking
-//! whether everything is as it was written.
+//! Deletes unneeded snapshots, pack by pack, so that little free space is needed; and verifies the store.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -19,35 +18,35 @@ use crate::pack::{Pack, Spot};
 use crate::restore::journal::Journal;
 use crate::shadow::Shadow;
 
-/// A snapshot younger than this, in milliseconds, is never collected: another process may be about to note it.
+/// A snapshot younger than this, in milliseconds, is never collected: another process may be about to record it.
 const GRACE: i64 = 2 * 3_600_000;
-/// So many small packs are joined into one.
+/// From this many small packs on, they are joined.
 const MANY: usize = 20;
-/// What counts as small.
+/// Maximum size of a small pack, in bytes.
 const SMALL: u64 = 8 << 20;
 
-/// What a collection did.
+/// The result of a collection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
-    /// Snapshots that are gone: nobody needed them and they were old.
+    /// Number of removed snapshots: old and not needed.
     pub removed: usize,
-    /// Needed snapshots that had to go because of the quota, oldest first. They cannot be restored any more.
+    /// Needed snapshots that were removed because of the quota, oldest first. They cannot be restored any more.
     pub dropped: Vec<Id>,
     /// Bytes before and after.
     pub bytes_before: u64,
     pub bytes_after: u64,
 }
 
-/// What a look at the whole store found.
+/// The result of verifying the whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     pub objects: usize,
     pub bytes: u64,
-    /// What is damaged, in words.
+    /// The damage, as text.
     pub problems: Vec<String>,
 }
 
-/// Which objects stay, with how much room they take.
+/// The objects to keep, with their sizes.
 struct Marks<'a> {
     shadow: &'a Shadow,
     sizes: HashMap<Id, u64>,
@@ -55,7 +54,7 @@ struct Marks<'a> {
 }
 
 impl Marks<'_> {
-    /// Everything that a snapshot needs beyond what is marked, and its size.
+    /// All objects of a snapshot that are not marked yet, and their size.
     fn of(&self, id: Id) -> Result<(Vec<Id>, u64)> {
         let mut fresh = Vec::new();
         let mut seen = HashSet::new();
@@ -123,13 +122,13 @@ impl Shadow {
         Ok(sum)
     }
 
-    /// Deletes snapshots that are not in `keep` and older than `max_age`; then, while more than `quota` bytes
-    /// are needed, the oldest others. The newest, and all of the last two hours, stay in any case.
+    /// Deletes snapshots that are not in `keep` and older than `max_age`; then, while more than `quota` bytes are
+    /// needed, the oldest others. The newest, and all of the last two hours, are always kept.
     ///
     /// # Errors
-    /// When the store cannot be read or written. What was deleted so far is gone, the rest is whole.
+    /// When the store cannot be read or written. Deletions up to then remain; the rest is intact.
     pub fn collect(&mut self, keep: &[Id], max_age: Duration, quota: u64) -> Result<Collected> {
-        // No other process copies packs meanwhile.
+        // No other process copies packs in the meantime.
         self.joiner.finish();
         let joining = self.place.join_lock(self.limits.wait)?;
         let _lock = self.lock()?;
@@ -140,13 +139,13 @@ impl Shadow {
         let mut out = Collected { bytes_before: self.bytes()?, ..Collected::default() };
         let mut sizes = HashMap::new();
         for pack in self.objects.packs() {
-            // With its place in the index.
+            // With its position in the index.
             let list = pack.list().map_err(at(self.objects.dir.join(&pack.name)))?;
             sizes.extend(list.into_iter().map(|s| (s.id, u64::from(s.len) + 40)));
         }
         let mut order = self.list()?;
         let newest = order.last().map(|(id, _)| *id);
-        // Best first: the last hours, then what is needed from new to old, then the rest from new to old.
+        // By priority: the last hours, then needed snapshots from new to old, then the others from new to old.
         order.reverse();
         order.sort_by_key(|(id, time)| {
             if time.millis() > now - GRACE || Some(*id) == newest {
@@ -167,7 +166,7 @@ impl Shadow {
             }
             let (fresh, size) = match marks.of(id) {
                 Ok(found) => found,
-                // A snapshot that lost an object cannot be restored; what it shares with others stays.
+                // A snapshot that lost an object cannot be restored; the objects that it shares with others are kept.
                 Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) if !safe => {
                     out.removed += 1;
                     continue;
@@ -196,11 +195,12 @@ impl Shadow {
     fn sweep_packs(&self, live: &HashSet<Id>) -> Result<()> {
         let mut packs = self.objects.packs();
         let join = packs.iter().filter(|p| p.len < SMALL).count() >= MANY;
-        // Oldest first: what is newer is written as what changed. Torn ones last: what others have is taken from those.
+        // Oldest first: newer objects are written as deltas. Torn packs last: the objects they share are taken from
+        // other packs.
         packs.sort_by(|a, b| (a.torn(), a.written, &a.name).cmp(&(b.torn(), b.written, &b.name)));
         let dir = &self.objects.dir;
         let deltas = self.place.deltas();
-        // What a pack that stays holds needs not be copied from another one.
+        // Objects of a pack that is kept need not be copied from another one.
         let mut seen = HashSet::new();
         let mut out: Option<Repack<'_>> = None;
         let mut old = Vec::new();
@@ -208,7 +208,7 @@ impl Shadow {
             let path = dir.join(&pack.name);
             let mut list = pack.list().map_err(at(&path))?;
             if pack.torn() {
-                // What is broken would be taken for whole.
+                // A damaged object would otherwise be copied as intact.
                 list.retain(|s| {
                     let read = pack.read(s.offset, &self.objects.bases);
                     read.is_ok_and(|(sort, data)| Id::of(sort, &data) == s.id)
@@ -218,7 +218,7 @@ impl Shadow {
             let stay: Vec<Spot> =
                 list.iter().filter(|s| live.contains(&s.id) && !seen.contains(&s.id)).copied().collect();
             let kept: u64 = stay.iter().map(|s| u64::from(s.len)).sum();
-            // A little waste is cheaper than writing everything anew.
+            // A little waste is cheaper than rewriting the pack.
             if kept * 10 >= total * 9 && !(join && pack.len < SMALL) && !pack.torn() {
                 seen.extend(list.iter().map(|s| s.id));
                 continue;
@@ -233,14 +233,14 @@ impl Shadow {
                 };
                 match out.take(pack, &stay) {
                     Ok(()) => {}
-                    // Damaged: what it still has stays where it is.
+                    // Damaged: its remaining objects stay where they are.
                     Err(e) if e.kind() == io::ErrorKind::InvalidData => continue,
                     Err(e) => return Err(at(&path)(e)),
                 }
             }
             seen.extend(stay.iter().map(|s| s.id));
             old.push(pack);
-            // Closed in between, so that the old ones can go before all is copied.
+            // Closed early, so that old packs can be deleted before everything is copied.
             if out.as_ref().is_some_and(|out| out.writer.len() > MOST / 4) {
                 self.replace_packs(out.take(), &mut old)?;
             }
@@ -248,7 +248,7 @@ impl Shadow {
         self.replace_packs(out, &mut old)
     }
 
-    /// Closes the new pack, then deletes those whose objects it holds now.
+    /// Closes the new pack, then deletes the packs whose objects it contains.
     fn replace_packs(&self, out: Option<Repack<'_>>, old: &mut Vec<&std::sync::Arc<Pack>>) -> Result<()> {
         let mut fresh = None;
         if let Some(out) = out {
@@ -263,7 +263,7 @@ impl Shadow {
         self.objects.refresh(false).map(drop)
     }
 
-    /// Reads every object and looks whether it is what was written.
+    /// Reads every object and verifies its hash.
     ///
     /// # Errors
     /// When the store cannot be read at all.

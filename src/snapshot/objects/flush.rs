@@ -1,6 +1,5 @@
-//! Waiting for the disk, for a few names or for thousands. One after the other each would cost a turn of the
-//! disk, and the file system as a whole would wait for what every other program writes: several at a time
-//! share the turns and wait for nothing else.
+//! Flushes files and folders to the disk, from a few to thousands. One after the other, each would wait for the disk,
+//! and `syncfs` would wait for the writes of all other programs: several threads share the waiting time.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -10,21 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::names;
 use crate::scan::disk;
 
-/// Files that may be kept open to be waited for together.
+/// Maximum number of files that stay open to be flushed together.
 pub(crate) const TOGETHER: usize = 128;
-/// Threads that wait at the same time.
+/// Threads that flush in parallel.
 const AT_ONCE: usize = 8;
-/// Fewer are not worth threads.
+/// Fewer files are flushed without threads.
 const FEW: usize = 4;
 
-/// Waits for the contents of these files, and closes them.
+/// Flushes the contents of these files, and closes them.
 pub(crate) fn files(files: &mut Vec<OwnedFd>) -> io::Result<()> {
     each(files.len(), &|at| Ok(rustix::fs::fsync(&files[at])?))?;
     files.clear();
     Ok(())
 }
 
-/// Waits for the names in these folders; for one that is gone, those of the folder that held it.
+/// Flushes the entries of these folders; for one that is gone, those of its parent.
 pub(crate) fn folders(root: BorrowedFd<'_>, paths: BTreeSet<&[u8]>) -> io::Result<()> {
     let paths: Vec<&[u8]> = paths.into_iter().collect();
     each(paths.len(), &|at| {
@@ -32,7 +31,7 @@ pub(crate) fn folders(root: BorrowedFd<'_>, paths: BTreeSet<&[u8]>) -> io::Resul
         loop {
             match disk::open_below(root, path) {
                 Ok(dir) => return Ok(rustix::fs::fsync(dir.as_fd())?),
-                // Nobody can open the workspace itself any more: there is nothing to wait for.
+                // The workspace itself is gone: there is nothing to flush.
                 Err(_) if path.is_empty() => return Ok(()),
                 Err(_) => path = names::split(path).0,
             }
@@ -40,7 +39,7 @@ pub(crate) fn folders(root: BorrowedFd<'_>, paths: BTreeSet<&[u8]>) -> io::Resul
     })
 }
 
-/// Does `one` for each number below `count`, several at a time. Gives the first mistake.
+/// Calls `one` for each number below `count`, several in parallel. Returns the first error.
 fn each(count: usize, one: &(dyn Fn(usize) -> io::Result<()> + Sync)) -> io::Result<()> {
     if count < FEW {
         return (0..count).try_for_each(one);
@@ -56,7 +55,7 @@ fn each(count: usize, one: &(dyn Fn(usize) -> io::Result<()> + Sync)) -> io::Res
         }
     };
     std::thread::scope(|scope| {
-        // They wait for the disk, not for a processor, so their number is not that of the processors.
+        // The threads wait for the disk, so their number does not depend on the processors.
         let threads: Vec<_> = (1..AT_ONCE.min(count)).map(|_| scope.spawn(work)).collect();
         let mut result = work();
         for thread in threads {

@@ -1,4 +1,4 @@
-//! Names of objects: SHA-256 in git's way, so that two files that were made to collide under SHA-1 stay two.
+//! Object ids: SHA-256 as git computes it, so that files made to collide under SHA-1 stay distinct.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,11 +6,11 @@ use std::str::FromStr;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Name of a snapshot, or of a file's or folder's content in one: 64 hex digits.
+/// Id of a snapshot, or of the content of a file or folder in one: 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub(crate) [u8; 32]);
 
-/// What an object is. The numbers are those of git's packs.
+/// The type of an object. The numbers are those of git's packs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
     Snapshot = 1,
@@ -33,7 +33,7 @@ impl Sort {
 }
 
 impl Id {
-    /// The name that git gives to an object.
+    /// The id that git gives to an object.
     pub(crate) fn of(sort: Sort, data: &[u8]) -> Self {
         let mut hash = Context::new(&SHA256);
         hash.update(format!("{} {}\0", sort.word(), data.len()).as_bytes());
@@ -47,7 +47,7 @@ impl Id {
         Self(id)
     }
 
-    /// From 32 bytes; `None` when they are not so many.
+    /// From a slice; `None` unless it has 32 bytes.
     pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
@@ -70,7 +70,7 @@ impl fmt::Debug for Id {
     }
 }
 
-/// Not 64 hex digits.
+/// The text is not 64 hex digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a snapshot ID (64 hex digits)")]
 pub struct BadId;

@@ -1,4 +1,4 @@
-//! All objects of a store: its packs, looked through newest first.
+//! All objects of a store: its packs, searched from the newest to the oldest.
 
 pub(crate) mod collect;
 pub(crate) mod flush;
@@ -27,8 +27,8 @@ use crate::pack::handles::Handles;
 use crate::pack::write::{self, Writer};
 use crate::steps::Steps;
 
-/// The packs of a store. Reading needs no lock: what is missed, because its pack was replaced, is looked for once more
-/// in the packs as they are now.
+/// The packs of a store. Reading needs no lock: an object that is missed because its pack was replaced is searched once
+/// more in the present packs.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) dir: PathBuf,
@@ -39,24 +39,24 @@ pub(crate) struct Objects {
     pub(crate) flushed: Arc<Flushed>,
 }
 
-/// So often the packs are looked through anew while others replace them.
+/// Maximum number of searches while other processes replace packs.
 const TRIES: usize = 20;
 
 impl Objects {
-    /// `store`: the folder of the whole store; `dir`: that of the packs.
+    /// `store`: the folder of the whole store; `dir`: the folder of its packs.
     pub(crate) fn new(store: &Path, dir: PathBuf, steps: Steps) -> Self {
         let flushed = Arc::new(Flushed::read(store, &dir, &steps));
         Self::with(dir, steps, flushed)
     }
 
-    /// The same packs once more, with descriptors of their own.
+    /// The same packs, with separate file descriptors.
     pub(crate) fn with(dir: PathBuf, steps: Steps, flushed: Arc<Flushed>) -> Self {
         let packs = Mutex::default();
         Self { dir, steps, packs, handles: Handles::default(), bases: Bases::default(), flushed }
     }
 
-    /// Looks at the packs that may not have been flushed before the power went, and flushes those that are whole. The
-    /// caller holds the lock. Gives how many are torn: nothing that was remembered may rely on them.
+    /// Checks the packs that may not have been flushed before a loss of power, and flushes the intact ones. The caller
+    /// holds the lock. Returns the number of torn packs: if there are any, cached data must not be used.
     pub(crate) fn distrust(&self) -> Result<usize> {
         let mut known = lock(&self.packs);
         let (mut torn, mut whole) = (Vec::new(), Vec::new());
@@ -78,7 +78,7 @@ impl Objects {
         }
         let there: Vec<String> = known.iter().map(|p| p.name.clone()).collect();
         self.flushed.add(&whole, &there);
-        // First: they are asked last.
+        // Torn packs are searched last.
         for (moved, n) in torn.iter().enumerate() {
             let pack = known.remove(*n);
             pack.distrust();
@@ -87,13 +87,13 @@ impl Objects {
         Ok(torn.len())
     }
 
-    /// The packs that are known now.
+    /// The packs that are known at present.
     pub(crate) fn packs(&self) -> Vec<Arc<Pack>> {
         lock(&self.packs).clone()
     }
 
-    /// Looks which packs there are; whether they are others than before. `mend`: damaged indexes are made anew (the
-    /// caller holds the lock).
+    /// Reads the list of packs; returns whether it changed. `mend`: damaged indexes are rebuilt (the caller holds the
+    /// lock).
     pub(crate) fn refresh(&self, mend: bool) -> Result<bool> {
         let mut known = lock(&self.packs);
         let mut names = HashSet::new();
@@ -115,9 +115,9 @@ impl Objects {
                     known.push(Arc::new(pack));
                     changed = true;
                 }
-                // Replaced meanwhile; its objects are in another pack.
+                // Replaced in the meantime; its objects are in another pack.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                // One damaged pack does not hide the others; `verify` names it.
+                // A damaged pack does not hide the others; `verify` reports it.
                 Err(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {}
                 Err(e) => return Err(at(self.dir.join(name))(e)),
             }
@@ -133,7 +133,7 @@ impl Objects {
         Ok(())
     }
 
-    /// The pack that has an object, and where in it. The caller looks once more when it is gone.
+    /// The pack of an object, and its offset there. When the pack is gone, the caller searches again.
     fn find(&self, id: &Id) -> io::Result<Option<(Arc<Pack>, u32)>> {
         for pack in self.packs().into_iter().rev() {
             if let Some(offset) = pack.find(id)? {
@@ -143,8 +143,8 @@ impl Objects {
         Ok(None)
     }
 
-    /// Does `what` with the packs as they are; once more when one of them is gone, replaced by another process or in the
-    /// background, and when `what` finds nothing in packs that are not the present ones.
+    /// Calls `what` with the present packs; again when a pack is gone (replaced by another process or in the
+    /// background), and when `what` found nothing and the list of packs has changed.
     fn retry<T>(&self, mut what: impl FnMut() -> io::Result<Option<T>>) -> Result<Option<T>> {
         for _ in 0..TRIES {
             match what() {
@@ -161,10 +161,10 @@ impl Objects {
         Ok(None)
     }
 
-    /// Whether an object is in a pack that is known now, and whole.
+    /// Whether an object is in a known, intact pack.
     pub(crate) fn has(&self, id: &Id) -> Result<bool> {
         loop {
-            // Torn ones come last.
+            // Torn packs come last.
             match self.find(id) {
                 Ok(found) => return Ok(found.is_some_and(|(pack, _)| !pack.torn())),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -177,7 +177,7 @@ impl Objects {
         }
     }
 
-    /// How long an object's content is.
+    /// Length of an object's content.
     pub(crate) fn len(&self, id: &Id) -> Result<u64> {
         let len = self.retry(|| match self.find(id)? {
             Some((pack, offset)) => pack.content_len(offset).map(Some),
@@ -186,7 +186,7 @@ impl Objects {
         len?.ok_or(SnapshotError::Missing(*id))
     }
 
-    /// An object's content, checked against its name.
+    /// An object's content, verified by its id.
     pub(crate) fn read(&self, id: &Id, sort: Sort) -> Result<Vec<u8>> {
         if sort == Sort::Folder && *id == object::empty_folder() {
             return Ok(Vec::new());
@@ -209,7 +209,7 @@ impl Objects {
         }
     }
 
-    /// The names in a folder.
+    /// The entries of a folder.
     pub(crate) fn folder(&self, id: &Id) -> Result<Vec<Named>> {
         let data = self.read(id, Sort::Folder)?;
         object::read_folder(&data).ok_or_else(|| SnapshotError::Damaged {
@@ -219,7 +219,7 @@ impl Objects {
     }
 }
 
-/// Compresses; folders hold mostly hashes, which do not get smaller.
+/// Compresses an object. Folders consist mostly of hashes, which do not compress.
 pub(crate) fn compress(sort: Sort, data: &[u8]) -> io::Result<Vec<u8>> {
     let level = if sort == Sort::Folder { Compression::none() } else { Compression::fast() };
     let mut out = ZlibEncoder::new(Vec::with_capacity(data.len() / 2 + 64), level);
@@ -227,7 +227,7 @@ pub(crate) fn compress(sort: Sort, data: &[u8]) -> io::Result<Vec<u8>> {
     out.finish()
 }
 
-/// Objects that are written together. Nobody sees them before [`Batch::finish`].
+/// Objects that are written together. No reader sees them before [`Batch::finish`].
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     objects: &'a Objects,
@@ -238,17 +238,17 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// With `sync` it survives a loss of power once it is finished.
+    /// With `sync` the batch survives a loss of power once it is finished.
     pub(crate) fn new(objects: &'a Objects, sync: bool) -> Self {
         Self { objects, writer: None, fresh: HashSet::new(), done: Vec::new(), sync }
     }
 
-    /// Whether an object needs not be written.
+    /// Whether an object is already stored.
     pub(crate) fn has(&self, id: &Id) -> Result<bool> {
         Ok(self.fresh.contains(id) || self.objects.has(id)?)
     }
 
-    /// Adds an object unless it is there.
+    /// Adds an object unless it is stored already.
     pub(crate) fn put(&mut self, sort: Sort, data: &[u8]) -> Result<Id> {
         let id = Id::of(sort, data);
         if !self.has(&id)? {
@@ -286,13 +286,13 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Closes the packs; their names.
+    /// Closes the packs; returns their names.
     pub(crate) fn finish(mut self) -> Result<Vec<String>> {
         self.close()?;
         Ok(std::mem::take(&mut self.done))
     }
 
-    /// Takes back what was written and not closed.
+    /// Deletes what was written and not closed.
     pub(crate) fn discard(mut self) {
         if let Some(writer) = self.writer.take() {
             writer.discard();

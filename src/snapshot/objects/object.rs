@@ -9,12 +9,12 @@ const LINK: u32 = 0o120_000;
 const FOLDER: u32 = 0o040_000;
 const TYPE: u32 = 0o170_000;
 
-/// What stands under a name.
+/// The type of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A regular file.
     File,
-    /// A symbolic link; its content is where it leads.
+    /// A symbolic link; its content is its target.
     Link,
     /// A folder. As a state of a path: an empty one.
     Folder,
@@ -31,7 +31,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// As git writes it. Unusual permissions are kept; git reads them as the nearest of its own.
+    /// The mode as git writes it. Unusual permissions are kept; git reads them as the nearest of its own.
     pub(crate) fn bits(self) -> u32 {
         match self.kind {
             Kind::File => FILE | self.mode,
@@ -68,7 +68,7 @@ pub(crate) fn order(a: (&[u8], Kind), b: (&[u8], Kind)) -> Ordering {
     a.0[..n].cmp(&b.0[..n]).then_with(|| end(a.0, a.1).cmp(&end(b.0, b.1)))
 }
 
-/// The bytes of a folder. Sorts it.
+/// The bytes of a folder object. Sorts the names.
 pub(crate) fn folder(names: &mut [Named]) -> Vec<u8> {
     names.sort_by(|a, b| order((&a.name, a.entry.kind), (&b.name, b.entry.kind)));
     let mut out = Vec::with_capacity(names.len() * 64);
@@ -81,7 +81,7 @@ pub(crate) fn folder(names: &mut [Named]) -> Vec<u8> {
     out
 }
 
-/// Reads a folder; `None` when it is malformed, or holds a name that must never reach a file system.
+/// Parses a folder; `None` when it is malformed, or has a name that must never reach a file system.
 pub(crate) fn read_folder(mut data: &[u8]) -> Option<Vec<Named>> {
     let mut names = Vec::new();
     while !data.is_empty() {
@@ -100,18 +100,18 @@ pub(crate) fn read_folder(mut data: &[u8]) -> Option<Vec<Named>> {
     Some(names)
 }
 
-/// Whether a name is git's own folder, also where case does not count.
+/// Whether the name is that of a git folder, also on file systems that ignore case.
 pub(crate) fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// The bytes of a snapshot. `notes` says what it covers.
+/// The bytes of a snapshot object. `notes` describes its coverage.
 pub(crate) fn snapshot(tree: Id, millis: i64, notes: &str) -> Vec<u8> {
     let who = format!("Tiller <tiller> {} +0000", millis.div_euclid(1000));
     format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nsnapshot {millis}\n{notes}").into_bytes()
 }
 
-/// Reads a snapshot: its tree, its time and its notes.
+/// Parses a snapshot: its tree, its time and its notes.
 pub(crate) fn read_snapshot(data: &[u8]) -> Option<(Id, i64, &str)> {
     let text = std::str::from_utf8(data).ok()?;
     let (head, body) = text.split_once("\n\n")?;
@@ -120,7 +120,7 @@ pub(crate) fn read_snapshot(data: &[u8]) -> Option<(Id, i64, &str)> {
     Some((tree, first.strip_prefix("snapshot ")?.parse().ok()?, notes))
 }
 
-/// A folder with nothing in it.
+/// The id of an empty folder.
 pub(crate) fn empty_folder() -> Id {
     Id::of(Sort::Folder, &[])
 }

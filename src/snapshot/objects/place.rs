@@ -1,4 +1,4 @@
-//! The store's folder: its format, its lock, what a kill left there.
+//! The store's folder: its format, its locks, and the removal of files that a kill left there.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -12,41 +12,41 @@ use crate::names;
 use crate::objects::id::Id;
 use crate::steps::Steps;
 
-/// The format that this program writes. A store of a newer one is not touched.
-/// 1: all objects whole. 2: folders may be deltas.
+/// The format that this program writes. The store of a newer format is not changed. Format 1: all objects whole. Format
+/// 2: folders may be deltas.
 const FORMAT: u32 = 2;
-/// A program that knows format 1 only may have opened the store before it became a newer one. For so long it meets
-/// nothing that it cannot read.
+/// A program that only knows format 1 may have opened the store before it was upgraded. During this time nothing is
+/// written that it cannot read.
 const OLD_MAY_RUN: Duration = Duration::from_secs(24 * 3600);
-/// Tells when the store became one of this format, by its time.
+/// The file whose time tells when the store was upgraded to this format.
 const UPGRADED: &str = "upgraded";
-/// The name of a pack into which others are being joined.
+/// The temporary name of a pack into which others are joined.
 pub(crate) const JOINING: &str = "tmp_join";
-/// Between two looks whether the lock is free.
+/// Interval between attempts to get the lock.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What git must know to read the store. Precious: git itself never collects it.
+/// What git must know to read the store. `preciousObjects`: git itself never collects it.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n\tpreciousobjects = true\n[gc]\n\tauto = 0\n";
 
-/// Where things are in a store.
+/// Paths in a store.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) dir: PathBuf,
 }
 
 impl Place {
-    /// Makes the store of a workspace, or looks whether the one that is there is its.
+    /// Creates the store of a workspace, or verifies that an existing one belongs to it.
     pub(crate) fn open(dir: &Path, workspace: &Path, wait: Duration, steps: &Steps) -> Result<Self> {
         let place = Self { dir: dir.to_owned() };
         let mine = names::escape(workspace.as_os_str().as_bytes());
         let format = format!("tiller snapshots {FORMAT}\n{mine}\n");
         if place.format_of(Some(&mine))? == Some(FORMAT) {
-            // An empty folder may be lost with the power.
+            // A new empty folder may be lost at a loss of power.
             folder(&place.packs())?;
             return Ok(place);
         }
         folder(dir)?;
-        // Two processes may come at once; the second finds what the first made.
+        // Two processes may open it at once; the second finds what the first created.
         let _lock = place.lock(wait)?;
         match place.format_of(Some(&mine))? {
             Some(FORMAT) => return Ok(place),
@@ -63,18 +63,18 @@ impl Place {
         }
         write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
         write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
-        // Last: a store without it is made once more.
+        // Last: a store without this file is created again.
         write(&dir.join("format"), format.as_bytes(), steps)?;
         Ok(place)
     }
 
-    /// A store that is there, of whatever workspace.
+    /// An existing store, of any workspace.
     pub(crate) fn existing(dir: &Path) -> Result<Option<Self>> {
         let place = Self { dir: dir.to_owned() };
         Ok(place.format_of(None)?.map(|_| place))
     }
 
-    /// Whether folders may be written as deltas: no program may be at work that cannot read them.
+    /// Whether folders may be written as deltas: no running program may be unable to read them.
     pub(crate) fn deltas(&self) -> bool {
         if !matches!(self.format_of(None), Ok(Some(FORMAT))) {
             return false;
@@ -85,7 +85,7 @@ impl Place {
         }
     }
 
-    /// The format of the store, when it is made. A newer one is an error, and so is that of another workspace than
+    /// The store's format, if it exists. A newer format is an error, and so is a store of another workspace than
     /// `mine`, when that is given.
     fn format_of(&self, mine: Option<&str>) -> Result<Option<u32>> {
         let path = self.dir.join("format");
@@ -116,7 +116,7 @@ impl Place {
         self.dir.join("cache")
     }
 
-    /// The snapshot that was taken last, by whatever process.
+    /// The snapshot that was taken last, by any process.
     pub(crate) fn last(&self) -> Option<Id> {
         std::fs::read_to_string(self.dir.join("last")).ok()?.trim().parse().ok()
     }
@@ -125,13 +125,12 @@ impl Place {
         write_quick(&self.dir.join("last"), format!("{id}\n").as_bytes(), steps)
     }
 
-    /// Waits for the lock. It is free again when its holder drops it or dies.
+    /// Waits for the lock. It is released when its owner drops it or ends.
     pub(crate) fn lock(&self, wait: Duration) -> Result<Lock> {
         self.wait_for("lock", wait)
     }
 
-    /// Waits for the right to join packs, which one process has at a time. It comes before [`Self::lock`] where both
-    /// are needed.
+    /// Waits for the lock for joining packs. Where both locks are needed, it is taken before [`Self::lock`].
     pub(crate) fn join_lock(&self, wait: Duration) -> Result<Lock> {
         self.wait_for("lock-join", wait)
     }
@@ -155,10 +154,10 @@ impl Place {
         }
     }
 
-    /// Removes what a kill left half written. The caller holds the lock; the number of files.
+    /// Removes what a kill left half written; returns the number of files. The caller holds the lock.
     pub(crate) fn sweep(&self, steps: &Steps) -> Result<usize> {
         let mut swept = 0;
-        // A process is at work on it, unless the lock is free.
+        // Unless this lock is free, a process is joining packs.
         let joining = self.join_lock(Duration::ZERO);
         for dir in [self.dir.clone(), self.packs()] {
             for item in std::fs::read_dir(&dir).map_err(at(&dir))? {
@@ -177,7 +176,7 @@ impl Place {
     }
 }
 
-/// The right to change the store, and the workspace by way of it.
+/// The lock for changing the store, and the workspace by means of it.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _file: File,
@@ -187,12 +186,12 @@ fn folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path))
 }
 
-/// Writes a small file whole or not at all, durably.
+/// Writes a small file atomically and durably.
 pub(crate) fn write(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
     put(path, data, steps, true)
 }
 
-/// The same without waiting for the disk: after a loss of power it may be the old one, or damaged.
+/// As [`write`], without waiting for the disk: after a loss of power the file may be the old one, or damaged.
 pub(crate) fn write_quick(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
     put(path, data, steps, false)
 }

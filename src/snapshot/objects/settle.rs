@@ -1,4 +1,4 @@
-//! Flushing what was written without waiting for the disk.
+//! Flushes what was written without waiting for the disk.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{Result, at};
 use crate::objects::trust::Flushed;
 
-/// What is to be flushed. Nothing may name a snapshot durably before it was.
+/// Packs to be flushed. No durable record may refer to a snapshot before its packs are flushed.
 #[derive(Debug)]
 pub struct Unsettled {
-    /// Without their endings.
+    /// Paths without their extensions.
     pub(crate) packs: Vec<PathBuf>,
     pub(crate) dir: PathBuf,
-    /// The writing up to which this goes.
+    /// Number of the last write that this covers.
     pub(crate) upto: u64,
     pub(crate) settled: Arc<AtomicU64>,
     pub(crate) flushed: Arc<Flushed>,
 }
 
 impl Unsettled {
-    /// Waits for the disk.
+    /// Flushes them. Blocks.
     ///
     /// # Errors
     /// When the disk fails.
@@ -48,14 +48,14 @@ impl Unsettled {
             if !gone {
                 break;
             }
-            // Joined with others meanwhile: then it is where they are now.
+            // Joined with others in the meantime: flush the packs that now hold the objects.
             packs = self.unflushed()?;
         }
         self.settled.fetch_max(self.upto, Ordering::AcqRel);
         Ok(())
     }
 
-    /// The packs that are there now and not flushed.
+    /// The present packs that are not flushed.
     fn unflushed(&self) -> Result<Vec<PathBuf>> {
         let mut packs = Vec::new();
         for item in std::fs::read_dir(&self.dir).map_err(at(&self.dir))? {

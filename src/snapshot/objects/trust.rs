@@ -1,5 +1,5 @@
-//! Which packs can be believed. What was not flushed may be torn after a loss of power, and its index may not be; such
-//! a pack is still read where nothing else has an object, but it never answers that an object need not be written.
+//! Which packs are known to be intact. A pack that was not flushed may be torn after a loss of power while its index is
+//! not; it is still read where no other pack has an object, but it never counts as having one that is to be written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use tiller_protocol::lock;
 use crate::objects::place::write_quick;
 use crate::steps::Steps;
 
-/// With more names than this those of packs that are gone are dropped.
+/// With more names than this, those of deleted packs are removed from the file.
 const MANY: usize = 64;
 
 /// The names in such a file.
@@ -19,8 +19,8 @@ fn read_names(file: &Path) -> impl Iterator<Item = String> {
     names.into_iter()
 }
 
-/// Names of packs that the disk has whole, kept in a file: the others are looked at when a store is opened. When the
-/// file is lost, all are looked at once.
+/// Names of packs that were flushed, kept in a file: all others are checked when a store is opened. When the file is
+/// lost, all packs are checked once.
 #[derive(Debug)]
 pub(crate) struct Flushed {
     file: PathBuf,
@@ -31,7 +31,7 @@ pub(crate) struct Flushed {
 }
 
 impl Flushed {
-    /// Reads it. Lines that are damaged name no pack.
+    /// Reads the file. Damaged lines are ignored.
     pub(crate) fn read(store: &Path, packs: &Path, steps: &Steps) -> Self {
         let file = store.join("flushed");
         let names = Mutex::new(read_names(&file).collect());
@@ -42,10 +42,10 @@ impl Flushed {
         lock(&self.names).contains(name)
     }
 
-    /// These were flushed. When `there` is given, no pack but these and those exists.
+    /// Records that `fresh` were flushed. When `there` is given, it lists all other existing packs.
     pub(crate) fn add(&self, fresh: &[String], there: &[String]) {
         let mut names = lock(&self.names);
-        // Other processes add theirs.
+        // Other processes add names too.
         names.extend(read_names(&self.file));
         let before = names.len();
         names.extend(fresh.iter().cloned());
@@ -63,7 +63,7 @@ impl Flushed {
         }
         if changed {
             let text: String = names.iter().map(|n| format!("{n}\n")).collect();
-            // Without it the next start only looks at more.
+            // Without it the next start only checks more packs.
             let _ = write_quick(&self.file, text.as_bytes(), &self.steps);
         }
     }

@@ -1,4 +1,4 @@
-//! Contents that deltas were made against, for those that are read next: neighbours stand on the same ones.
+//! A cache of delta bases, since neighbouring objects share their bases.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use tiller_protocol::lock;
 
 use crate::objects::id::Sort;
 
-/// Bytes that are kept, and contents.
+/// Maximum bytes of the cache, and number of contents.
 const ROOM: usize = 4 << 20;
 const MOST: usize = 128;
 
@@ -18,7 +18,7 @@ struct Base {
     data: Arc<[u8]>,
 }
 
-/// What was read last, oldest first.
+/// The contents that were read last, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Bases(Mutex<(VecDeque<Base>, usize)>);
 

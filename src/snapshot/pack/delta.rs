@@ -1,16 +1,16 @@
-//! Git's deltas: an object written as what it takes from another one and what is new in it.
+//! Git's deltas: an object as copies from another object and inserted bytes.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Bytes that are compared at once.
+/// Bytes of a block that is compared.
 const BLOCK: usize = 16;
-/// Bytes that one copy takes at most.
+/// Maximum bytes of one copy.
 const COPY: usize = 0x1_0000;
-/// Bytes that one insertion has at most.
+/// Maximum bytes of one insertion.
 const INSERT: usize = 127;
 
-/// A hash of hashes: what comes in is spread already.
+/// A hasher for numbers that are hashes already.
 #[derive(Default)]
 pub(crate) struct Spread(u64);
 
@@ -30,7 +30,7 @@ impl Hasher for Spread {
     }
 }
 
-/// A map by numbers that are spread already.
+/// A map with hashes as keys.
 pub(crate) type BySpread<T> = HashMap<u64, T, BuildHasherDefault<Spread>>;
 
 /// Makes each bit of the result depend on each bit of `n`.
@@ -45,7 +45,7 @@ fn block(bytes: &[u8]) -> Option<u64> {
     Some(spread(u64::from_le_bytes(*low)) ^ u64::from_le_bytes(*high).rotate_left(17))
 }
 
-/// What makes `target` from `base`. `None` when it would not be smaller than `most` bytes.
+/// The delta from `base` to `target`. `None` when it would not be smaller than `most` bytes.
 pub(crate) fn encode(base: &[u8], target: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut blocks: BySpread<usize> = BySpread::default();
     for (n, bytes) in base.chunks_exact(BLOCK).enumerate() {
@@ -54,7 +54,7 @@ pub(crate) fn encode(base: &[u8], target: &[u8], most: usize) -> Option<Vec<u8>>
     let mut out = Vec::with_capacity(256);
     put_len(&mut out, base.len());
     put_len(&mut out, target.len());
-    // What stands before `at` and is not written yet begins at `new`.
+    // The bytes from `new` to `at` are not written yet.
     let (mut at, mut new) = (0, 0);
     while let Some(hash) = target.get(at..at + BLOCK).and_then(block) {
         let found = blocks.get(&spread(hash)).copied();
@@ -107,7 +107,7 @@ fn put_copies(out: &mut Vec<u8>, mut from: usize, mut len: usize) {
         for (n, flag) in [1, 2, 4, 8].into_iter().enumerate() {
             put(out, from >> (8 * n) & 0xff, flag);
         }
-        // No length at all stands for the largest.
+        // A length that is left out means the largest.
         if part != COPY {
             put(out, part & 0xff, 0x10);
             put(out, part >> 8 & 0xff, 0x20);
@@ -129,13 +129,13 @@ fn take_len(delta: &mut &[u8]) -> Option<usize> {
     }
 }
 
-/// How long the object is that a delta makes. The first bytes of the delta are enough.
+/// Length of the object that a delta produces. The first bytes of the delta are enough.
 pub(crate) fn target_len(mut delta: &[u8]) -> Option<usize> {
     take_len(&mut delta)?;
     take_len(&mut delta)
 }
 
-/// Makes an object from the one that its delta was made against; `None` when the delta is malformed or of another one.
+/// Applies a delta to its base; `None` when the delta is malformed or has another base.
 pub(crate) fn apply(base: &[u8], mut delta: &[u8]) -> Option<Vec<u8>> {
     if take_len(&mut delta)? != base.len() {
         return None;
@@ -147,7 +147,7 @@ pub(crate) fn apply(base: &[u8], mut delta: &[u8]) -> Option<Vec<u8>> {
         let bytes = if op & 0x80 == 0 {
             let (bytes, rest) = delta.split_at_checked(usize::from(*op))?;
             delta = rest;
-            // Zero is kept for later versions of the format.
+            // Zero is reserved for later versions of the format.
             if bytes.is_empty() {
                 return None;
             }

@@ -1,4 +1,4 @@
-//! Deltas, with what git would refuse.
+//! Deltas, including malformed ones that git would refuse.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn a_change_in_the_middle_of_much_costs_little() {
     let mut target = base.clone();
     target[70_000..70_032].fill(7);
     target.splice(900_000..900_000, *b"a line of text that is new");
-    // Copies of 64 KiB each: about five bytes for each of them.
+    // Copies of 64 KiB each take about five bytes.
     assert!(round(&base, &target) < 300);
     assert!(round(&base, &base) < 200);
     assert_eq!(round(&[], &[]), 2);

@@ -1,10 +1,10 @@
-//! Names are found in an index of any size, and however they are spread.
+//! Ids are found in an index of any size and distribution.
 
 use std::fs;
 
 use super::*;
 
-/// A pack with just an index, of these names in order; object `n` begins at `n`.
+/// A pack that has only an index, with these ids in order; object `n` begins at `n`.
 fn pack(dir: &Path, ids: &[[u8; 32]]) -> Pack {
     let mut index = INDEX_MAGIC.to_vec();
     for byte in 0..256 {
@@ -20,7 +20,7 @@ fn pack(dir: &Path, ids: &[[u8; 32]]) -> Pack {
     Pack::open(dir, "p", None, &Handles::default()).unwrap()
 }
 
-/// Each name is found where it stands; one bit beside it nothing is found.
+/// Each id is found at its place; an id that differs in one bit is not found.
 fn all_are_found(mut ids: Vec<[u8; 32]>) {
     ids.sort_unstable();
     ids.dedup();
@@ -37,7 +37,7 @@ fn all_are_found(mut ids: Vec<[u8; 32]>) {
     }
 }
 
-/// Evenly spread, as hashes are (SplitMix64).
+/// Evenly distributed, as hashes are (SplitMix64).
 fn hash(n: u32) -> [u8; 32] {
     let mut state = u64::from(n) << 8;
     let mut out = [0; 32];
@@ -58,7 +58,7 @@ fn each_name_is_found_in_small_and_large_indexes() {
     }
 }
 
-/// A store of another's making may hold names that are no hashes.
+/// The store of another program may hold ids that are not hashes.
 #[test]
 fn each_name_is_found_however_unevenly_they_are_spread() {
     let with = |fixed: usize, byte: u8| -> Vec<[u8; 32]> {

@@ -1,4 +1,4 @@
-//! The descriptors that a store's packs hold open: few, however many packs there are.
+//! The file descriptors of a store's packs: a bounded number, however many packs there are.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 use tiller_protocol::lock;
 
-/// Files that the packs of one store hold open together.
+/// Maximum number of open files for the packs of one store.
 const OPEN: usize = 16;
 
 type Slot = Mutex<Option<Arc<File>>>;
 
-/// What is open, in the order of opening. Clones share it.
+/// The open files, in the order of opening. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handles(Arc<Mutex<VecDeque<Weak<Slot>>>>);
 
-/// A file that is opened when it is read, and closed when others need the descriptor more.
+/// A file that is opened on demand, and closed when the limit requires it.
 #[derive(Debug)]
 pub(crate) struct Handle {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Handle {
 }
 
 impl Handles {
-    /// A file that is not opened yet.
+    /// A handle for a file that is not opened yet.
     pub(crate) fn handle(&self, path: PathBuf) -> Handle {
         Handle { path, slot: Arc::default(), all: self.clone() }
     }
@@ -46,7 +46,8 @@ impl Handle {
     /// The file, open for reading.
     ///
     /// # Errors
-    /// Also when it was deleted since it was found: then its objects are in another pack.
+    /// When it cannot be opened, also because the pack was deleted since it was found: then its objects are in another
+    /// pack.
     pub(crate) fn file(&self) -> io::Result<Arc<File>> {
         let mut slot = lock(&self.slot);
         if let Some(file) = &*slot {
@@ -54,7 +55,7 @@ impl Handle {
         }
         let file = Arc::new(File::open(&self.path)?);
         *slot = Some(Arc::clone(&file));
-        // Closing another one takes that one's lock.
+        // Closing another file takes that slot's lock.
         drop(slot);
         self.all.opened(&self.slot);
         Ok(file)

@@ -1,11 +1,11 @@
-//! Joining packs. Each snapshot writes a pack of its own; in the background few of them are made of many, so that the
-//! next snapshot costs what the first did.
+//! Joining packs. Each snapshot writes a pack of its own; in the background many packs are joined into few, so that the
+//! cost of a snapshot does not grow with their number.
 //!
-//! The sizes of the packs that stay form a series: each is more than twice as large as all smaller ones together. So
-//! their number grows with the logarithm of what is kept, and each object is copied about as often.
+//! The sizes of the remaining packs form a series: each is more than twice as large as all smaller ones together. So
+//! their number grows with the logarithm of the stored data, and so does the number of times that an object is copied.
 //!
-//! A join copies without the lock of the store. It takes that lock to give the new pack its name and to delete those
-//! that it was made of, in this order: a kill in between leaves objects twice, and the next join passes over them.
+//! A join copies without the store's lock. It takes that lock to give the new pack its name and to delete the joined
+//! packs, in this order: a kill in between leaves objects twice, and the next join skips the duplicates.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,20 +24,20 @@ use crate::pack::repack::Repack;
 use crate::pack::write::{MOST, Writer};
 use crate::steps::Steps;
 
-/// Fewer packs are not worth a join.
+/// Minimum number of packs for a join.
 const FEW: usize = 8;
-/// So many packs may wait for a join that is slow; then snapshots wait for it.
+/// Maximum number of packs that wait for a slow join; beyond it snapshots wait.
 pub(crate) const CROWD: usize = 64;
-/// A pack that is larger is never copied by a join.
+/// A pack larger than this is never copied by a join.
 const LARGE: u64 = MOST / 4;
-/// Bytes that count as much as one object.
+/// Bytes that weigh as much as one object.
 const BLOCK: u64 = 64 << 10;
-/// Bytes that are joined where a process ends, which waits for it.
+/// Maximum bytes that are joined when a process ends, since the process waits for it.
 const AT_END: u64 = 16 << 20;
-/// Snapshots between two tries when one failed.
+/// Snapshots between two attempts after a failure.
 const PAUSE: u32 = 50;
 
-/// What joining a whole store did.
+/// The result of joining a whole store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Joined {
     pub packs_before: usize,
@@ -46,12 +46,12 @@ pub struct Joined {
     pub bytes_after: u64,
 }
 
-/// What a pack counts: its objects, or its bytes where they are large.
+/// The weight of a pack: the number of its objects, or its bytes where they are large.
 fn weight(pack: &Pack) -> u64 {
     u64::from(pack.count()) + pack.len / BLOCK
 }
 
-/// How many of the smallest packs are to be joined, by the weights of all, smallest first.
+/// How many of the smallest packs to join, by the weights of all packs in ascending order.
 fn smallest(weights: &[u64]) -> usize {
     let (mut sum, mut take) = (0_u64, 0);
     for (n, weight) in weights.iter().enumerate() {
@@ -63,15 +63,15 @@ fn smallest(weights: &[u64]) -> usize {
     if take < FEW { 0 } else { take }
 }
 
-/// Which packs are joined.
+/// Which packs to join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// Those that are too many.
+    /// As many as the series requires.
     Due,
     All,
 }
 
-/// The packs that are to be joined now.
+/// The packs to join now.
 fn choose(packs: &[Arc<Pack>], avoid: &BTreeSet<String>, which: Which) -> Vec<Arc<Pack>> {
     let fit = |p: &&Arc<Pack>| !p.torn() && p.len <= LARGE && !avoid.contains(&p.name);
     let mut packs: Vec<Arc<Pack>> = packs.iter().filter(fit).cloned().collect();
@@ -88,20 +88,20 @@ fn choose(packs: &[Arc<Pack>], avoid: &BTreeSet<String>, which: Which) -> Vec<Ar
     if packs.len() < 2 { Vec::new() } else { packs }
 }
 
-/// One join, with all that it needs of the store.
+/// One join, with everything it needs of the store.
 struct Work {
     place: Place,
     steps: Steps,
     flushed: Arc<Flushed>,
     wait: Duration,
-    /// Set when there is no time left for it.
+    /// Set to stop the join.
     stop: Arc<AtomicBool>,
-    /// Packs that are left alone: torn, or damaged.
+    /// Packs that are not joined: torn or damaged.
     avoid: BTreeSet<String>,
     which: Which,
 }
 
-/// What came of it: the damaged pack that stopped it, if one did.
+/// The result of a join: the damaged pack that stopped it, if there is one.
 type Outcome = Result<Option<String>>;
 
 impl Work {
@@ -114,7 +114,7 @@ impl Work {
         if packs.is_empty() {
             return Ok(None);
         }
-        // Oldest first: what is newer is written as what changed.
+        // Oldest first: newer objects are written as deltas.
         packs.sort_by(|a, b| (a.written, &a.name).cmp(&(b.written, &b.name)));
         let writer = Writer::new(&dir, JOINING, &self.steps).map_err(at(&dir))?;
         let mut out = Repack::new(writer, &objects, self.place.deltas());
@@ -126,7 +126,7 @@ impl Work {
             };
             match done {
                 Ok(()) => {}
-                // Stopped; or replaced by another program meanwhile.
+                // Stopped, or replaced by another program in the meantime.
                 Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted) => {
                     out.writer.discard();
                     return Ok(None);
@@ -141,7 +141,7 @@ impl Work {
                 }
             }
         }
-        // What the disk has must not go before the disk has it again.
+        // Flushed packs may only be deleted once the new one is flushed.
         let sync = packs.iter().any(|p| self.flushed.has(&p.name));
         let closed = out.writer.close(sync).map_err(at(&dir))?;
         let _lock = match self.place.lock(self.wait) {
@@ -151,7 +151,8 @@ impl Work {
                 return Err(e);
             }
         };
-        // An older program does not know the right to join. What it took away may be what nobody shall find again.
+        // An older program does not know the lock for joining. If it deleted a pack, its objects may have been
+        // collected and must not come back.
         if !packs.iter().all(|p| dir.join(format!("{}.pack", p.name)).exists()) {
             closed.discard();
             return Ok(None);
@@ -167,9 +168,9 @@ impl Work {
     }
 }
 
-/// Deletes a pack whose objects another one has.
+/// Deletes a pack whose objects are in another one.
 pub(crate) fn delete(dir: &Path, name: &str, steps: &Steps) -> Result<()> {
-    // The pack first: an index alone is swept, a pack alone gets a new index.
+    // The pack first: an index without a pack is removed later, a pack without an index gets a new one.
     for ending in ["pack", "idx"] {
         let path = dir.join(format!("{name}.{ending}"));
         steps.at("delete pack").map_err(at(&path))?;
@@ -190,15 +191,15 @@ pub(crate) struct Store<'a> {
     pub(crate) wait: Duration,
 }
 
-/// Joins in the background, one at a time.
+/// Joins packs in the background, one join at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
-    /// Ends by itself; dropping the joiner stops it and waits.
+    /// Ends by itself; dropping the joiner stops the thread and waits for it.
     thread: Option<JoinHandle<Outcome>>,
     stop: Arc<AtomicBool>,
     /// Damaged packs.
     avoid: BTreeSet<String>,
-    /// Snapshots until the next try.
+    /// Snapshots until the next attempt.
     pause: u32,
 }
 
@@ -207,7 +208,7 @@ impl Joiner {
         self.thread.as_ref().is_some_and(|t| !t.is_finished())
     }
 
-    /// Waits for the one that runs, and takes note of what came of it.
+    /// Waits for the running join, and handles its result.
     pub(crate) fn finish(&mut self) {
         if let Some(thread) = self.thread.take() {
             let outcome = thread.join();
@@ -221,7 +222,7 @@ impl Joiner {
             Ok(Some(damaged)) => {
                 self.avoid.insert(damaged);
             }
-            // A full disk, say. Nothing is lost by it, and nothing gained by trying at each snapshot.
+            // For instance a full disk. Nothing is lost, and an attempt at each snapshot would not help.
             Err(_) => self.pause = PAUSE,
         }
     }
@@ -239,7 +240,7 @@ impl Joiner {
         }
     }
 
-    /// Begins to join packs when there are many. The caller holds no lock.
+    /// Begins a join when there are enough packs. The caller holds no lock.
     pub(crate) fn begin_when_due(&mut self, store: Store<'_>) {
         let packs = store.objects.packs();
         if self.running() && packs.len() < CROWD {
@@ -252,7 +253,7 @@ impl Joiner {
         }
         let work = self.work(store, Which::Due);
         if !store.objects.steps.durable() {
-            // In tests that stop at each step these come one after the other.
+            // Tests that stop at each step run it synchronously.
             let outcome = work.run();
             return self.note(outcome);
         }
@@ -263,7 +264,7 @@ impl Joiner {
         }
     }
 
-    /// Joins all packs, and waits for it.
+    /// Joins all packs. Blocks.
     ///
     /// # Errors
     /// When the store cannot be read or written.
@@ -275,7 +276,7 @@ impl Joiner {
         Ok(())
     }
 
-    /// Where a process ends: stops a join that takes long, waits for a short one, so that the next process begins with
+    /// Called when the process ends: stops a long join and waits for a short one, so that the next process starts with
     /// few packs.
     pub(crate) fn end(&mut self, objects: &Objects) {
         if self.running() && objects.packs().iter().map(|p| p.len).sum::<u64>() > AT_END {
@@ -285,7 +286,7 @@ impl Joiner {
     }
 }
 
-/// Joins all packs of a store into as few as can be, whatever workspace it is of. `None`: there is no store.
+/// Joins all packs of a store, of any workspace, into as few as possible. `None`: there is no store.
 ///
 /// # Errors
 /// When the store cannot be read or written, or another process joins its packs.
@@ -307,7 +308,7 @@ pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
     let (packs_before, bytes_before) = count()?;
     let mut avoid: BTreeSet<String> =
         objects.packs().iter().filter(|p| p.torn()).map(|p| p.name.clone()).collect();
-    // Another process may be at it.
+    // Another process may be joining.
     drop(place.join_lock(wait)?);
     loop {
         let work = Work {

@@ -1,4 +1,4 @@
-//! Which packs are joined, and that no kill and no other process loses anything by it.
+//! Which packs are joined, and that kills and other processes lose no data.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::room_tests::kills::{Fuse, clean};
 use crate::room_tests::world::World;
 use crate::{Id, Shadow, Snapshot};
 
-/// Packs in a store.
+/// Number of packs in a store.
 fn packs(w: &World) -> usize {
     let dir = w.store().join("repo/objects/pack");
     fs::read_dir(dir).unwrap().filter(|e| e.as_ref().unwrap().path().extension().unwrap() == "pack").count()
@@ -36,7 +36,7 @@ fn the_number_of_packs_grows_with_the_logarithm_and_so_does_what_is_copied() {
     assert!(copied < 12 * written, "each object is copied {} times", copied / written);
 }
 
-/// Snapshots of a folder in which one file after the other changes; what each was.
+/// Snapshots of a folder in which one file after the other changes; each with the content.
 fn story(w: &World, s: &mut Shadow, from: usize, count: usize) -> Vec<(Snapshot, String)> {
     (from..from + count)
         .map(|n| {
@@ -69,7 +69,7 @@ fn packs_are_joined_as_they_come_and_folders_become_deltas() {
         ids.push(s.snapshot_touched(&[&name]).unwrap().id);
     }
     assert!(packs(&w) <= 20, "{}", packs(&w));
-    // Those that wait to be joined are whole.
+    // Packs that wait for a join are intact.
     s.tidy().unwrap();
     let each = (s.bytes().unwrap() - base) / 200;
     assert!(each < 4_000, "{each} bytes an edit");
@@ -79,7 +79,7 @@ fn packs_are_joined_as_they_come_and_folders_become_deltas() {
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     assert_eq!(packs(&w), 1);
-    // What is collected may have been what others were written against.
+    // Collected objects may have been the base of others.
     w.clock.advance(std::time::Duration::from_secs(30 * 86_400));
     let keep: Vec<Id> = ids.iter().copied().skip(3).step_by(5).collect();
     s.collect(&keep, std::time::Duration::ZERO, u64::MAX).unwrap();
@@ -89,7 +89,7 @@ fn packs_are_joined_as_they_come_and_folders_become_deltas() {
     }
 }
 
-/// In a folder that is too large to be covered whole each snapshot lists the paths that were named so far.
+/// In a folder that is too large to be covered completely, each snapshot lists the paths that were named so far.
 #[test]
 fn snapshots_that_list_many_paths_cost_what_changed() {
     let mut w = World::new();
@@ -106,7 +106,7 @@ fn snapshots_that_list_many_paths_cost_what_changed() {
         ids.push(s.snapshot_touched(&[&name]).unwrap().id);
     }
     s.tidy().unwrap();
-    // Whole, the list of the last one alone has 13,000.
+    // Without deltas the list of the last snapshot alone takes 13,000.
     let each = s.bytes().unwrap() / 300;
     assert!(each < 1_500, "{each} bytes a call");
     for (n, id) in ids.iter().enumerate() {
@@ -134,7 +134,7 @@ fn git_reads_what_was_joined() {
             assert_eq!(w.sh(&format!("{git} cat-file blob {}:d/{}", snapshot.id, n % 40)), *text);
         }
     }
-    // An index that is lost is made anew, deltas and all.
+    // A lost index is rebuilt, deltas included.
     let index = fs::read_dir(s.place.packs()).unwrap().map(|e| e.unwrap().path());
     let index = index.into_iter().find(|p| p.extension().unwrap() == "idx").unwrap();
     let before = fs::read(&index).unwrap();
@@ -143,7 +143,7 @@ fn git_reads_what_was_joined() {
     let s = w.open();
     assert_eq!(fs::read(&index).unwrap(), before);
     all_there(&s, 0, &told);
-    // A git that packs the store anew writes offsets instead of names.
+    // A git that repacks the store writes offsets instead of ids.
     w.sh(&format!("{git} repack -q -a -f --window=5 --depth=5 || true"));
     let ids: Vec<String> = told.iter().map(|(s, _)| s.id.to_string()).collect();
     fs::write(w.top.join("ids"), ids.join("\n")).unwrap();
@@ -173,7 +173,7 @@ fn a_join_that_is_killed_anywhere_loses_nothing() {
         assert_eq!(packs(&w), 1, "the eighth snapshot joined all");
         let told2 = story(&w, &mut s, FEW - 1, FEW - 2);
         fuse.after(steps);
-        // No snapshot that would take steps of its own.
+        // No snapshot, which would take steps of its own.
         let _ = s.tidy();
         let blown = fuse.blown();
         drop(s);
@@ -201,7 +201,7 @@ fn a_full_disk_stops_a_join_and_nothing_else() {
     let w = World::new();
     let fuse = Fuse::new();
     let steps = fuse.clone();
-    // Only what a join writes finds no room.
+    // Only the writes of a join fail for lack of space.
     let mut s = w
         .open_with(crate::steps::Steps::with(move |what| {
             if what == "close pack" && !steps.burn() {
@@ -216,7 +216,7 @@ fn a_full_disk_stops_a_join_and_nothing_else() {
     assert_eq!(packs(&w), FEW, "the join failed, the snapshot did not");
     fuse.after(usize::MAX);
     clean(&w);
-    // It is not tried again at once.
+    // It is not attempted again at once.
     let more = story(&w, &mut s, FEW, 3);
     assert_eq!(packs(&w), FEW + 3);
     s.tidy().unwrap();
@@ -239,7 +239,7 @@ fn a_damaged_pack_is_left_alone_and_the_others_are_joined() {
     let at = bytes.len() / 2;
     bytes[at] ^= 0xff;
     fs::write(&path, bytes).unwrap();
-    // As flushed ones are not read at the start.
+    // Flushed packs are not read at the start.
     let names: BTreeSet<String> = fs::read_dir(&dir)
         .unwrap()
         .map(|e| e.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
@@ -259,7 +259,7 @@ fn another_process_finds_what_was_joined_while_it_read() {
     let told = story(&w, &mut one, 0, 7);
     let two = w.open();
     all_there(&two, 0, &told);
-    // As another process does it.
+    // As another process does.
     let done = join_store(&w.store(), w.limits.wait).unwrap().unwrap();
     assert_eq!((done.packs_before, done.packs_after), (7, 1));
     assert!(done.bytes_after < done.bytes_before);

@@ -1,4 +1,4 @@
-//! Making the index of a pack anew, where it was lost or damaged.
+//! Rebuilds a lost or damaged index of a pack.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use crate::pack::write::{Place, write_index};
 use crate::pack::{Form, broken, inflate, read_head, resolve};
 use crate::steps::Steps;
 
-/// Makes the index of a pack anew, from the pack alone. What is a delta there stands behind its base.
+/// Rebuilds the index of a pack from the pack alone. A delta stands behind its base there.
 pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
     let data = std::fs::read(dir.join(format!("{name}.pack")))?;
     let body = data.len().checked_sub(32).filter(|n| *n >= 12).ok_or_else(|| broken("it is truncated"))?;

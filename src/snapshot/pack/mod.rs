@@ -1,5 +1,5 @@
-//! Reading git's packs: many objects in one file, and an index beside it. Objects stand there whole, or as what they
-//! take from another object of the same pack.
+//! Reads git's packs: many objects in one file, with an index beside it. Objects are stored whole, or as deltas against
+//! another object of the same pack.
 
 pub(crate) mod bases;
 pub(crate) mod delta;
@@ -28,14 +28,14 @@ use crate::steps::Steps;
 pub(crate) const INDEX_MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT: usize = 8;
 const HASHES: usize = 8 + 1024;
-/// An index of at most so many bytes is kept in memory; a larger one is read where it is needed.
+/// An index of at most this size is kept in memory, in bytes; a larger one is read on demand.
 const SMALL: u64 = 32 << 10;
-/// Names of an index that are read at once: the time to find one does not grow with the pack.
+/// Number of ids that are read from an index at once: the time to find one does not grow with the pack.
 const WINDOW: usize = 128;
-/// So many deltas may stand on each other. Ours are far fewer; git's at most 4,095.
+/// Maximum length of a chain of deltas. Tiller's own are far shorter; git's have at most 4,095.
 const DEEPEST: usize = 5000;
 
-/// An object as it stands in a pack.
+/// The place of an object in a pack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub(crate) id: Id,
@@ -45,17 +45,17 @@ pub(crate) struct Spot {
     pub(crate) crc: u32,
 }
 
-/// What stands before an object's bytes.
+/// How an object is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Whole(Sort),
-    /// A delta against the object of this name.
+    /// A delta against the object with this id.
     Named(Id),
-    /// A delta against the object that begins here.
+    /// A delta against the object at this offset.
     At(u32),
 }
 
-/// A pack. Its files are opened when they are read.
+/// A pack. Its files are opened on demand.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: String,
@@ -63,16 +63,15 @@ pub(crate) struct Pack {
     index: Handle,
     /// The beginning of the index, or all of a small one.
     head: Vec<u8>,
-    /// Bytes of the pack's file.
+    /// Size of the pack's file, in bytes.
     pub(crate) len: u64,
-    /// When it was written, as far as the file system knows.
+    /// Time of modification of its file.
     pub(crate) written: SystemTime,
     torn: AtomicBool,
 }
 
 impl Pack {
-    /// Finds a pack. An index that is missing or damaged is made anew when `mend` is given (then the
-    /// caller holds the lock).
+    /// Opens a pack. With `mend`, a missing or damaged index is rebuilt (the caller holds the lock).
     pub(crate) fn open(dir: &Path, name: &str, mend: Option<&Steps>, handles: &Handles) -> io::Result<Self> {
         let path = |ending: &str| dir.join(format!("{name}.{ending}"));
         let meta = std::fs::metadata(path("pack"))?;
@@ -95,7 +94,7 @@ impl Pack {
         })
     }
 
-    /// It is not what was written: what it still has may be read, and no more.
+    /// Marks the pack as torn: its objects may be read, but do not count as stored.
     pub(crate) fn distrust(&self) {
         self.torn.store(true, Ordering::Release);
     }
@@ -104,7 +103,7 @@ impl Pack {
         self.torn.load(Ordering::Acquire)
     }
 
-    /// How many objects begin with a byte of at most this.
+    /// Number of objects whose id begins with at most this byte.
     fn upto(&self, byte: usize) -> u32 {
         be32(&self.head[FANOUT + 4 * byte..][..4])
     }
@@ -113,7 +112,7 @@ impl Pack {
         self.upto(255)
     }
 
-    /// Some bytes of the index.
+    /// Reads bytes of the index.
     fn look_up(&self, at: usize, out: &mut [u8]) -> io::Result<()> {
         if let Some(there) = self.head.get(at..at + out.len()) {
             out.copy_from_slice(there);
@@ -122,12 +121,12 @@ impl Pack {
         self.index.file()?.read_exact_at(out, at as u64)
     }
 
-    /// Where an object begins.
+    /// The offset of an object.
     pub(crate) fn find(&self, id: &Id) -> io::Result<Option<u32>> {
         let first = usize::from(id.0[0]);
         let from = if first == 0 { 0 } else { self.upto(first - 1) } as usize;
         let (mut low, mut high) = (from, self.upto(first) as usize);
-        // Names are hashes, so one stands about where its second byte and those after it say.
+        // Ids are hashes, so the position can be estimated from their bytes after the first.
         let part = u64::from(be32(&id.0[1..5]));
         let mut guess = low + (((high - low) as u64 * part) >> 32) as usize;
         let mut hashes = [0; WINDOW * 32];
@@ -172,7 +171,7 @@ impl Pack {
         Ok(list)
     }
 
-    /// The bytes of an object as they stand in the file; an error when they are not what was written.
+    /// The stored bytes of an object; an error when their checksum differs.
     pub(crate) fn raw(&self, spot: &Spot) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; spot.len as usize];
         self.data.file()?.read_exact_at(&mut bytes, u64::from(spot.offset))?;
@@ -181,7 +180,7 @@ impl Pack {
         if crc.sum() == spot.crc { Ok(bytes) } else { Err(broken("an object does not match its checksum")) }
     }
 
-    /// How an object stands in the file, the length that is noted there, and where its bytes begin.
+    /// How an object is stored, its recorded length, and the offset of its data.
     fn head(&self, file: &File, offset: u32) -> io::Result<(Form, usize, u64)> {
         let mut head = [0; 48];
         let got = file.read_at(&mut head, u64::from(offset))?;
@@ -189,12 +188,12 @@ impl Pack {
         Ok((form, len, u64::from(offset) + used as u64))
     }
 
-    /// How an object stands in the file.
+    /// How an object is stored.
     pub(crate) fn form(&self, offset: u32) -> io::Result<Form> {
         Ok(self.head(&*self.data.file()?, offset)?.0)
     }
 
-    /// Where the object begins that a delta was made against; `None`: this one is whole.
+    /// The offset of a delta's base; `None`: the object is stored whole.
     fn base(&self, form: Form) -> io::Result<Option<u32>> {
         match form {
             Form::Whole(_) => Ok(None),
@@ -205,7 +204,7 @@ impl Pack {
         }
     }
 
-    /// What an object is.
+    /// The type of an object.
     pub(crate) fn sort(&self, mut offset: u32) -> io::Result<Sort> {
         let file = self.data.file()?;
         for _ in 0..DEEPEST {
@@ -219,7 +218,7 @@ impl Pack {
         Err(broken("its deltas refer to each other in a cycle"))
     }
 
-    /// How long an object's content is.
+    /// Length of an object's content.
     pub(crate) fn content_len(&self, offset: u32) -> io::Result<u64> {
         let file = self.data.file()?;
         let (form, len, start) = self.head(&file, offset)?;
@@ -251,7 +250,7 @@ impl Pack {
         resolve(offset, &one, &|form| self.base(form), (&self.name, bases))
     }
 
-    /// Whether the whole file is as it was written.
+    /// Whether the checksum of the whole file is correct.
     pub(crate) fn check(&self) -> io::Result<bool> {
         let mut file = File::open(self.data.path())?;
         let mut there = [0; 32];
@@ -261,10 +260,10 @@ impl Pack {
     }
 }
 
-/// An object's bytes, of which there must be `len`.
+/// Decompresses an object, which must have `len` bytes.
 pub(crate) fn inflate(from: impl io::BufRead, len: usize) -> io::Result<Vec<u8>> {
     let mut data = Vec::with_capacity(len.min(1 << 24));
-    // What is compressed badly counts as damage, not as a mistake of the caller.
+    // Malformed data counts as damage, not as a mistake of the caller.
     let read = ZlibDecoder::new(from).take(len as u64 + 1).read_to_end(&mut data);
     read.map_err(
         |e| if e.kind() == io::ErrorKind::InvalidInput { broken("an object is damaged") } else { e },
@@ -272,7 +271,7 @@ pub(crate) fn inflate(from: impl io::BufRead, len: usize) -> io::Result<Vec<u8>>
     if data.len() == len { Ok(data) } else { Err(broken("an object has the wrong length")) }
 }
 
-/// Puts an object together. `one` reads what stands at a place, `base` finds what a delta was made against.
+/// Reconstructs an object. `one` reads the object at an offset, `base` finds the base of a delta.
 pub(crate) fn resolve(
     offset: u32,
     one: &dyn Fn(u32) -> io::Result<(Form, Vec<u8>)>,
@@ -320,7 +319,7 @@ fn open_index(path: &Path, check: bool) -> io::Result<Vec<u8>> {
     let good = head.starts_with(&INDEX_MAGIC)
         && fanout.is_sorted()
         && len == HASHES as u64 + u64::from(fanout[255]) * 40 + 64
-        // Small ones are written without waiting for the disk: a loss of power may have left zeros.
+        // Small ones are not flushed: after a loss of power they may contain zeros.
         && (!check || len > 1 << 20 || {
             let wanted = hash_of(&mut index, len - 32)?;
             let mut there = [0; 32];
@@ -330,7 +329,7 @@ fn open_index(path: &Path, check: bool) -> io::Result<Vec<u8>> {
     if good { Ok(head) } else { Err(broken("its index is damaged")) }
 }
 
-/// Reads a file from a place on without moving anybody else's position.
+/// Reads a file from an offset without moving its shared position.
 struct At<'a> {
     file: &'a File,
     at: u64,
@@ -352,8 +351,7 @@ pub(crate) fn broken(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Reads what stands before the object that begins at `offset`: its form, the length noted there, and how many bytes
-/// that took.
+/// Parses the header of the object at `offset`: how it is stored, its recorded length, and the size of the header.
 pub(crate) fn read_head(bytes: &[u8], offset: u32) -> io::Result<(Form, usize, usize)> {
     let cut = || broken("it is truncated");
     let mut rest = bytes.iter();
@@ -371,7 +369,7 @@ pub(crate) fn read_head(bytes: &[u8], offset: u32) -> io::Result<(Form, usize, u
             rest = rest.as_slice()[32..].iter();
             Form::Named(name)
         }
-        // Ours are never written so; a git that packs the store anew does it.
+        // Tiller never writes this form; a git that repacks the store does.
         6 => {
             let mut byte = *rest.next().ok_or_else(cut)?;
             let mut back = u32::from(byte & 0x7f);

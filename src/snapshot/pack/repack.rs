@@ -1,5 +1,5 @@
-//! Copying objects from packs into a new one. Folders become deltas there, and snapshots that list many paths: where one
-//! of thousands of names changed, that costs what changed.
+//! Copies objects from packs into a new one. Folders become deltas, and so do snapshots that list many paths: a change
+//! of one of thousands of names then costs the size of the change.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
@@ -11,27 +11,27 @@ use crate::pack::delta::{self, BySpread, spread};
 use crate::pack::write::Writer;
 use crate::pack::{Form, Pack, Spot};
 
-/// A folder of fewer bytes is written whole, and so is a snapshot.
+/// Smaller folders and snapshots are written whole, in bytes.
 const SMALLEST: usize = 256;
 const SNAPSHOT: u64 = 1024;
-/// So many deltas may stand on each other: each costs time where the folder is read.
+/// Maximum length of a chain of deltas, since each link costs time when the folder is read.
 const DEEPEST: u8 = 40;
-/// Deltas at the end of a pack that later objects are compared with.
+/// Number of the last deltas of a pack that later objects are compared with.
 const LATEST: usize = 64;
-/// Contents that are kept for that.
+/// Number of contents that are kept for that.
 const TEXTS: usize = 16;
 
-/// Fills a pack.
+/// Writes a pack from objects of others.
 pub(crate) struct Repack<'a> {
     pub(crate) writer: Writer,
     objects: &'a Objects,
-    /// Whether a delta may be written.
+    /// Whether deltas may be written.
     deltas: bool,
-    /// What is written, and how many deltas it stands on.
+    /// Written objects, with the length of their chain of deltas.
     written: HashMap<Id, u8>,
-    /// What a delta was made against.
+    /// The base of each delta.
     bases: HashMap<Id, Id>,
-    /// Objects by what they have in common with another version of themselves.
+    /// Objects by features that they share with their other versions.
     kin: BySpread<Id>,
     texts: VecDeque<(Id, Arc<[u8]>)>,
 }
@@ -46,7 +46,7 @@ impl<'a> Repack<'a> {
         self.written.contains_key(id)
     }
 
-    /// Copies what is wanted of a pack; what was copied already is passed over.
+    /// Copies the wanted objects of a pack; objects that were copied already are skipped.
     pub(crate) fn take(&mut self, pack: &Pack, spots: &[Spot]) -> io::Result<()> {
         let mut latest: VecDeque<(Id, u32)> = VecDeque::new();
         let mut used: HashSet<Id> = HashSet::new();
@@ -84,7 +84,7 @@ impl<'a> Repack<'a> {
                 }
             }
         }
-        // What comes later is most like what came last.
+        // Later objects are most similar to the last ones.
         for (id, offset) in latest.into_iter().filter(|(id, _)| !used.contains(id)) {
             let sort = pack.sort(offset)?;
             if let Some(data) = self.text(&id, sort) {
@@ -94,7 +94,7 @@ impl<'a> Repack<'a> {
         Ok(())
     }
 
-    /// Whether an object may become a delta. Contents never do: they are read most, and seldom alike.
+    /// Whether an object may become a delta. File contents never do: they are read most often, and are seldom similar.
     fn may_shrink(&self, sort: Sort, pack: &Pack, spot: &Spot) -> io::Result<bool> {
         Ok(match sort {
             Sort::Folder => true,
@@ -128,7 +128,7 @@ impl<'a> Repack<'a> {
             marks(sort, data).into_iter().filter_map(|mark| self.kin.get(&mark).copied()).collect();
         known.dedup();
         let small = known.into_iter().find_map(|base| {
-            // Too many deltas below it: what all of them stand on.
+            // The chain below it is too long: use the object at its end as the base.
             let base = if self.depth(&base) < Some(DEEPEST) { base } else { self.root(base) };
             let text = self.text(&base, sort)?;
             let delta = delta::encode(&text, data, data.len() / 2)?;
@@ -170,7 +170,7 @@ impl<'a> Repack<'a> {
         }
     }
 
-    /// An object that was written, from where it was copied from. `None`, too, when it is of another sort.
+    /// A written object, read from its source. `None` also when it is of another type.
     fn text(&mut self, id: &Id, sort: Sort) -> Option<Arc<[u8]>> {
         if let Some((_, data)) = self.texts.iter().rev().find(|(known, _)| known == id) {
             return Some(Arc::clone(data));
@@ -181,12 +181,12 @@ impl<'a> Repack<'a> {
     }
 }
 
-/// Two numbers by which versions of an object are found. Of a folder the smallest hash of its rows, and that of its
-/// names: one of thousands of rows that changes is seldom the one. Of a snapshot those of its lines.
+/// Two numbers by which versions of an object are found. For a folder the smallest hash of its rows and of its names:
+/// when one of thousands of rows changes, it is seldom that one. For a snapshot the same of its lines.
 fn marks(sort: Sort, data: &[u8]) -> [u64; 2] {
     match sort {
         Sort::Folder => marks_of_folder(data),
-        // Never the numbers of a folder, whose bases are folders.
+        // Must differ from the numbers of folders, since the base of a folder must be a folder.
         _ => data.split(|b| *b == b'\n').fold([u64::MAX; 2], |[least, most], line| {
             let hash = hash(line) ^ 0x5bd1_e995;
             [least.min(spread(hash)), most.min(spread(hash.rotate_left(32)))]
@@ -208,7 +208,7 @@ fn marks_of_folder(mut data: &[u8]) -> [u64; 2] {
         let id = rest.get(1..9).and_then(|b| b.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
         let name = hash(name);
         least[0] = least[0].min(spread(name ^ id));
-        // Never the same number as a row.
+        // Must differ from the number of a row.
         least[1] = least[1].min(spread(name.rotate_left(32)));
         data = rest.get(33..).unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! Writing git's packs: one file of many objects under a temporary name, its index, and the names that make both known.
+//! Writes git's packs: a file of many objects under a temporary name, its index, and the final names that publish both.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -12,12 +12,12 @@ use crate::objects::id::{Id, Sort};
 use crate::pack::INDEX_MAGIC;
 use crate::steps::Steps;
 
-/// A pack is closed at this size, so that offsets stay small and collection needs little room.
+/// A pack is closed at this size in bytes, so that offsets stay small and collection needs little space.
 pub(crate) const MOST: u64 = 1 << 30;
-/// Git's number for an object that is written as what it takes from another one, which is named.
+/// Git's type number of a delta against an object that is named by its id.
 pub(crate) const DELTA: u8 = 7;
 
-/// Where one object is in a pack, for its index.
+/// Place of one object in a pack, for its index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) id: Id,
@@ -36,7 +36,7 @@ pub(crate) struct Writer {
     places: Vec<Place>,
 }
 
-/// A complete pack that no reader knows yet.
+/// A complete pack that is not visible to readers yet.
 #[derive(Debug)]
 pub(crate) struct Closed {
     steps: Steps,
@@ -47,7 +47,7 @@ pub(crate) struct Closed {
 }
 
 impl Writer {
-    /// `temp`: its name until it is complete. Each writer that may be at work at one time has another.
+    /// `temp`: its name until it is complete, unique among the writers that may run at the same time.
     pub(crate) fn new(dir: &Path, temp: &str, steps: &Steps) -> io::Result<Self> {
         let temp = dir.join(temp);
         steps.at("create pack")?;
@@ -60,19 +60,19 @@ impl Writer {
         self.offset
     }
 
-    /// Adds an object whose content is compressed already.
+    /// Adds an object whose content is already compressed.
     pub(crate) fn add(&mut self, id: Id, sort: Sort, len: usize, packed: &[u8]) -> io::Result<()> {
         self.raw(id, &head(sort as u8, len), packed)
     }
 
-    /// Adds an object as what it takes from `base`, which is in this pack. `len`: that of the delta.
+    /// Adds an object as a delta against `base`, which is in this pack. `len`: the length of the delta.
     pub(crate) fn add_delta(&mut self, id: Id, base: &Id, len: usize, packed: &[u8]) -> io::Result<()> {
         let mut start = head(DELTA, len);
         start.extend_from_slice(&base.0);
         self.raw(id, &start, packed)
     }
 
-    /// Adds an object as it stands in another pack.
+    /// Copies an object's stored bytes from another pack.
     pub(crate) fn copy(&mut self, id: Id, bytes: &[u8]) -> io::Result<()> {
         self.raw(id, &[], bytes)
     }
@@ -90,7 +90,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Completes the pack. With `sync` it survives a loss of power once it has its name.
+    /// Completes the pack. With `sync` it survives a loss of power once it is published.
     pub(crate) fn close(self, sync: bool) -> io::Result<Closed> {
         let (steps, temp) = (self.steps.clone(), self.temp.clone());
         self.complete(sync).inspect_err(|_| remove(&steps, &temp))
@@ -116,19 +116,19 @@ impl Writer {
         Ok(Closed { steps: self.steps, dir: self.dir, temp: self.temp, sync, name })
     }
 
-    /// Closes the pack and gives it its name. With `sync` it survives a loss of power.
+    /// Closes and publishes the pack. With `sync` it survives a loss of power.
     pub(crate) fn finish(self, sync: bool) -> io::Result<String> {
         self.close(sync)?.publish()
     }
 
-    /// Takes back what was written.
+    /// Deletes what was written.
     pub(crate) fn discard(self) {
         remove(&self.steps, &self.temp);
     }
 }
 
 impl Closed {
-    /// Gives the pack its name: from now on its objects are there. The caller holds the lock.
+    /// Publishes the pack under its final name. The caller holds the lock.
     pub(crate) fn publish(self) -> io::Result<String> {
         let path = |ending: &str| self.dir.join(format!("{}.{ending}", self.name));
         self.steps.at("name index")?;
@@ -142,7 +142,7 @@ impl Closed {
         Ok(self.name)
     }
 
-    /// Takes back what was written.
+    /// Deletes what was written.
     pub(crate) fn discard(self) {
         remove(&self.steps, &self.temp);
     }
@@ -161,7 +161,7 @@ fn remove(steps: &Steps, temp: &Path) {
     }
 }
 
-/// What stands before an object: its kind and a length.
+/// The header of an object: its type and a length.
 fn head(kind: u8, len: usize) -> Vec<u8> {
     let mut out = vec![kind << 4 | (len & 15) as u8];
     let mut rest = len >> 4;

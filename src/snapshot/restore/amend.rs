@@ -1,5 +1,4 @@
-//! The state that a restore made, without what others changed while it ran: so that their changes show as
-//! theirs ever after.
+//! Removes concurrent changes of others from the state after a restore, so that they keep being attributed to them.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +12,12 @@ use crate::restore::journal::Op;
 use crate::shadow::Shadow;
 use crate::view::compare::pairs;
 
-/// A state of a path that is to be put into a tree.
+/// A state of a path that is put into a tree.
 type Put = (Vec<u8>, Option<Entry>);
 
 impl Shadow {
-    /// `seen` was taken after a restore from `before`; what it shows beside the restore's own changes is taken
-    /// out. Usually there is nothing, and it comes back as it is. `done` tells which operations succeeded.
+    /// `seen` was taken after a restore from `before`; changes in it that are not the restore's own are removed.
+    /// Without such changes it is returned unchanged. `done` tells which operations succeeded.
     pub(crate) fn amend(
         &self,
         before: Id,
@@ -28,7 +27,7 @@ impl Shadow {
     ) -> Result<Snapshot> {
         let folder = |e: Option<Entry>| e.is_none_or(|e| e.kind == Kind::Folder);
         let mut puts: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
-        // Folders come and go with what they hold.
+        // Folders are created and deleted with their content.
         for (path, old, new) in pairs(&self.objects, self.kept(before)?.snapshot.tree, seen.tree)? {
             if !(folder(old) && folder(new)) {
                 puts.insert(path, old);
@@ -46,7 +45,7 @@ impl Shadow {
         if puts.is_empty() {
             return Ok(seen);
         }
-        // What goes, goes first: a folder may come in the place of a file, and the other way round.
+        // Deletions first: a folder may replace a file, and vice versa.
         let (gone, put): (Vec<Put>, Vec<Put>) = puts.into_iter().partition(|(_, e)| e.is_none());
         let mut tree = seen.tree;
         for changes in [gone, put].iter().filter(|c| !c.is_empty()) {
@@ -81,7 +80,7 @@ fn edit(
             rest = &rest[1..];
             match (here, entry) {
                 (Some(at), Some(entry)) => names[at].entry = *entry,
-                // What a folder holds are paths of their own.
+                // The content of a folder has paths of its own.
                 (Some(at), None) if names[at].entry.kind != Kind::Folder => {
                     names.remove(at);
                 }
@@ -98,7 +97,7 @@ fn edit(
         let old = here.map(|at| names[at].entry);
         let (was, mode) = match old {
             Some(Entry { kind: Kind::Folder, id, mode }) => (id, mode),
-            // Nothing below it is there to be taken out.
+            // There is nothing below it to remove.
             _ if inner.iter().all(|(_, e)| e.is_none()) => continue,
             _ => (object::empty_folder(), 0o755),
         };

@@ -1,66 +1,66 @@
-//! What a restore is to do, what it leaves as it is, and what became of one that was interrupted.
+//! What to restore, which paths stay as they are, and the outcome of an interrupted restore.
 
 use std::path::PathBuf;
 
 use crate::objects::id::Id;
 use crate::report::Reason;
 
-/// Something that the session did to the files: a tool call, a command, a restore. What changes between one
-/// step's `after` and the next one's `before` was made by others.
+/// A change that the session made to the files: a tool call, a command, a restore. Changes between one step's `after`
+/// and the next one's `before` were made by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub before: Id,
     pub after: Id,
 }
 
-/// What is to be restored, and what the session did since.
+/// What to restore, and the session's steps since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
     /// The state to restore.
     pub to: Id,
-    /// A state from which `steps` lead to the present: `to` itself when going back on one branch, the last
-    /// common snapshot when changing to another.
+    /// A state from which `steps` lead to the present: `to` itself when going back on one branch, the last common
+    /// snapshot when changing to another.
     pub base: Id,
-    /// What the session did since `base`, oldest first.
+    /// The session's steps since `base`, oldest first.
     pub steps: Vec<Step>,
     /// Only these files and folders; `None` is everything.
     pub select: Option<Vec<PathBuf>>,
 }
 
 impl Goal {
-    /// Back to `to` on the way that the session came.
+    /// Back to `to` along the session's own steps.
     pub fn back(to: Id, steps: Vec<Step>) -> Self {
         Self { to, base: to, steps, select: None }
     }
 }
 
-/// A path that a restore does not touch, and why.
+/// A path that a restore does not change, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     pub path: PathBuf,
     pub why: Why,
 }
 
-/// Why a path is left alone.
+/// Why a path is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The state to restore did not look at it: it was ignored or not covered then.
+    /// The state to restore does not know it: it was ignored or not covered then.
     UnknownThen,
-    /// It was there, was not kept, and is gone.
+    /// It existed, was not stored, and was deleted since.
     Vanished(Reason),
-    /// The present state cannot be kept (ignored, too large, unreadable), so it must not be replaced.
+    /// The present state cannot be stored (ignored, too large, unreadable), so it must not be replaced.
     UnknownNow,
-    /// The folder is a repository that was none then; it would lose its files.
+    /// The folder is a repository that was none then; its files would be lost.
     Repository,
     /// The answer was to keep it.
     Asked,
-    /// It is a conflict without a decision.
+    /// It is a conflict without an answer.
     Conflict,
     /// It changed after the plan was shown.
     ChangedSince,
-    /// A folder on its way is a link or a file now.
+    /// A folder on the way to it is a link or a file now.
     InTheWay,
-    /// The folder holds something that is not ours to delete.
+    /// The folder contains something that Tiller must not delete.
     NotEmpty,
     /// The file has other names now (hard links).
     Links,
@@ -94,18 +94,18 @@ impl std::fmt::Display for Why {
     }
 }
 
-/// What became of an interrupted restore.
+/// The outcome of an interrupted restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// The state before the restore.
     pub before: Id,
     /// The state that it was to restore.
     pub to: Id,
-    /// The state now, when the restore was finished; `None` when it was taken back, with no file changed.
+    /// The state after the restore when it was finished; `None` when it was rolled back, with no file changed.
     pub after: Option<Id>,
-    /// What it changed.
+    /// Changed paths.
     pub done: Vec<PathBuf>,
-    /// What stayed as it was, and why.
+    /// Paths that stayed as they were, and why.
     pub left: Vec<Left>,
 }
 
@@ -125,12 +125,12 @@ impl Recovered {
         }
     }
 
-    /// The restore as something that the session did, when it was finished.
+    /// The restore as a step of the session, when it was finished.
     pub fn step(&self) -> Option<Step> {
         Some(Step { before: self.before, after: self.after? })
     }
 
-    /// What undoes it, when it was finished.
+    /// The goal that undoes it, when it was finished.
     pub fn undo(&self) -> Option<Goal> {
         let base = self.after?;
         Some(Goal { to: self.before, base, steps: Vec::new(), select: Some(self.done.clone()) })

@@ -1,4 +1,4 @@
-//! Calls that were cut off while they changed files: what they did.
+//! Changes of calls that were cut off.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -13,31 +13,31 @@ use crate::shadow::Shadow;
 use crate::view::compare::FileDiff;
 
 impl Shadow {
-    /// Writes down that a call begins to change files. Until the returned value is ended, a kill (or dropping it) leaves
-    /// a record for [`Self::cut_calls`].
+    /// Records that a call begins to change files. Until the returned value is ended, a kill (or dropping it) leaves
+    /// the record for [`Self::cut_calls`].
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the record cannot be written.
     pub fn begin_call(&self, note: &CallNote) -> Result<OpenCall> {
         self.calls.begin(note).map_err(at(&self.calls.dir))
     }
 
-    /// A sign of life of every call that is under way in this process; whether there is one.
+    /// Renews the heartbeat of every running call of this process; returns whether there is one.
     pub fn beat(&self) -> bool {
         self.calls.beat()
     }
 
-    /// Calls that were cut off, of all sessions, in the order in which they began. Other processes do not get them
-    /// while they are held.
+    /// Calls that were cut off, of all sessions, in the order of their start. Other processes do not get them while the
+    /// values live.
     pub fn cut_calls(&self) -> Vec<CutCall> {
         self.calls.cut()
     }
 
-    /// What a call did that was cut off, out of what changed from its beginning to `now`: the state that it led to,
-    /// and its changes. Later changes and those outside of its paths are not its work.
+    /// The part of the changes since the call's beginning up to `now` that is the call's own: the state that it led to,
+    /// and its changes. Later changes and those outside of its paths are not attributed to it.
     ///
     /// # Errors
-    /// When a snapshot cannot be read, or the state not be written.
+    /// When a snapshot cannot be read, or the state cannot be written.
     pub fn work_of(&self, cut: &CutCall, now: &Snapshot) -> Result<(Snapshot, Vec<FileDiff>)> {
         let mut own = self.compare(cut.note.before, now.id)?;
         let paths: Option<Vec<PathBuf>> =
@@ -61,7 +61,7 @@ impl Shadow {
         Ok((after, own))
     }
 
-    /// Whether a path became what it is by `until`. Of one that is gone, the folder that held it tells.
+    /// Whether a path got its present state by `until`. For a deleted path the time of its folder decides.
     fn changed_by(&self, path: &Path, until: SystemTime) -> bool {
         let full = self.workspace.join(path);
         let there = full.ancestors().find_map(|p| p.symlink_metadata().ok());

@@ -1,4 +1,4 @@
-//! The list of what a restore does, on disk before the first file changes.
+//! The journal of a restore: the list of its operations, on disk before the first file changes.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::objects::object::Entry;
 use crate::objects::place;
 use crate::steps::Steps;
 
-/// One file of a restore.
+/// One operation of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Op {
     pub(crate) path: Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) struct Op {
 /// A restore that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Journal {
-    /// Name of the folder in the workspace where contents wait, and where replaced files go.
+    /// Name of the folder in the workspace that holds new contents before, and replaced files after they are swapped.
     pub(crate) staging: String,
     /// The state before it.
     pub(crate) before: Id,
@@ -33,12 +33,12 @@ pub(crate) struct Journal {
     pub(crate) ops: Vec<Op>,
 }
 
-/// How far a journalled restore came.
+/// Progress of a journalled restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Contents are laid out beside; no file was changed.
+    /// Contents are staged; no file was changed.
     Staging,
-    /// Files are changed.
+    /// Files are being changed.
     Going,
 }
 
@@ -95,19 +95,19 @@ impl Journal {
             let (from, to) = (get(words.next()?)?, get(words.next()?)?);
             let links = words.next()? == "links";
             let path = names::unescape(words.next()?)?;
-            // A journal of an older program names none.
+            // The journal of an older program names none.
             let source = words.next().and_then(|id| id.parse().ok());
             ops.push(Op { path, from, to, links, source });
         }
         None
     }
 
-    /// Writes it, durably, before anything is laid out.
+    /// Writes it durably, before anything is staged.
     pub(crate) fn begin(&self, dir: &Path, steps: &Steps) -> Result<()> {
         place::write(&file(dir, Phase::Staging), self.text().as_bytes(), steps)
     }
 
-    /// From now on files change, and a kill is followed by finishing.
+    /// From now on files change, and an interrupted restore will be finished.
     pub(crate) fn go(dir: &Path, steps: &Steps) -> Result<()> {
         let (old, new) = (file(dir, Phase::Staging), file(dir, Phase::Going));
         steps.at("journal goes").map_err(at(&new))?;
@@ -118,7 +118,7 @@ impl Journal {
         std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
     }
 
-    /// The restore is over.
+    /// Removes the journal at the end of the restore.
     pub(crate) fn end(dir: &Path, phase: Phase, steps: &Steps) -> Result<()> {
         let path = file(dir, phase);
         steps.at("journal ends").map_err(at(&path))?;
@@ -126,17 +126,17 @@ impl Journal {
         if !steps.durable() {
             return Ok(());
         }
-        // One that came back after a loss of power would be carried out once more.
+        // A journal that came back after a loss of power would be carried out once more.
         std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
     }
 
-    /// Where a journal goes that cannot be read; `verify` speaks of it.
+    /// Where an unreadable journal is moved; `verify` reports it.
     pub(crate) fn damaged(dir: &Path) -> PathBuf {
         dir.join("journal.damaged")
     }
 
-    /// The restore that was interrupted, if one was. One that cannot be read is put aside: it must not keep
-    /// everything else from working.
+    /// The interrupted restore, if there is one. An unreadable journal is moved away, so that it does not block
+    /// everything else.
     pub(crate) fn find(dir: &Path, steps: &Steps) -> Result<Option<(Self, Phase)>> {
         for phase in [Phase::Going, Phase::Staging] {
             let path = file(dir, phase);

@@ -1,5 +1,5 @@
-//! Restoring: the present state is kept, contents are laid out, a journal says what will be done, and then
-//! each file changes in one step.
+//! Restoring: the present state is stored, new contents are staged, a journal lists the operations, and then each file
+//! changes atomically.
 
 pub(crate) mod amend;
 pub(crate) mod goal;
@@ -33,49 +33,49 @@ use crate::scan::beside;
 use crate::scan::disk;
 use crate::shadow::Shadow;
 
-/// What is to become of a path of a plan.
+/// The decision about one path of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It stays as it is.
+    /// Leave it as it is.
     Keep,
-    /// It becomes what it was.
+    /// Restore it.
     Restore,
-    /// It gets this content: some hunks, or a merge.
+    /// Write this content: some hunks, or a merge.
     Content(Vec<u8>),
 }
 
-/// A restore that was done.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// The state before it; restoring this one undoes it.
+    /// The state before it; restoring that one undoes it.
     pub before: Snapshot,
-    /// The state that it made; what others changed while it ran is not in it.
+    /// The state that it made, without concurrent changes of others.
     pub after: Snapshot,
-    /// What changed.
+    /// Changed paths.
     pub done: Vec<PathBuf>,
-    /// What stayed as it was, and why.
+    /// Paths that stayed as they were, and why.
     pub left: Vec<Left>,
 }
 
 impl Restored {
-    /// The restore as something that the session did.
+    /// The restore as a step of the session.
     pub fn step(&self) -> Step {
         Step { before: self.before.id, after: self.after.id }
     }
 
-    /// What undoes it. What was changed since is a conflict, as always. To redo, undo the undo.
+    /// The goal that undoes it. Changes since then are conflicts. To redo, undo the undo.
     pub fn undo(&self) -> Goal {
         Goal { to: self.before.id, base: self.after.id, steps: Vec::new(), select: Some(self.done.clone()) }
     }
 }
 
 impl Shadow {
-    /// Does what a plan says. Paths without an answer are restored, or kept if they have a conflict. What
-    /// changed since the plan was made is kept in any case.
+    /// Carries out a plan. Paths without an answer are restored, or kept if they have a conflict. Paths that changed
+    /// since the plan was made are kept in any case.
     ///
     /// # Errors
-    /// Before the first change: nothing was changed. Later: the journal stays, and the next restore or the
-    /// next start finishes it.
+    /// Before the first change: nothing was changed. Later: the journal stays, and the next restore or the next start
+    /// finishes it.
     pub fn restore(&mut self, plan: &Plan, answers: &BTreeMap<PathBuf, Answer>) -> Result<Restored> {
         let lock = self.lock()?;
         recover::run(self, &lock)?;
@@ -114,7 +114,7 @@ impl Shadow {
         batch.finish()?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
-        // A path that is gone is not covered by its name because a restore named it.
+        // A deleted path does not become covered by name because a restore named it.
         let known = left.iter().filter(|l| !matches!(l.why, Why::Vanished(_)));
         touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
         let seen = self.take(&lock, Some(&touched))?;
@@ -124,7 +124,7 @@ impl Shadow {
         Ok(Restored { before, after, done, left })
     }
 
-    /// Lays out, journals and changes. Gives which operations left their path as it was, and why.
+    /// Stages, journals and changes. Returns the operations that left their path as it was, and why.
     fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<Fates> {
         if ops.is_empty() {
             return Ok(Fates::new());
@@ -138,7 +138,7 @@ impl Shadow {
                 self.finish(lock, root.as_fd(), staging.as_fd(), &journal)
             }
             Err(e) => {
-                // Nothing was changed; what was laid out goes again. If that fails too, the next start does it.
+                // Nothing was changed; the staged contents are removed. If that fails too, the next start does it.
                 let _ = recover::roll_back(self, &journal);
                 Err(e)
             }
@@ -169,7 +169,8 @@ impl Shadow {
         })
     }
 
-    /// All that needs space happens here, before any file changes. What a kill leaves is swept as a whole.
+    /// All operations that need disk space happen here, before any file changes. What a kill leaves behind is removed
+    /// as a whole.
     fn lay_out(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<OwnedFd> {
         let name = journal.staging.as_bytes();
         let path = self.workspace.join(&journal.staging);
@@ -206,7 +207,7 @@ impl Shadow {
         Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
     }
 
-    /// The attributes of the files that a journal restores, each from the state that the file comes from.
+    /// The attributes of the files that a journal restores, each from the snapshot that its content comes from.
     pub(crate) fn attributes(&self, journal: &Journal) -> Result<HashMap<Vec<u8>, Attributes>> {
         let mut all = self.attributes_in(journal.to)?;
         let mut sources = HashMap::new();
@@ -223,20 +224,20 @@ impl Shadow {
         Ok(all)
     }
 
-    /// The attributes of the files of a snapshot. Of a snapshot of an older program there are none.
+    /// The attributes of the files of a snapshot. A snapshot of an older program has none.
     fn attributes_in(&self, id: Id) -> Result<HashMap<Vec<u8>, Attributes>> {
         let read = || match self.kept(id)?.attributes {
             Some(object) => Ok(beside::read(&self.objects.read(&object, Sort::Content)?)),
             None => Ok(HashMap::new()),
         };
         match read() {
-            // Files are restored without them, rather than not at all.
+            // Files are restored without attributes rather than not at all.
             Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(HashMap::new()),
             other => other,
         }
     }
 
-    /// Changes the files of a journal whose contents are laid out, then ends it.
+    /// Changes the files of a journal whose contents are staged, then ends it.
     pub(crate) fn finish(
         &self,
         _lock: &Lock,
@@ -254,7 +255,7 @@ impl Shadow {
         let fail = at(&self.workspace);
         let all = || -> io::Result<Fates> {
             let mut left = Fates::new();
-            // Deepest first: a folder is empty before it goes.
+            // Deepest first: a folder is empty before it is removed.
             for (number, op) in journal.ops.iter().enumerate().rev() {
                 if (op.to.is_none() || is_leaf(op.from) != is_leaf(op.to))
                     && let Some(why) = replace.remove(op, number)?
@@ -284,7 +285,7 @@ impl Shadow {
         Ok(left)
     }
 
-    /// Waits until the new names survive a loss of power; only then the journal may go.
+    /// Waits until the new names survive a loss of power; only then may the journal be removed.
     fn flush_parents(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<()> {
         if !self.steps.durable() {
             return Ok(());
@@ -293,7 +294,7 @@ impl Shadow {
         flush::folders(root, parents).map_err(at(&self.workspace))
     }
 
-    /// Removes the folder where contents waited. Only names of ours go; what they hold is in the store.
+    /// Removes the staging folder. Only Tiller's own names are deleted; their content is in the store.
     pub(crate) fn clear(
         &self,
         root: BorrowedFd<'_>,
@@ -312,22 +313,22 @@ impl Shadow {
             }
         }
         self.steps.at("remove staging").map_err(at(&path))?;
-        // Somebody else's file in it keeps it.
+        // A foreign file in it keeps the folder.
         let _ = rustix::fs::unlinkat(root, journal.staging.as_bytes(), AtFlags::REMOVEDIR);
         Ok(())
     }
 }
 
-/// A number, or one with an ending of ours.
+/// Whether it is a number, or one with a suffix of Tiller's.
 fn is_staged(name: &[u8]) -> bool {
     let number = name.strip_suffix(b".old").or_else(|| name.strip_suffix(b".new")).unwrap_or(name);
     !number.is_empty() && number.iter().all(u8::is_ascii_digit)
 }
 
-/// Which operations left their path as it was, and why.
+/// Operations that left their path as it was, and why.
 pub(crate) type Fates = BTreeMap<usize, Why>;
 
-/// What changed, and what did not.
+/// Changed paths, and unchanged ones with the reason.
 pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
     let (mut done, mut left) = (Vec::new(), Vec::new());
     for (number, op) in ops.iter().enumerate() {
@@ -340,16 +341,16 @@ pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
     (done, left)
 }
 
-/// A file or a link.
+/// Whether it is a file or a link.
 pub(crate) fn is_leaf(entry: Option<Entry>) -> bool {
     entry.is_some_and(|e| e.kind != Kind::Folder)
 }
 
-/// Whether a path is as the plan saw it. Of a folder, what it holds counts only when it should be empty.
+/// Whether a path is as in the plan. The content of a folder counts only when it should be empty.
 fn unchanged(now: Option<Entry>, planned: Option<Entry>) -> bool {
     match (now, planned) {
         (Some(a), Some(b)) if a.kind == Kind::Folder && b.kind == Kind::Folder => a.mode == b.mode,
-        // A folder in place of nothing: what it holds are paths of their own.
+        // A folder in place of nothing: its content has paths of its own.
         (Some(a), None) => a.kind == Kind::Folder,
         (a, b) => a == b,
     }

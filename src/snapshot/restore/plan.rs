@@ -1,4 +1,4 @@
-//! What a restore would do, and where somebody else's changes are in its way.
+//! The effect of a restore, and the conflicts with changes of others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsFd;
@@ -16,20 +16,20 @@ use crate::shadow::Shadow;
 use crate::view::compare::{Change, FileDiff, change, pairs};
 use crate::view::{State, View};
 
-/// Paths as they were in a state, with that state.
+/// Paths with their earlier states, and the snapshots that these come from.
 type Sourced = BTreeMap<Vec<u8>, (Option<Entry>, Id)>;
 
-/// What a restore would do. Nothing is changed yet.
+/// The effect of a restore that has not been done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub to: Id,
-    /// The state that the plan was made for.
+    /// The present state, for which the plan was made.
     pub now: Snapshot,
-    /// What would change, sorted by path.
+    /// Paths that would change, sorted.
     pub items: Vec<Item>,
-    /// What differs, or may, and stays as it is in any case.
+    /// Paths that differ, or may differ, and stay as they are in any case.
     pub left: Vec<Left>,
-    /// Files that `to` does not cover, with the state before a step that they come from.
+    /// Files that `to` does not cover, with the snapshot before a step that their content comes from.
     pub(crate) sources: BTreeMap<Vec<u8>, Id>,
 }
 
@@ -45,9 +45,9 @@ pub struct Item {
 /// A reason to ask before a path is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Somebody else changed it. `known`: what the session last knew of it before that.
+    /// It was changed by others. `known`: the last state before that which the session knew.
     Changed { known: State },
-    /// The file has so many names (hard links), of which only this one would change.
+    /// The file has this many names (hard links), of which only this one would change.
     Links(u64),
     /// The file is read-only, in the state to restore and now.
     ReadOnly,
@@ -61,13 +61,13 @@ impl Plan {
 }
 
 impl Shadow {
-    /// Looks what a restore would do. The present state is kept for that.
+    /// Plans a restore. The present state is stored for that.
     ///
     /// # Errors
-    /// When a snapshot cannot be read, or the present state not be kept.
+    /// When a snapshot cannot be read, or the present state cannot be stored.
     pub fn plan(&mut self, goal: &Goal) -> Result<Plan> {
         let lock = self.lock()?;
-        // What any of them covered though it is ignored must be known now too.
+        // Ignored paths that one of them covered must be covered now too.
         for id in [goal.to, goal.base].into_iter().chain(goal.steps.iter().map(|s| s.after)) {
             match self.kept(id) {
                 Ok(kept) => self.cover_names(kept.named),
@@ -162,7 +162,8 @@ impl Shadow {
         let states: Vec<Id> = states.collect();
         for (path, at) in self.ignored_and_gone(&states)? {
             let kept = match first.get(&path) {
-                // It went after the session made it, or it was not there when the session made another one.
+                // It was deleted after the session created it, or it did not exist when the session created another
+                // one.
                 Some((None, source)) => {
                     states.iter().position(|id| id == source).is_none_or(|made| at > made)
                 }
@@ -177,7 +178,7 @@ impl Shadow {
         Ok(plan)
     }
 
-    /// Ignored paths that went before one of these states, with the index of the first such state.
+    /// Ignored paths that were deleted before one of these states, with the index of the first such state.
     fn ignored_and_gone(&self, states: &[Id]) -> Result<BTreeMap<Vec<u8>, usize>> {
         let mut gone = BTreeMap::new();
         for (at, id) in states.iter().enumerate() {
@@ -194,8 +195,9 @@ impl Shadow {
         Ok(gone)
     }
 
-    /// Files that the state to restore does not cover and the session changed since, as they were before its first
-    /// change, with the state that they come from: a tool's call covers what it names, though it is ignored or large.
+    /// Files that the state to restore does not cover and that the session changed since, with their states before its
+    /// first change, and the snapshots that these come from. A tool's call covers the files that it names, though they
+    /// are ignored or large.
     fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<Sourced> {
         let mut first = BTreeMap::new();
         for step in &goal.steps {
@@ -218,7 +220,7 @@ impl Shadow {
         Ok(first)
     }
 
-    /// What others than the session changed since `base`: the path and what the session knew of it.
+    /// Paths that others changed since `base`, with the state that the session knew.
     fn others(&self, goal: &Goal, now: Id) -> Result<HashMap<Vec<u8>, State>> {
         let mut found = HashMap::new();
         let mut at = match self.view(goal.base) {
@@ -226,7 +228,7 @@ impl Shadow {
             other => other?,
         };
         for step in &goal.steps {
-            // A step that was collected counts as somebody else's: that only asks more.
+            // A step that was collected counts as a change of others: that only asks more often.
             let (before, after) = match (self.view(step.before), self.view(step.after)) {
                 (Err(SnapshotError::Missing(_)), _) | (_, Err(SnapshotError::Missing(_))) => continue,
                 (before, after) => (before?, after?),
@@ -251,7 +253,7 @@ impl Shadow {
     }
 }
 
-/// Whether a file has no permission to write for anybody.
+/// Whether nobody has permission to write the file.
 fn protected(entry: Option<Entry>) -> bool {
     entry.is_some_and(|e| e.kind == Kind::File && e.mode & 0o222 == 0)
 }

@@ -1,4 +1,4 @@
-//! After a restore that was interrupted: before the first change it is taken back, later it is finished.
+//! Recovery of an interrupted restore: rolled back before the first change, finished after it.
 
 use std::os::fd::AsFd;
 
@@ -15,7 +15,7 @@ use crate::restore::{is_leaf, sorted};
 use crate::scan::disk;
 use crate::shadow::Shadow;
 
-/// Finishes or takes back what the journal says, if there is one.
+/// Finishes or rolls back the journal, if there is one.
 pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>> {
     let Some((journal, phase)) = Journal::find(&shadow.place.dir, &shadow.steps)? else { return Ok(None) };
     let mut recovered =
@@ -25,7 +25,7 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>>
         return Ok(Some(recovered));
     }
     let Some(root) = shadow.root()? else {
-        // The whole workspace is gone, and with it all there was to finish.
+        // The whole workspace is gone, and nothing is left to finish.
         Journal::end(&shadow.place.dir, Phase::Going, &shadow.steps)?;
         return Ok(Some(recovered));
     };
@@ -59,7 +59,7 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>>
     Ok(Some(recovered))
 }
 
-/// Looks at what lies in the staging folder for one file: somebody's bytes go back, ours are laid out anew.
+/// Examines the staging folder for one file: foreign content goes back to its place, Tiller's own is staged again.
 fn tidy(shadow: &Shadow, replace: &Replace<'_>, journal: &Journal, number: usize) -> Result<()> {
     let op = &journal.ops[number];
     let fail = || at(shadow.workspace.join(names::path(&op.path)));
@@ -70,7 +70,7 @@ fn tidy(shadow: &Shadow, replace: &Replace<'_>, journal: &Journal, number: usize
         if ours(replace.now(replace.staging, name)) {
             continue;
         }
-        // Swapped out and not looked at yet: somebody wrote it last.
+        // Swapped out and not compared yet: it was written by others last.
         let Ok(dir) = replace.parent(&op.path, true).map_err(fail())? else { continue };
         let target = names::split(&op.path).1;
         if op.to.is_some_and(|to| replace.now(dir.as_fd(), target) == Now::Is(to)) {
@@ -95,7 +95,7 @@ fn tidy(shadow: &Shadow, replace: &Replace<'_>, journal: &Journal, number: usize
     Ok(())
 }
 
-/// Takes back what was laid out. No file was changed yet.
+/// Removes staged contents. No file was changed yet.
 pub(crate) fn roll_back(shadow: &Shadow, journal: &Journal) -> Result<()> {
     if let Some(root) = shadow.root()?
         && let Ok(staging) = disk::open_dir(root.as_fd(), journal.staging.as_bytes())

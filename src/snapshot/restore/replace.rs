@@ -1,5 +1,5 @@
-//! Changing one path of the workspace so that no byte is lost which the store does not hold: what is
-//! replaced is swapped out first and looked at, and goes back when it is not what was expected.
+//! Changes one path of the workspace without losing any byte that is not in the store: the replaced file is swapped out
+//! first and compared, and swapped back when it is not the expected one.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,30 +17,30 @@ use crate::restore::journal::Op;
 use crate::scan::disk::{self, Not};
 use crate::steps::Steps;
 
-/// What became of a path: `None` is done.
+/// The outcome for a path: `None` is done.
 pub(crate) type Outcome = Option<Why>;
 
-/// The two places between which files go.
+/// The workspace and the staging folder, between which files are moved.
 pub(crate) struct Replace<'a> {
     pub(crate) root: BorrowedFd<'a>,
     pub(crate) staging: BorrowedFd<'a>,
     pub(crate) steps: &'a Steps,
-    /// A larger file was not kept, so it is not ours to replace.
+    /// A larger file was not stored, so it must not be replaced.
     pub(crate) most: u64,
-    /// Permissions of a folder that has to be made.
+    /// Permissions of a folder that has to be created.
     pub(crate) folder_mode: &'a dyn Fn(&[u8]) -> u32,
-    /// The attributes that files had in the state to restore.
+    /// The attributes of files in the state to restore.
     pub(crate) attributes: &'a HashMap<Vec<u8>, Attributes>,
 }
 
-/// What stands under a name, as far as it matters here.
+/// The present type and state of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Now {
     Nothing,
     Is(Entry),
     /// A folder.
     Folder,
-    /// Something that no snapshot holds.
+    /// Something that snapshots do not hold.
     Other,
 }
 
@@ -49,7 +49,7 @@ fn failed(e: Errno) -> Why {
 }
 
 impl Replace<'_> {
-    /// Looks at a name.
+    /// Examines a name.
     pub(crate) fn now(&self, dir: BorrowedFd<'_>, name: &[u8]) -> Now {
         match disk::read(dir, name, self.most) {
             Ok(got) => Now::Is(got.entry),
@@ -62,7 +62,7 @@ impl Replace<'_> {
         }
     }
 
-    /// The folder that holds a path; made when it is missing and `make` is set.
+    /// The folder that holds a path; created when it is missing and `make` is set.
     pub(crate) fn parent(&self, path: &[u8], make: bool) -> io::Result<Result<OwnedFd, Why>> {
         let mut here = self.root.try_clone_to_owned()?;
         let mut done = Vec::new();
@@ -90,12 +90,12 @@ impl Replace<'_> {
         Ok(Ok(here))
     }
 
-    /// The first half of an operation: what stood there goes.
+    /// The first half of an operation: removes what is there.
     pub(crate) fn remove(&self, op: &Op, number: usize) -> io::Result<Outcome> {
         let Some(from) = op.from else { return Ok(None) };
         let dir = match self.parent(&op.path, false)? {
             Ok(dir) => dir,
-            // Nothing there is what was wanted, unless something else stands in its place.
+            // Nothing is there, as wanted, unless something else stands in its place.
             Err(why) => return Ok(if op.to.is_none() { self.gone(&op.path) } else { Some(why) }),
         };
         let (dir, name) = (dir.as_fd(), names::split(&op.path).1);
@@ -129,7 +129,7 @@ impl Replace<'_> {
         Ok(Some(Why::ChangedSince))
     }
 
-    /// Whether nothing stands at a path whose folder cannot be opened: what is no folder holds nothing.
+    /// Checks that nothing is at a path whose folder cannot be opened; below a file there is nothing.
     fn gone(&self, path: &[u8]) -> Outcome {
         let mut here = self.root.try_clone_to_owned().ok();
         for part in names::parts(path) {
@@ -148,7 +148,7 @@ impl Replace<'_> {
         Some(Why::InTheWay)
     }
 
-    /// Brings somebody's file back to its name; beside it when the name is taken again.
+    /// Moves a foreign file back to its name, or to a name beside it when that is taken again.
     pub(crate) fn back(&self, dir: BorrowedFd<'_>, name: &[u8], staged: &[u8]) -> io::Result<()> {
         self.steps.at("move back")?;
         if rename_new(self.staging, staged, dir, name).is_ok() {
@@ -166,7 +166,7 @@ impl Replace<'_> {
         Err(io::Error::other("a file that was changed meanwhile could not be put back"))
     }
 
-    /// The second half: what was laid out comes to its place.
+    /// The second half of an operation: moves the staged content to its place.
     pub(crate) fn create(&self, op: &Op, number: usize) -> io::Result<Outcome> {
         let Some(to) = op.to else { return Ok(None) };
         let dir = match self.parent(&op.path, true)? {
@@ -233,7 +233,7 @@ impl Replace<'_> {
         let old = open(dir, name).map_err(failed)?;
         let new = match open(self.staging, staged) {
             Ok(new) => new,
-            // Its permissions keep even its owner from reading; the owner is known then, and the attributes are given.
+            // Its permissions prevent even its owner from reading; then owner and attributes stay as staged.
             Err(Errno::ACCESS) => return Ok(()),
             Err(e) => return Err(failed(e)),
         };
@@ -245,7 +245,7 @@ impl Replace<'_> {
             return Ok(());
         }
         if owner {
-            // Only where we may; a group that we are in often works when the owner does not.
+            // Only as far as permitted; a change of the group often succeeds when one of the owner does not.
             let uid = rustix::process::Uid::from_raw(was.st_uid);
             let gid = rustix::process::Gid::from_raw(was.st_gid);
             if rustix::fs::fchown(&new, Some(uid), Some(gid)).is_err() {
@@ -267,10 +267,10 @@ impl Replace<'_> {
         if self.now(self.staging, staged) == Now::Is(from) {
             return Ok(None);
         }
-        // A process wrote between the last look and the exchange.
+        // Another process wrote between the last comparison and the exchange.
         self.steps.at("exchange back")?;
         match rustix::fs::renameat_with(dir, name, self.staging, staged, RenameFlags::EXCHANGE) {
-            // And perhaps once more after it: then both of theirs are kept.
+            // If it wrote once more after it, both of its versions are kept.
             Ok(()) if self.now(self.staging, staged) != Now::Is(to) => self.back(dir, name, staged)?,
             Ok(()) => {}
             Err(_) => self.back(dir, name, staged)?,
@@ -286,7 +286,7 @@ impl Replace<'_> {
             Err(e) => return Ok(Some(failed(e))),
         };
         let Ok(here) = disk::open_dir(dir, name) else { return Ok(Some(Why::InTheWay)) };
-        // One that somebody else made keeps its permissions.
+        // A folder that others created keeps its permissions.
         if made || op.from.is_some_and(|f| f.kind == Kind::Folder) {
             self.steps.at("folder mode")?;
             return Ok(rustix::fs::fchmod(&here, bits(mode)).err().map(failed));
@@ -294,7 +294,7 @@ impl Replace<'_> {
         Ok(None)
     }
 
-    /// Lays out a content under a name.
+    /// Stages a content under a name.
     pub(crate) fn stage(&self, name: &[u8], path: &[u8], to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
         self.steps.at("stage")?;
         if to.kind == Kind::Link {
@@ -311,8 +311,9 @@ impl Replace<'_> {
         Ok(file.into())
     }
 
-    /// Lays out a content under a number when files have changed already. It gets the number when it is whole:
-    /// what has it and is not ours was swapped out, so half of ours must never be taken for somebody's.
+    /// Stages a content under its number when files have changed already. It gets that name only when it is complete: a
+    /// file with that name and foreign content was swapped out, so incomplete content of Tiller's must never be taken
+    /// for foreign.
     pub(crate) fn stage_again(&self, number: usize, op: &Op, to: Entry, data: &[u8]) -> io::Result<()> {
         let (name, half) = (number.to_string(), format!("{number}.new"));
         self.steps.at("clear half")?;
@@ -325,13 +326,13 @@ impl Replace<'_> {
         Ok(rename_new(self.staging, half.as_bytes(), self.staging, name.as_bytes())?)
     }
 
-    /// Removes folders that became empty, upwards, while `ours` says that they should not be there.
+    /// Removes folders that became empty, upwards, while `ours` says that they should not exist.
     pub(crate) fn prune(&self, path: &[u8], ours: &dyn Fn(&[u8]) -> bool) -> io::Result<()> {
         let (mut here, _) = names::split(path);
         while !here.is_empty() && ours(here) {
             let Ok(dir) = self.parent(here, false)? else { return Ok(()) };
             self.steps.at("prune folder")?;
-            // Not empty: somebody's files, or ignored ones, are in it.
+            // Not empty: it holds foreign or ignored files.
             match rustix::fs::unlinkat(dir.as_fd(), names::split(here).1, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => here = names::split(here).0,
                 Err(_) => return Ok(()),
@@ -341,12 +342,12 @@ impl Replace<'_> {
     }
 }
 
-/// A folder's permissions; its owner can always work in it, or its files could not be restored.
+/// A folder's permissions; always including its owner's, since its files could not be restored otherwise.
 fn bits(mode: u32) -> Mode {
     Mode::from_raw_mode((mode | 0o700) as _)
 }
 
-/// How many names a file has.
+/// Number of names of a file.
 fn links(dir: BorrowedFd<'_>, name: &[u8]) -> u64 {
     #[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
     disk::stat(dir, name).ok().flatten().map_or(1, |s| s.st_nlink as u64)

@@ -63,7 +63,7 @@ fn what_somebody_else_changed_is_a_conflict_and_stays() {
     assert_eq!(w.get("both.txt"), "agent, then person");
     assert_eq!(w.get("found.txt"), "person's new file");
     assert!(done.left.iter().all(|l| l.why == Why::Conflict));
-    // Asked for by name, they go; and come back.
+    // Selected by name, they are removed; and come back.
     let plan = s.plan(&Goal::back(first.id, vec![one, two])).unwrap();
     let answers: BTreeMap<_, _> = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
     let all = s.restore(&plan, &answers).unwrap();
@@ -155,7 +155,7 @@ fn every_kind_of_file_comes_back() {
     assert_eq!(done.after.tree, first.tree);
     undo(&mut s, &done);
     assert_eq!(w.tree(), after);
-    // A new value knows the same.
+    // A new value has the same information.
     drop(s);
     let mut s = w.open();
     assert_eq!(s.snapshot().unwrap().tree, done.before.tree);
@@ -173,7 +173,7 @@ fn ignored_files_are_neither_kept_nor_deleted_unless_named() {
     let first = s.snapshot().unwrap();
     let names: Vec<_> = s.files(first.id).unwrap().into_iter().map(|(p, _)| p).collect();
     assert_eq!(names, [PathBuf::from(".gitignore"), "sub/keep.log".into()]);
-    // Named: it is covered from then on, in every snapshot.
+    // A named path is covered from then on, in every snapshot.
     let before = s.snapshot_touched(&[".env", "out/deep/new"]).unwrap();
     w.put(".env", "SECRET=2");
     w.put("out/deep/new", "by the agent");
@@ -189,7 +189,7 @@ fn ignored_files_are_neither_kept_nor_deleted_unless_named() {
     assert_eq!(w.get(".env"), "SECRET=1");
     assert!(!w.work().join("out/deep").exists());
     assert_eq!(w.get("out/big"), "x");
-    // The first snapshot did not look at it, so going back there leaves it.
+    // The first snapshot did not cover it, so going back there leaves it.
     w.put(".env", "SECRET=3");
     let plan = s.plan(&Goal::back(first.id, vec![])).unwrap();
     assert_eq!(plan.items, []);
@@ -254,7 +254,7 @@ fn what_is_not_covered_is_listed() {
     ];
     assert_eq!(list, wanted);
     assert_eq!(first.uncovered(Path::new("bare.git/HEAD")), Some(Reason::BareRepository));
-    // Growing is not deleting, and what cannot be kept is not replaced.
+    // Growth is not deletion, and a file that cannot be stored is not replaced.
     w.put("fits", vec![b'y'; 5000]);
     let second = s.snapshot().unwrap();
     assert_eq!(diff(&s, first.id, second.id), "?fits");
@@ -313,7 +313,7 @@ fn two_branches_can_be_changed_between_without_false_conflicts() {
     let one = agent(&mut s, || w.put("a", "branch one"));
     restore(&mut s, &fork, &[one]);
     let two = agent(&mut s, || w.put("b", "branch two"));
-    // From two to the end of one: the way leads through the fork.
+    // From two to the end of one, by way of the fork.
     let goal = Goal { to: one.after, base: fork.id, steps: vec![two], select: None };
     let plan = s.plan(&goal).unwrap();
     assert_eq!(plan.conflicts().count(), 0);

@@ -1,4 +1,4 @@
-//! Calls that a kill cut off.
+//! Calls that were cut off by a kill.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ fn note(s: &Shadow, paths: Option<Vec<PathBuf>>) -> CallNote {
     CallNote { session: "s 1".into(), call: "c%1".into(), before: last.id, began: last.time, paths }
 }
 
-/// Moves the last sign of life of the only record so that a change up to now is the call's and no later one.
+/// Sets the heartbeat of the only record so that a change up to now is the call's and no later one is.
 fn last_sign_now(w: &World, path: &str) {
     let changed = w.work().join(path).symlink_metadata().unwrap();
     let nanos = u32::try_from(changed.ctime_nsec()).unwrap();
@@ -21,7 +21,7 @@ fn last_sign_now(w: &World, path: &str) {
     let record = fs::read_dir(w.store().join("calls")).unwrap().next().unwrap().unwrap().path();
     let file = fs::OpenOptions::new().write(true).open(record).unwrap();
     file.set_modified(at - Duration::from_secs(2)).unwrap();
-    // The clock of a file system ticks: later changes must have a later time.
+    // The clock of a file system has ticks: later changes must have a later time.
     let probe = w.top.join("probe");
     loop {
         fs::write(&probe, "x").unwrap();
@@ -48,7 +48,7 @@ fn its_work_is_told_from_what_the_person_changed_after_the_kill() {
     w.remove("gone/by_call");
     fs::rename(w.work().join("edited"), w.work().join("edited.new")).unwrap();
     fs::rename(w.work().join("edited.new"), w.work().join("edited")).unwrap();
-    // What a kill does.
+    // The effect of a kill.
     drop(open);
     assert!(!s.beat());
     last_sign_now(&w, "edited");
@@ -69,7 +69,7 @@ fn its_work_is_told_from_what_the_person_changed_after_the_kill() {
         c.end();
     }
     assert!(s.cut_calls().is_empty());
-    // Going back takes the call's work back, and the person's is a conflict.
+    // Going back undoes the call's changes, and the person's change is a conflict.
     let plan = s.plan(&Goal::back(before.id, vec![Step { before: before.id, after: after.id }])).unwrap();
     let conflicts: Vec<_> = plan.conflicts().map(|i| i.diff.path.to_str().unwrap()).collect();
     assert_eq!(conflicts, ["later/by_person", "mine", "new"]);

@@ -1,4 +1,4 @@
-//! Age, quota, damage, and what kills leave in the store. (W8)
+//! Age, quota, damage, and leftovers of kills in the store. (W8)
 
 use std::fs;
 use std::io;
@@ -37,7 +37,7 @@ fn what_nobody_needs_goes_when_it_is_old() {
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     assert_eq!(s.list().unwrap().len(), 12);
-    // The folder did not change, and what is known of it still holds.
+    // The folder did not change, and the cached state is still valid.
     let again = s.snapshot().unwrap();
     assert_eq!(diff(&s, ids[29], again.id), "");
     clean(&w);
@@ -49,7 +49,7 @@ fn a_quota_drops_the_oldest_and_says_which() {
     let mut s = w.open();
     let mut ids = Vec::new();
     for n in 0..20_u32 {
-        // Does not get smaller.
+        // Does not compress.
         let bytes: Vec<u8> = (0..2000_u32)
             .flat_map(|i| Id::of(crate::objects::id::Sort::Content, &(i * 64 + n).to_le_bytes()).0)
             .collect();
@@ -63,7 +63,7 @@ fn a_quota_drops_the_oldest_and_says_which() {
     assert!(done.dropped.len() >= 10 && ids.starts_with(&done.dropped), "{:?}", done.dropped);
     assert!(s.find(ids[19]).is_ok());
     assert_eq!(s.find(ids[0]), Err(SnapshotError::Missing(ids[0])));
-    // The newest stays even when it alone is too much.
+    // The newest is kept even when it alone exceeds the quota.
     let done = s.collect(&ids, 365 * DAY, 1).unwrap();
     assert!(s.find(ids[19]).is_ok() && done.bytes_after < quota);
 }
@@ -79,12 +79,12 @@ fn another_process_that_collects_does_not_hurt_one_that_is_open() {
     w.clock.advance(3 * DAY);
     two.collect(&[kept.id], Duration::ZERO, u64::MAX).unwrap();
     assert_eq!(w.open().find(first.id), Err(SnapshotError::Missing(first.id)));
-    // What the first one remembers names objects that are gone: it must look again.
+    // The cache of the first one names objects that are gone: it must scan again.
     w.put("a", "0");
     let now = one.snapshot().unwrap();
     assert_eq!(one.read(now.id, Path::new("a")).unwrap().unwrap(), b"0");
     assert_eq!(two.verify().unwrap().problems, Vec::<String>::new());
-    // A young one of another process stays, though nobody noted it yet.
+    // A young one of another process is kept, though it is not recorded yet.
     two.collect(&[], Duration::ZERO, 0).unwrap();
     assert!(one.find(now.id).is_ok());
 }
@@ -127,7 +127,7 @@ fn several_at_once_keep_each_others_snapshots() {
     clean(&w);
 }
 
-/// Checkpoints with kills in between; the store stays within its quota and clean.
+/// Checkpoints with kills in between; the store stays within its quota and undamaged.
 fn many(checkpoints: usize, kills: usize) {
     let w = World::new();
     let quota = 400_000;
@@ -138,7 +138,7 @@ fn many(checkpoints: usize, kills: usize) {
         w.put(&format!("d{}/f", n % 10), format!("{n} ").repeat(n % 300));
         w.clock.advance(Duration::from_secs(600));
         if n % (checkpoints / kills) == 0 {
-            // Killed at a snapshot, or while collecting.
+            // Killed at a snapshot, or during a collection.
             fuse.after(n / 3 % 25);
             let _ =
                 if n % 2 == 0 { s.snapshot().map(|_| ()) } else { s.collect(&ids, DAY, quota).map(|_| ()) };
@@ -151,7 +151,7 @@ fn many(checkpoints: usize, kills: usize) {
         if n % 50 == 49 {
             let dropped = s.collect(&ids, DAY, quota).unwrap().dropped;
             ids.retain(|id| !dropped.contains(id));
-            // A pack with a little waste stays, hence a tenth more.
+            // A pack with a little waste is kept, hence a tenth more.
             assert!(s.bytes().unwrap() <= quota + quota / 10, "{} after {n}", s.bytes().unwrap());
         }
     }
@@ -183,7 +183,7 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
     w.put("a", "1".repeat(1000));
     let second = s.snapshot().unwrap();
     drop(s);
-    // The older pack is the one that the first snapshot is in.
+    // The older pack holds the first snapshot.
     let packs = w.store().join("repo/objects/pack");
     let holds = |name: &Path, id: Id| {
         let index = fs::read(name.with_extension("idx")).unwrap();
@@ -198,7 +198,7 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
     let mut s = w.open();
     assert!(!s.verify().unwrap().problems.is_empty());
     assert_eq!(s.read(second.id, Path::new("a")).unwrap().unwrap(), "1".repeat(1000).into_bytes());
-    // An index that is lost or zeroed is made anew.
+    // A lost or zeroed index is rebuilt.
     for index in all.iter().filter(|p| p.extension().unwrap() == "idx" && !holds(p, first.id)) {
         let len = fs::metadata(index).unwrap().len();
         fs::write(index, vec![0; usize::try_from(len).unwrap()]).unwrap();
@@ -210,7 +210,7 @@ fn damage_is_found_and_named_and_the_rest_stays_readable() {
     assert!(s.snapshot().is_ok());
 }
 
-/// Torn by a loss of power: the index survived whole, of the pack some sectors are zeros.
+/// Torn by a loss of power: the index is intact, some sectors of the pack are zeros.
 fn tear(pack: &Path) {
     let mut bytes = fs::read(pack).unwrap();
     let from = bytes.len() / 3;
@@ -238,7 +238,7 @@ fn a_torn_pack_that_was_never_flushed_does_not_say_that_it_has_what_it_lost() {
     s.settle().unwrap();
     w.put("a", noise(9));
     w.put("b", noise(11));
-    // Not flushed: around a call it never is.
+    // Not flushed: snapshots around a call never are.
     s.snapshot_touched(&[w.work().join("a"), w.work().join("b")]).unwrap();
     drop(s);
     let flushed = fs::read_to_string(w.store().join("flushed")).unwrap();
@@ -257,11 +257,11 @@ fn a_torn_pack_that_was_never_flushed_does_not_say_that_it_has_what_it_lost() {
     }
     assert_eq!(s.read(first.id, Path::new("kept")).unwrap().unwrap(), noise(7));
     s.settle().unwrap();
-    // A collection copies nothing that is broken, and takes the torn one away where it is still there.
+    // A collection copies no damaged object, and deletes the torn pack where it still exists.
     s.collect(&[first.id, again.id], DAY, u64::MAX).unwrap();
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     drop(s);
-    // Flushed packs are not read at each start: nobody looks at this one before it is asked for.
+    // Flushed packs are not read at each start: damage shows only when an object is read.
     let flushed = fs::read_to_string(w.store().join("flushed")).unwrap();
     assert!(all().all(|p| flushed.contains(p.file_stem().unwrap().to_str().unwrap())), "{flushed}");
 }

@@ -1,4 +1,4 @@
-//! What is covered although a look at everything would pass it over, and what is told where it is not.
+//! Paths that are covered although a complete scan would skip them, and reports about those that are not.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +63,7 @@ fn w16_what_git_tracks_is_covered_though_it_ignores_it() {
             (w.get("kept.log"), w.get("vendor/lib/a.c"), w.get("sub/deep/c.log")),
             ("old\n".into(), "old\n".into(), "old\n".into())
         );
-        // What is not tracked any more is not covered any more, and one that is tracked from now on is.
+        // A file that is no longer tracked is no longer covered, and one that becomes tracked is.
         w.sh("git add -f free.log");
         let more = s.snapshot().unwrap();
         assert!(has(&s, more.id, "free.log"), "the index alone has changed");
@@ -88,7 +88,7 @@ fn w16_a_folder_of_a_repository_a_nested_one_and_a_work_tree_have_their_own_inde
     for (path, yes) in [("in.log", true), ("nested/a.o", true), ("nested/b.o", false), ("tree/t.o", true)] {
         assert_eq!(has(&s, now.id, path), yes, "{path}");
     }
-    // An index that cannot be read tracks nothing, and stops nothing.
+    // An unreadable index tracks nothing, and stops nothing.
     fs::write(w.work().join("nested/.git/index"), b"DIRC\0\0\0\x02\xff\xff\xff\xffjunk").unwrap();
     s.snapshot().unwrap();
 }
@@ -123,12 +123,12 @@ fn w16_what_a_tool_changes_by_name_comes_back_ignored_or_not_large_or_not() {
     }
     drop(s);
     let mut s = w.open();
-    // The point itself knew none of them; what the session did since does.
+    // The checkpoint itself knew none of them; the session's steps since do.
     assert_eq!(restore(&mut s, &Goal::back(point.id, steps.clone())), []);
     let mut now = w.tree();
     now.retain(|path, _| all.contains_key(path) || path.ends_with("made.secret"));
     assert_eq!(now, all);
-    // A person's change after the tool's is a conflict, as anywhere.
+    // A person's change after the tool's is a conflict.
     w.put(".env", "KEY=new\n");
     s.snapshot().unwrap();
     w.put(".env", "KEY=mine\n");
@@ -143,7 +143,7 @@ fn a_large_file_that_is_covered_by_name_is_read_once() {
     w.put("large", "x".repeat(5000));
     let mut s = w.open();
     w.sh("touch -d '2020-01-01' large");
-    // Until its stamp is old enough to be believed.
+    // Until its stamp is old enough to be reliable.
     let first = loop {
         let first = s.snapshot_touched(&["large"]).unwrap();
         if w.sh("find . -name large -newerct '1 second ago'").is_empty() {
@@ -154,7 +154,7 @@ fn a_large_file_that_is_covered_by_name_is_read_once() {
     fs::set_permissions(w.work().join("large"), fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(w.work().join("large"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(has(&s, s.last().unwrap().id, "large") && has(&s, first.id, "large"));
-    // Larger than any tool changes: it is named.
+    // Larger than any file that a tool changes: it is reported.
     let file = fs::OpenOptions::new().write(true).open(w.work().join("large")).unwrap();
     file.set_len(NAMED_BYTES + 1).unwrap();
     assert_eq!(s.snapshot_touched(&["large"]).unwrap().uncovered(Path::new("large")), Some(Reason::TooLarge));
@@ -191,12 +191,12 @@ fn w16_what_was_not_kept_and_is_gone_is_named() {
     let compared: Vec<_> = s.vanished(before.id, after.id).unwrap().into_iter().map(|u| u.path).collect();
     assert_eq!(compared, ["big", "n", "pipe", "socket"].map(std::path::PathBuf::from));
     assert_eq!(s.vanished(before.id, before.id).unwrap(), []);
-    // Of what was selected only that is told.
+    // Only selected paths are reported.
     let plan = s.plan(&Goal { select: Some(vec!["a".into()]), ..goal }).unwrap();
     assert_eq!(plan.left, []);
 }
 
-/// Bytes that git ignores are not kept. When they go, the comparison and the restore name them.
+/// Ignored files are not stored. When they are deleted, the comparison and the restore report them.
 #[test]
 fn ignored_files_that_a_command_deletes_are_named() {
     let w = World::new();
@@ -206,13 +206,13 @@ fn ignored_files_that_a_command_deletes_are_named() {
     }
     let mut s = w.open();
     let before = s.snapshot().unwrap();
-    // An edit of something else names nothing, and costs no new state at the next look.
+    // An edit of another file reports nothing, and causes no new state at the next scan.
     w.put("a.txt", "1");
     let other = s.snapshot().unwrap();
     assert_eq!(s.vanished(before.id, other.id).unwrap(), []);
     s.save_cache();
     drop(s);
-    // Also when another process looks next.
+    // Also when another process scans next.
     let mut s = w.open();
     fs::remove_file(w.work().join(".env")).unwrap();
     fs::remove_dir_all(w.work().join("sub")).unwrap();
@@ -231,13 +231,13 @@ fn ignored_files_that_a_command_deletes_are_named() {
         assert!(words.contains(&line), "{words:?}");
     }
     assert_eq!(w.get("sub/c.txt"), "0");
-    // What is there again is not named, nor what was kept by its name.
+    // A file that exists again is not reported, nor one that was stored by name.
     w.put(".env", "2");
     let left = s.plan(&goal).unwrap().left;
     assert!(left.iter().all(|l| l.path != Path::new(".env")), "{left:?}");
 }
 
-/// A named path is kept, so it comes back and nothing is said of it.
+/// A named path is stored, so it is restored and not reported.
 #[test]
 fn an_ignored_file_that_was_named_comes_back_when_a_command_deletes_it() {
     let w = World::new();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::world::{World, agent, sh, undo};
 use crate::{Goal, Shadow};
 
-/// On a machine that does other things too, only the second figure says something.
+/// On a machine with other load, only the second figure is meaningful.
 fn timed<T>(what: &str, budget: &str, act: impl FnOnce() -> T) -> T {
     let (start, cpu) = (Instant::now(), cpu());
     let out = act();
@@ -16,7 +16,7 @@ fn timed<T>(what: &str, budget: &str, act: impl FnOnce() -> T) -> T {
     out
 }
 
-/// Milliseconds that all threads of this process have run.
+/// CPU time of all threads of this process, in milliseconds.
 fn cpu() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1000.0 + time.tv_nsec as f64 / 1e6
@@ -31,7 +31,7 @@ fn snapshots_and_restores_of_50_000_files() {
         let text: String = (d * f..d * f + 150).map(|line| format!("line {line}\n")).collect();
         w.put(&format!("p{}/d{d}/file{f}.rs", d % 40), text);
     }
-    // As old as files usually are.
+    // Old enough to be settled, as files usually are.
     settle();
     let mut s = w.open();
     let first = timed("first snapshot, 50,000 files", "5 s", || s.snapshot().unwrap());
@@ -66,7 +66,7 @@ fn snapshots_and_restores_of_50_000_files() {
     timed("verify", "-", || s.verify().unwrap());
 }
 
-/// Until what was just written counts as at rest.
+/// Waits until what was just written counts as settled.
 #[expect(clippy::disallowed_methods, reason = "the file system's clock is real")]
 fn settle() {
     std::thread::sleep(Duration::from_millis(200));

@@ -172,7 +172,7 @@ fn a_workspace_that_was_deleted_whole_comes_back() {
     assert_eq!(w.tree(), before);
 }
 
-/// Everything in a repository's settings that could run something when git looks at it.
+/// Every setting of a repository that could run something when git examines it.
 #[test]
 fn nothing_that_a_repository_brings_is_run_or_heeded() {
     let w = World::new();
@@ -232,7 +232,7 @@ fn nothing_that_a_repository_brings_is_run_or_heeded() {
         ".gitattributes",
         "* filter=evil diff=evil merge=evil text eol=crlf working-tree-encoding=UTF-16\n",
     );
-    // A repository in disguise: its settings would count for git in that folder.
+    // A disguised repository: git would apply its settings in that folder.
     w.put("disguise/HEAD", "ref: refs/heads/x\n");
     w.put("disguise/config", format!("[core]\n\tfsmonitor = {run}\n\tbare = true\n"));
     w.sh("mkdir -p disguise/objects disguise/refs");
@@ -275,7 +275,7 @@ fn links_in_the_way_lead_nowhere() {
     let answers: BTreeMap<_, _> = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
     s.restore(&plan, &answers).unwrap();
     assert_eq!(tree(&outside), canaries);
-    // A quick look does not go through either.
+    // A snapshot of named paths does not follow them either.
     let quick = s.snapshot_touched(&["dir/file", "dir/sub/file"]).unwrap();
     let names: Vec<_> = s.files(quick.id).unwrap().into_iter().map(|(p, _)| p).collect();
     assert_eq!(names, [PathBuf::from("dir"), "leaf".into()]);

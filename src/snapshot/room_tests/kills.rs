@@ -1,4 +1,4 @@
-//! Kills between any two changes to the file system, full disks, and hands that are quicker. (W1, W2, S4, S9)
+//! Kills between any two changes to the file system, full disks, and concurrent writers. (W1, W2, S4, S9)
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::world::{Tree, World, agent, sh, tree};
 use crate::steps::Steps;
 use crate::{Answer, Goal, Shadow, Snapshot, SnapshotError, Step};
 
-/// Lets so many changes happen, then none.
+/// Allows this many changes, then none.
 #[derive(Clone, Default)]
 pub(crate) struct Fuse(Arc<AtomicUsize>);
 
@@ -24,12 +24,12 @@ impl Fuse {
         self.0.store(steps, Ordering::SeqCst);
     }
 
-    /// Whether it has blown.
+    /// Whether the limit was reached.
     pub(crate) fn blown(&self) -> bool {
         self.0.load(Ordering::SeqCst) == 0
     }
 
-    /// One change: may it happen?
+    /// One change; returns whether it may happen.
     pub(crate) fn burn(&self) -> bool {
         let left = self.0.load(Ordering::SeqCst);
         if left == usize::MAX {
@@ -39,7 +39,7 @@ impl Fuse {
         left > 0
     }
 
-    /// Changes fail with this from then on.
+    /// Changes fail with this error once the limit is reached.
     pub(crate) fn steps(&self, kind: io::ErrorKind) -> Steps {
         let fuse = self.clone();
         Steps::with(move |_| if fuse.burn() { Ok(()) } else { Err(io::Error::from(kind)) })
@@ -60,7 +60,7 @@ fn scene(w: &World, s: &mut Shadow) -> (Snapshot, Step) {
 
 fn world() -> World {
     let w = World::new();
-    // As a repository looks; the real ones are in the tests beside this.
+    // As a repository looks; the tests beside this use real ones.
     for name in ["HEAD", "index", "config", "refs/stash", "objects/ab/cdef", "hooks/pre-commit"] {
         w.put(&format!(".git/{name}"), name);
     }
@@ -78,12 +78,13 @@ fn all(s: &mut Shadow, first: &Snapshot, step: Step) -> crate::Result<crate::Res
     s.restore(&plan, &BTreeMap::new())
 }
 
-/// Nothing of ours is left lying about.
+/// No temporary file of Tiller's is left.
 pub(crate) fn clean(w: &World) {
     let list = || -> Vec<_> { tree(&w.work()).into_keys().chain(tree(&w.store()).into_keys()).collect() };
     let mut names = list();
-    // Packs may be being joined in the background: its file goes when that ends. One of a join that was killed goes at
-    // the next start that gets the lock; a process that another test forks holds a copy of it until it executes.
+    // Packs may be joined in the background, whose file disappears when that ends. The file of a killed join is removed
+    // at the next start that gets the lock; a process that another test forks holds a copy of the lock until it
+    // executes.
     let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while names.iter().any(|p| p.ends_with("tmp_join")) && std::time::Instant::now() < end {
         drop(w.open());
@@ -97,8 +98,7 @@ pub(crate) fn clean(w: &World) {
     assert!(!names.iter().any(|p| ours(p)), "{names:?}");
 }
 
-/// The scene, stopped after so many changes, and what was there before and would be after. `None`: it was
-/// not stopped any more.
+/// The scene, stopped after this many changes, with the states before and after. `None`: it was not stopped.
 fn stopped(n: usize, kind: io::ErrorKind) -> Option<(World, Tree, Snapshot, Step)> {
     let w = world();
     let fuse = Fuse::new();
@@ -169,10 +169,10 @@ fn a_full_disk_stops_a_restore_before_it_changes_anything() {
     while let Some((w, before, first, step)) = stopped(n, io::ErrorKind::StorageFull) {
         let now = without_git(w.tree());
         let before = without_git(before);
-        // Each file is old or new, none is cut.
+        // Each file is old or new, none is incomplete.
         for (path, state) in now.iter().filter(|(p, _)| !p.to_string_lossy().contains(".tiller-restore")) {
             let known = [before.get(path), wanted.get(path)];
-            // The folder that was a file, and the like, may be between.
+            // Paths that change between folder and file may be in between.
             assert!(known.contains(&Some(state)) || state.0 == 'd', "after {n}: {path:?} {state:?}");
         }
         // There is space again.
@@ -237,7 +237,7 @@ fn a_store_that_is_killed_while_it_is_made_is_made_at_the_next_start() {
     }
 }
 
-/// Somebody writes a file at the worst moments: their bytes stay, under their name or beside it.
+/// Another process writes a file at the worst moments: its content stays, under its name or beside it.
 #[test]
 fn who_is_quicker_than_a_restore_keeps_what_they_wrote() {
     let moments = [
@@ -263,7 +263,7 @@ fn who_is_quicker_than_a_restore_keeps_what_they_wrote() {
                 (
                     armed,
                     Steps::with(move |what| {
-                        // At every such moment, as a program that saves again and again.
+                        // At every such moment, as a program that saves repeatedly.
                         if arm.load(Ordering::SeqCst) > 0 && what == moment {
                             let n = arm.fetch_add(1, Ordering::SeqCst);
                             let _ = fs::create_dir_all(target.parent().unwrap());
@@ -289,7 +289,7 @@ fn who_is_quicker_than_a_restore_keeps_what_they_wrote() {
                 let found = tree(&w.work()).into_values().any(|(_, _, text)| text == last.as_bytes());
                 assert!(found, "{moment} {path}: {:?} {done:?}", w.tree());
             }
-            // Undoing it does not take their file either.
+            // Undoing it does not replace their file either.
             let plan = s.plan(&done.undo()).unwrap();
             s.restore(&plan, &BTreeMap::new()).unwrap();
             if wrote > 1 {
@@ -301,8 +301,8 @@ fn who_is_quicker_than_a_restore_keeps_what_they_wrote() {
     }
 }
 
-/// Somebody writes just before their file is swapped out, and the kill comes just after: what lies in the
-/// staging folder is all there is of it.
+/// Another process writes just before its file is swapped out, and the kill comes just after: the only copy is in the
+/// staging folder.
 #[test]
 fn what_was_swapped_out_when_the_kill_came_goes_back() {
     for (moment, next, path) in [
@@ -349,7 +349,7 @@ fn what_was_swapped_out_when_the_kill_came_goes_back() {
     }
 }
 
-/// W2: 2,000 files, killed at sampled places; `all` of them in the long run.
+/// W2: 2,000 files, killed at sampled places; at all of them in the long run.
 fn large(places: usize) {
     let w = World::new();
     w.sh(
@@ -359,7 +359,7 @@ fn large(places: usize) {
     let mut s = w.open_with(fuse.steps(io::ErrorKind::Interrupted)).unwrap();
     let first = s.snapshot().unwrap();
     let old = w.tree();
-    // Half of them edited, a quarter deleted, a quarter made.
+    // Half of them edited, a quarter deleted, a quarter created.
     let change = || {
         sh(
             &w.work(),
@@ -369,7 +369,7 @@ fn large(places: usize) {
     let mut step = agent(&mut s, change);
     let mut total = usize::MAX;
     for place in 0..places {
-        // The first goes through and says how many changes there are.
+        // The first run completes and counts the changes.
         let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
         assert!(plan.items.len() > 1800, "{}", plan.items.len());
         let far = 1 << 40;

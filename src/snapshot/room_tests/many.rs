@@ -1,4 +1,4 @@
-//! Thousands of calls that change something, in one project and over many sessions, with few descriptors and with
+//! Thousands of calls that change files, in one project and over many sessions, with few file descriptors and with
 //! kills while packs are joined. (W18)
 
 use std::fs;
@@ -11,16 +11,16 @@ use std::time::{Duration, Instant};
 use super::world::World;
 use crate::{Id, Shadow};
 
-/// Files that are written in turn.
+/// Number of files that are written in turn.
 const FILES: usize = 100;
-/// Calls until the workspace is opened anew, as the next session does it.
+/// Calls until the workspace is opened again, as the next session does.
 const SESSION: usize = 400;
 
 fn file(n: usize) -> String {
     format!("src/part{}/file{}.rs", n % 7, n % FILES)
 }
 
-/// Descriptors that this process holds.
+/// Number of open file descriptors of this process.
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count() - 1
 }
@@ -39,7 +39,7 @@ fn acknowledged(log: &Path) -> Vec<Id> {
     text.split_inclusive('\n').filter_map(|l| l.strip_suffix('\n')?.parse().ok()).collect()
 }
 
-/// What the killed process does; it is this test binary once more. Alone it has nothing to do.
+/// The part of the killed process, which is this test binary once more. Alone it does nothing.
 #[test]
 #[ignore = "the other process of the test beside it"]
 fn calls_of_another_process() {
@@ -71,7 +71,7 @@ fn start(w: &World) -> Child {
     child.env("TILLER_TEST_CALLS", &w.top).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// So many calls, of which some processes are killed while they join packs.
+/// This many calls, of which some processes are killed while they join packs.
 fn killed(count: usize, kills: usize) {
     let w = World::new();
     for n in 0..FILES * 7 {
@@ -82,7 +82,7 @@ fn killed(count: usize, kills: usize) {
     let mut torn = 0;
     for kill in 0..kills {
         let mut child = start(&w);
-        // Not before it did its part, and then in the midst of a join.
+        // Not before it did its part, and then in the middle of a join.
         let wanted = count * (kill + 1) / (kills + 1);
         let lines = || fs::metadata(&log).map_or(0, |m| m.len() / 65) as usize;
         while lines() < wanted || !joining.exists() {
@@ -108,14 +108,14 @@ fn killed(count: usize, kills: usize) {
     }
     assert_eq!(s.verify().unwrap().problems, Vec::<String>::new());
     let packs = s.objects.packs().len();
-    // Those that wait for a join are among them, on a slow machine as many as may wait.
+    // Packs that wait for a join are counted too, on a slow machine as many as may wait.
     assert!(packs <= crate::pack::join::CROWD, "{packs} packs");
     let (before, after) = (s.bytes().unwrap(), {
         let mut s = s;
         s.tidy().unwrap();
         s.bytes().unwrap()
     });
-    // What the last calls wrote may still wait to be joined; of so few calls that is a large part.
+    // Data of the last calls may still wait to be joined; for few calls that is a large part.
     let waiting = 256 << 10;
     assert!(before * 2 <= after * 3 + waiting, "{before} bytes, and {after} in one pack");
     super::kills::clean(&w);
@@ -135,8 +135,8 @@ fn no_state_is_lost_in_20_000_calls_whole_() {
 /// The time of a call at the start and after many, in one run:
 /// `TILLER_CALLS=100000 cargo test --release -p tiller-snapshot --lib figures_of_the_cost -- --ignored --nocapture`
 ///
-/// With `TMPDIR=/dev/shm` it measures this program alone: ext4 passes over each inode that was freed in the last half
-/// minute, which makes a new file dearer the faster the calls follow each other.
+/// With `TMPDIR=/dev/shm` it measures this program alone: ext4 skips each inode that was freed in the last half minute,
+/// so new files cost more when calls follow each other quickly.
 #[test]
 #[ignore = "prints figures"]
 fn figures_of_the_cost_of_calls() {
@@ -201,7 +201,7 @@ fn figures_of_the_cost_of_calls() {
     }
 }
 
-/// What this thread has run.
+/// CPU time of this thread.
 fn cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap(), u32::try_from(time.tv_nsec).unwrap())

@@ -1,4 +1,4 @@
-//! The room as its callers see it, and as kills, full disks and other people's hands treat it.
+//! Tests of the whole room through its public interface, with kills, full disks and concurrent writers.
 
 mod basics;
 mod calls;

@@ -1,7 +1,6 @@
-//! Random work on everything that is hard to keep: names that are not UTF-8, files that git tracks and ignores,
-//! ignored and large files that a tool names or a command deletes, attributes, hard links, pipes and sockets, and
-//! hundreds of changes at once. What a restore does
-//! not bring back exactly is named.
+//! Random changes of everything that is hard to restore: names that are not UTF-8, files that git both tracks and
+//! ignores, ignored and large files that a tool names or a command deletes, attributes, hard links, pipes and sockets,
+//! and hundreds of changes at once. A restore reports everything that it does not restore exactly.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,7 +14,7 @@ use proptest::prelude::*;
 use super::world::{Tree, World};
 use crate::{Answer, Conflict, Goal, Plan, Shadow, Step, Why};
 
-/// Two of them are alike where bytes that are not UTF-8 are replaced.
+/// Two of them are equal where bytes that are not UTF-8 are replaced.
 const PATHS: [&[u8]; 9] = [
     b"plain",
     b"caf\xe9",
@@ -27,7 +26,7 @@ const PATHS: [&[u8]; 9] = [
     b"free",
     b"big",
 ];
-/// Of those, what only a call that names it covers.
+/// Index of the path that only a call that names it covers.
 const NAMED_ONLY: usize = 7;
 const LARGE: usize = 2000;
 
@@ -36,15 +35,15 @@ enum Act {
     Write(usize),
     Delete(usize),
     Mode(usize),
-    /// Written with an extended attribute, where the file system has them: it is kept with the content.
+    /// Written with an extended attribute, where the file system has them: it is stored with the content.
     Attribute(usize),
     /// A second name for the file.
     Link(usize),
-    /// By a command, which names nothing.
+    /// Deleted by a command, which names no file.
     Gone(usize),
-    /// By a tool, which names its file.
+    /// Changed or replaced by a tool, which names the file.
     Named(usize, bool),
-    /// Several hundred files come, or go.
+    /// Several hundred files are created or deleted.
     Many(bool),
     Pipe(bool),
     Socket(bool),
@@ -77,7 +76,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// Sets an attribute. A file system without any has nothing to keep.
+/// Sets an attribute. On a file system without any there is nothing to store.
 fn note(path: &Path, text: &str) {
     let _ = rustix::fs::setxattr(path, c"user.note", text.as_bytes(), rustix::fs::XattrFlags::empty());
 }
@@ -97,7 +96,7 @@ fn scene() -> World {
     w
 }
 
-/// The attribute of each file that has it.
+/// The attribute of each file that has one.
 fn notes(w: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for (path, (kind, ..)) in look(w) {
@@ -111,7 +110,7 @@ fn notes(w: &World) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// Files, links, pipes and sockets outside of git's own folder. Folders come and go with what they hold.
+/// Files, links, pipes and sockets outside of the git folder. Folders are created and deleted with their content.
 fn look(w: &World) -> Tree {
     let mut tree = w.tree();
     tree.retain(|path, (kind, ..)| !path.starts_with(".git") && *kind != 'd');
@@ -178,13 +177,13 @@ fn play(w: &World, s: &mut Option<Shadow>, acts: &[Act]) -> Vec<Step> {
     steps
 }
 
-/// What differs between two looks, but for what is named as not brought back.
+/// Differences between two states, without paths that were reported as not restored.
 fn unexplained(a: &Tree, b: &Tree, named: &[PathBuf]) -> Vec<PathBuf> {
     let all = a.keys().chain(b.keys()).filter(|p| a.get(*p) != b.get(*p));
     all.filter(|p| !named.contains(p)).cloned().collect()
 }
 
-/// No other process wrote: the only question is about a file with several names, and the answer is yes.
+/// No other process wrote: the only conflict is a file with several names, and the answer is yes.
 fn linked(plan: &Plan) -> BTreeMap<PathBuf, Answer> {
     let asked = plan.conflicts().map(|item| {
         assert!(matches!(item.conflict, Some(Conflict::Links(_))), "{plan:?}");
@@ -208,7 +207,7 @@ fn story(acts: &[Act]) {
         assert!(matches!(l.why, Why::Vanished(_)), "{l:?}");
     }
     let mut now = look(&w);
-    // A pipe or socket that came since stays: no state holds it, and it is not ours to delete.
+    // A pipe or socket that was created since stays: no snapshot holds it, and Tiller must not delete it.
     now.retain(|path, (kind, ..)| then.contains_key(path) || !matches!(kind, 'p' | 's' | '?'));
     assert_eq!(unexplained(&then, &now, &left), Vec::<PathBuf>::new());
     let notes = notes(&w);
@@ -221,8 +220,8 @@ fn story(acts: &[Act]) {
     assert_eq!(unexplained(&worked, &look(&w), &[]), Vec::<PathBuf>::new());
 }
 
-/// What no state holds was deleted by a command before a tool made a file of the same name: it is named, though the
-/// restore only removes the tool's file.
+/// A file that no snapshot holds was deleted by a command before a tool created one of the same name: it is reported,
+/// though the restore only removes the tool's file.
 #[test]
 fn w16_a_file_that_went_before_a_tool_made_another_is_named() {
     story(&[Act::Gone(7), Act::Named(7, true)]);

@@ -1,4 +1,4 @@
-//! What a file has beside its content, and files that nobody may write.
+//! Attributes of files, and read-only files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use super::world::{World, agent, restore};
 use crate::{Answer, Conflict, Goal, Step, Why};
 
-/// Attributes and access lists come back with the content, of files that were changed and of files that were deleted.
+/// Attributes and access lists are restored with the content, for changed and for deleted files.
 #[test]
 fn attributes_and_access_lists_survive_a_restore() {
     use tiller_fs::attributes::testing;
@@ -31,7 +31,7 @@ fn attributes_and_access_lists_survive_a_restore() {
     let was = ["changed", "deleted"].map(state);
     let mut s = w.open();
     let first = s.snapshot().unwrap();
-    // Known from the disk as well.
+    // Also from the cache on disk.
     s.save_cache();
     drop(s);
     let mut s = w.open();
@@ -42,7 +42,7 @@ fn attributes_and_access_lists_survive_a_restore() {
         w.put("changed", "1");
         w.put("later", "1");
     });
-    // What the owner gave the file since stays, where the state to restore says nothing.
+    // Attributes that the owner set since stay, where the state to restore has none.
     testing::set(&w.work().join("later"), c"user.note", b"later");
     let done = restore(&mut s, &first, &[step]);
     assert_eq!(done.left, []);
@@ -57,7 +57,7 @@ fn attributes_and_access_lists_survive_a_restore() {
     assert_eq!(state("deleted"), was[1]);
 }
 
-/// A file that only a tool's call covers gets the attributes back that it had before the call.
+/// A file that only a tool's call covers gets back the attributes that it had before the call.
 #[test]
 fn attributes_of_an_ignored_file_that_a_tool_names_survive_a_restore() {
     use tiller_fs::attributes::testing;
@@ -82,7 +82,7 @@ fn attributes_of_an_ignored_file_that_a_tool_names_survive_a_restore() {
     assert_eq!((w.get("deleted.env"), testing::of(&path)), ("0".into(), was));
 }
 
-/// A file that nobody may write is changed by a restore only when the answer names it.
+/// A read-only file is changed by a restore only when the answer names it.
 #[test]
 fn a_read_only_file_is_restored_only_when_asked() {
     let w = World::new();

@@ -1,6 +1,5 @@
-//! Random interleavings of a person's edits, an agent's edits, restores, undos and kills. No byte of
-//! anybody's may get lost: what a person wrote last stays where it is, and whatever a restore replaces is
-//! in the store.
+//! Random interleavings of a person's edits, an agent's edits, restores, undos and kills. No content may be lost: a
+//! person's last version stays in place, and everything that a restore replaces is in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +17,7 @@ use crate::objects::id::Sort;
 use crate::steps::Steps;
 use crate::{Answer, Goal, Id, Restored, Shadow, Step};
 
-/// Names that get in each other's way: files where folders were, and the other way round.
+/// Conflicting names: files where folders were, and vice versa.
 const PATHS: [&str; 9] = ["a", "b", "d", "d/x", "d/y", "d/z/deep", "e/f", "e", "ignored"];
 
 #[derive(Clone, Debug)]
@@ -33,10 +32,10 @@ enum Edit {
 enum Act {
     Person(Edit),
     Agent(Vec<Edit>),
-    /// By the edit tool: only these paths are looked at.
+    /// By the edit tool: only these paths are examined.
     AgentNamed(Edit),
     Checkpoint,
-    /// To a checkpoint; perhaps a person writes at some moment of it; perhaps it is killed at another.
+    /// To a checkpoint; possibly with a concurrent write of a person, and with a kill.
     Restore {
         to: usize,
         race: Option<(usize, usize)>,
@@ -58,7 +57,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    // Not the ignored one: nobody keeps that for the racer who overwrites it.
+    // Not the ignored one: its content is not stored when a concurrent write overwrites it.
     let race = proptest::option::of((0..40_usize, 0..PATHS.len() - 1));
     let kill = proptest::option::weighted(0.4, 0..60_usize);
     prop_oneof![
@@ -73,18 +72,18 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What happens in the test, and what is known of it.
+/// State of the test.
 struct Story {
     w: World,
     fuse: Fuse,
-    /// When a person writes during a restore: after so many changes, and where.
+    /// A person's write during a restore: after how many changes, which path and content.
     race: Arc<Mutex<Option<(usize, PathBuf, String)>>>,
     raced: Arc<AtomicUsize>,
     shadow: Option<Shadow>,
     checkpoints: Vec<(Id, usize)>,
     steps: Vec<Step>,
     undo: Option<Restored>,
-    /// Paths that a person wrote last, and what.
+    /// Paths that a person wrote last, with their content.
     theirs: BTreeMap<PathBuf, String>,
     count: usize,
 }
@@ -167,7 +166,7 @@ impl Story {
             }
             return;
         }
-        // What is in the way goes, by the same hand.
+        // The same author removes what is in the way.
         for above in path.ancestors().skip(1).take_while(|p| *p != self.w.work()) {
             if above.symlink_metadata().is_ok_and(|m| !m.is_dir()) {
                 fs::remove_file(above).unwrap();
@@ -203,7 +202,7 @@ impl Story {
         let mut answers = BTreeMap::new();
         if force {
             answers = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
-            // Asked for by name: what is replaced must be in the store, but not in place.
+            // Selected by name: a replaced version must be in the store, but need not be in place.
             self.theirs.retain(|p, _| {
                 !plan.items.iter().any(|i| i.diff.path.starts_with(p) || p.starts_with(&i.diff.path))
             });
@@ -215,7 +214,7 @@ impl Story {
         }
         self.fuse.after(kill.unwrap_or(usize::MAX));
         let result = self.shadow().restore(&plan, &answers);
-        // Who did not come in time does not come any more.
+        // A write that did not happen in time is cancelled.
         *self.race.lock().unwrap() = None;
         let blown = self.fuse.blown();
         self.fuse.after(usize::MAX);
@@ -275,7 +274,7 @@ impl Story {
             }
             Act::AgentNamed(e) => {
                 let (Edit::Write(n) | Edit::Delete(n) | Edit::Link(n) | Edit::Executable(n)) = e;
-                // What is in its way is touched too.
+                // Paths in its way are changed too.
                 let names: Vec<&str> = PATHS
                     .iter()
                     .copied()
@@ -305,7 +304,7 @@ impl Story {
 
 fn run(cases: u32, seed: u8) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
-    // The same ones each time: a failure here is a failure everywhere.
+    // The same seed each time: a failure can be reproduced.
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let result = runner.run(&proptest::collection::vec(act(), 4..16), |acts| {

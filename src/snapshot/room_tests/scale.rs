@@ -1,4 +1,4 @@
-//! Trees that are too large or too strange to look at as a whole. (W9, W12)
+//! Trees that are too large or too unusual for a complete scan. (W9, W12)
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -41,14 +41,14 @@ fn a_tree_that_is_too_large_is_covered_by_name_only_and_says_so() {
     let plan = s.plan(&done.undo()).unwrap();
     s.restore(&plan, &BTreeMap::new()).unwrap();
     assert_eq!((w.get("code"), w.get("made/new")), ("1".into(), "1".into()));
-    // The first checkpoint knew nothing of them, so it does not delete them.
+    // The first checkpoint did not cover them, so it does not delete them.
     let plan = s.plan(&Goal::back(first.id, Vec::new())).unwrap();
     assert_eq!(plan.items, []);
     assert!(plan.left.iter().all(|l| l.why == Why::UnknownThen));
-    // What the session itself changed since is known from its first step on.
+    // Changes of the session itself are known from its first step on.
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
     assert_eq!((plan.items.len(), plan.conflicts().count(), plan.left.len()), (2, 0, 0));
-    // When it has become small, all of it is covered again.
+    // Once it is small enough, all of it is covered again.
     w.sh("rm -r d");
     drop(s);
     assert_eq!(w.open().snapshot().unwrap().mode, Mode::Full);
@@ -64,7 +64,7 @@ fn too_much_content_and_too_much_time_are_limits_too() {
     let mode = w.open().snapshot().unwrap().mode;
     assert_eq!(mode, Mode::Named(Dear::Bytes(50_000)));
     w.limits.tree_bytes = u64::MAX;
-    // By this clock no time goes by, so it never takes too long; by one that has run out it does.
+    // On this clock no time passes, so the scan is never too slow; on an expired one it is.
     assert_eq!(w.open().snapshot().unwrap().mode, Mode::Full);
     let late = std::sync::Arc::new(Late::default());
     w.limits.scan = Duration::from_secs(1);
@@ -73,7 +73,7 @@ fn too_much_content_and_too_much_time_are_limits_too() {
     assert_eq!(s.snapshot().unwrap().mode, Mode::Named(Dear::Slow(1)));
 }
 
-/// A clock on which each look takes two seconds.
+/// A clock on which each reading advances two seconds.
 #[derive(Default)]
 struct Late(std::sync::atomic::AtomicU64);
 
@@ -123,7 +123,7 @@ fn a_home_folder_is_never_looked_through() {
         drop(s);
         fs::remove_dir_all(w.store()).unwrap();
     }
-    // A project in it is covered whole.
+    // A project in it is covered completely.
     w.limits.home = Some(w.top.clone());
     assert_eq!(w.open().snapshot().unwrap().mode, Mode::Full);
 }
@@ -140,11 +140,11 @@ fn huge_sparse_and_endless_files_are_not_read() {
     let list: Vec<_> = first.uncovered.iter().map(|u| (u.path.to_str().unwrap(), u.reason)).collect();
     assert_eq!(list, [("pipe", Reason::Special), ("sparse", Reason::TooLarge)]);
     assert_eq!(s.read(first.id, Path::new("endless")).unwrap().unwrap(), b"/dev/zero");
-    // Named, they are as little read.
+    // By name, they are not read either.
     let quick = s.snapshot_touched(&["sparse", "pipe", "to-pipe", "loop/code"]).unwrap();
     assert_eq!(quick.tree, first.tree);
     assert!(s.bytes().unwrap() < 100_000);
-    // A pipe in place of a file that is to be restored stays, and nobody waits for its other end.
+    // A pipe in place of a file that is to be restored stays, and the restore does not block on it.
     let step = super::world::agent(&mut s, || w.put("code", "1"));
     w.sh("rm code; mkfifo code");
     let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
@@ -156,7 +156,7 @@ fn huge_sparse_and_endless_files_are_not_read() {
 
 #[test]
 fn folders_that_cannot_be_read_are_listed() {
-    // Root reads everything, so this can only be seen by others.
+    // Root reads everything, so other users only can test this.
     if rustix::process::geteuid().is_root() {
         return;
     }
@@ -194,7 +194,7 @@ fn a_file_that_changes_within_one_tick_and_keeps_its_size_is_seen() {
     let mut s = w.open();
     let mut last = s.snapshot().unwrap();
     for n in 1..200 {
-        // In place, the same size, as fast as it goes: stamps may be equal.
+        // In place, with the same size, as fast as possible: stamps may be equal.
         w.put("a", format!("{n:04}"));
         let now = if n % 2 == 0 { s.snapshot() } else { s.snapshot_touched(&["a"]) }.unwrap();
         assert_ne!(now.tree, last.tree, "{n}");

@@ -1,4 +1,4 @@
-//! A workspace and its store in a scratch folder.
+//! A workspace and its store in a temporary folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use tiller_protocol::{ManualClock, Time};
 use crate::steps::Steps;
 use crate::{Change, Goal, Id, Limits, Restored, Shadow, Snapshot, Step};
 
-/// What a path is, for comparing folders: its kind, permissions and content.
+/// The state of paths, for comparing folders: type, permissions and content.
 pub(crate) type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
 
 pub(crate) struct World {
@@ -61,7 +61,7 @@ impl World {
         fs::remove_file(self.work().join(path)).unwrap();
     }
 
-    /// Runs a line of shell in the workspace, without the person's git settings.
+    /// Runs a shell command in the workspace, without the person's git settings.
     pub(crate) fn sh(&self, line: &str) -> String {
         sh(&self.work(), line)
     }
@@ -102,7 +102,7 @@ pub(crate) fn tree(dir: &Path) -> Tree {
                 let target = fs::read_link(&path).unwrap().into_os_string().into_vec();
                 found.insert(name, ('l', 0, target));
             } else if kind.is_file() {
-                // Huge ones are told apart by what a look shows.
+                // Huge files are compared by their size and stamp.
                 let text = if meta.len() > 64 << 20 {
                     format!("{} {}", meta.len(), meta.ino()).into_bytes()
                 } else {
@@ -117,7 +117,7 @@ pub(crate) fn tree(dir: &Path) -> Tree {
     found
 }
 
-/// `+a ~b -c`: what differs between two snapshots.
+/// `+a ~b -c`: the differences between two snapshots.
 pub(crate) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
     let sign = |c: Change| match c {
         Change::Added => '+',
@@ -133,14 +133,14 @@ pub(crate) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
     all.join(" ")
 }
 
-/// Something the agent does between two snapshots.
+/// A step of the agent between two snapshots.
 pub(crate) fn agent(shadow: &mut Shadow, act: impl FnOnce()) -> Step {
     let before = shadow.snapshot().unwrap().id;
     act();
     Step { before, after: shadow.snapshot().unwrap().id }
 }
 
-/// Restores everything that is no conflict.
+/// Restores everything that has no conflict.
 pub(crate) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> Restored {
     let plan = shadow.plan(&Goal::back(to.id, steps.to_vec())).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()

@@ -1,5 +1,5 @@
-//! Attributes and access lists of the files of a snapshot. Git's trees have no place for them, so they are an object
-//! beside the tree, which the snapshot's notes name: a line per file, `PATH NAME=VALUE ...`, all escaped.
+//! Attributes and access lists of the files of a snapshot. Git's trees cannot store them, so they are an object of
+//! their own, which the snapshot's notes name: a line for each file, `PATH NAME=VALUE ...`, all escaped.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use tiller_fs::Attributes;
 
 use crate::names;
 
-/// The attributes of one larger value, or of more files than these bounds, are not kept: a restore then takes those
-/// that the present file has.
+/// Maximum size of a stored value, and maximum number of files. Beyond these attributes are not stored: a restore then
+/// uses those of the present file.
 const VALUE: usize = 4 << 10;
 const BYTES: usize = 4 << 20;
 
-/// The attributes of one file.
+/// Encodes the attributes of one file.
 pub(crate) fn write_one(attributes: &Attributes) -> Vec<u8> {
     let some = attributes.iter().filter(|(_, value)| value.len() <= VALUE);
     let words: Vec<String> = some.map(|(name, value)| format!("{}={}", word(name), word(value))).collect();
     words.join(" ").into_bytes()
 }
 
-/// Reads them back; what is malformed is left out.
+/// Decodes them; malformed ones are left out.
 pub(crate) fn read_one(data: &[u8]) -> Attributes {
     let mut out = Attributes::default();
     let text = String::from_utf8_lossy(data);
@@ -33,7 +33,7 @@ pub(crate) fn read_one(data: &[u8]) -> Attributes {
     out
 }
 
-/// The attributes of all files of a snapshot; `None` when there are none.
+/// Encodes the attributes of all files of a snapshot; `None` when there are none.
 pub(crate) fn write(all: &[(Vec<u8>, Attributes)]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for (path, attributes) in all {
@@ -49,7 +49,7 @@ pub(crate) fn write(all: &[(Vec<u8>, Attributes)]) -> Option<Vec<u8>> {
     (!out.is_empty()).then_some(out)
 }
 
-/// Reads them back, by path.
+/// Decodes them, by path.
 pub(crate) fn read(data: &[u8]) -> HashMap<Vec<u8>, Attributes> {
     let lines = data.split(|b| *b == b'\n');
     let one = |line: &[u8]| {
@@ -60,7 +60,7 @@ pub(crate) fn read(data: &[u8]) -> HashMap<Vec<u8>, Attributes> {
     lines.filter_map(one).collect()
 }
 
-/// Bytes as one word without the signs that separate words here.
+/// Bytes as one word, without the characters that separate words here.
 fn word(bytes: &[u8]) -> String {
     names::escape(bytes).replace('=', "%3D")
 }

@@ -1,4 +1,4 @@
-//! The model on disk. It is only a help: one that is missing or malformed costs reading files again.
+//! The model on disk. It only saves time: without it files are read again.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::scan::disk::Stamp;
 use crate::scan::model::{Content, Dir, Leaf, Node};
 use crate::steps::Steps;
 
-/// Changes with the form.
+/// Changes with the format.
 const MAGIC: &[u8] = b"tiller-cache-3\n";
 
 /// Writes the model that belongs to a snapshot.
@@ -25,7 +25,7 @@ pub(crate) fn save(path: &Path, id: Id, model: &Dir, steps: &Steps) -> Result<()
     place::write_quick(path, &out, steps)
 }
 
-/// Reads it back; `None` when there is none that can be used.
+/// Reads it; `None` when there is no usable one.
 pub(crate) fn load(path: &Path) -> Option<(Id, Dir)> {
     let data = std::fs::read(path).ok()?;
     let body = data.len().checked_sub(32)?;

@@ -1,4 +1,4 @@
-//! Reading the workspace through folder descriptors: a link is looked at, never followed.
+//! Reads the workspace through folder descriptors: links are examined, never followed.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::names;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object::{Entry, Kind};
 
-/// What a later look compares, to know without reading that a file is the same.
+/// Metadata by which a later scan recognises an unchanged file without reading it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
@@ -43,8 +43,8 @@ impl Stamp {
         }
     }
 
-    /// Whether a later change must show in the stamp, when the content was read at `now` or later. Stamps
-    /// come from a clock that ticks; on some file systems once in two seconds.
+    /// Whether any later change must alter the stamp, when the content was read at `now` or later. Stamps come from a
+    /// clock with ticks, on some file systems of two seconds.
     pub(crate) fn settled(&self, now: i64) -> bool {
         let coarse = self.mtime % 1_000_000_000 == 0 && self.ctime % 1_000_000_000 == 0;
         let grain = if coarse { 2_000_000_000 } else { 50_000_000 };
@@ -60,7 +60,7 @@ impl Stamp {
     }
 }
 
-/// The real time in nanoseconds. Only compared with stamps of the file system, which have no other clock.
+/// The real time in nanoseconds. Only compared with stamps of the file system, which use this clock.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
@@ -68,7 +68,7 @@ pub(crate) fn now() -> i64 {
 
 const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens the workspace itself; its path was resolved before.
+/// Opens the workspace itself; its path has no symbolic links.
 pub(crate) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, path, DIR, Mode::empty())?)
 }
@@ -87,7 +87,7 @@ pub(crate) fn open_below(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedF
     Ok(here)
 }
 
-/// The stamp of what stands under a name; `None` when nothing does.
+/// The stamp of a name; `None` when it does not exist.
 pub(crate) fn look(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Stamp>> {
     Ok(stat(dir, name)?.map(|s| Stamp::of(&s)))
 }
@@ -100,7 +100,7 @@ pub(crate) fn stat(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Stat>>
     }
 }
 
-/// What was read of a file or link.
+/// The content of a file or link.
 pub(crate) struct Got {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
@@ -135,8 +135,8 @@ impl From<rustix::io::Errno> for Not {
     }
 }
 
-/// Reads a file or link of at most `most` bytes. One that is written meanwhile is read again, a few times;
-/// then it counts as not settled.
+/// Reads a file or link of at most `most` bytes. A file that changes while it is read is read again, a few times; then
+/// it counts as not settled.
 pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
     let mut got = read_once(dir, name, most)?;
     for _ in 0..3 {
@@ -161,7 +161,7 @@ fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
             (Kind::Link, 0, target, Attributes::default())
         }
         FileType::RegularFile => {
-            // NONBLOCK: it may be a pipe by now, and opening that must not wait for a writer.
+            // NONBLOCK: it may have become a pipe, and opening that must not wait for a writer.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
             if !file.metadata()?.is_file() {

@@ -1,4 +1,4 @@
-//! Reading what a look found changed, on several threads when it is much.
+//! Reads the files that a scan found changed, on several threads when there are many.
 
 use std::num::NonZero;
 use std::os::fd::BorrowedFd;
@@ -16,7 +16,7 @@ use crate::report::Reason;
 use crate::scan::Job;
 use crate::scan::disk::{self, Folders, Not, Stamp};
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Clone, Debug)]
 pub(crate) enum Done {
     Read { stamp: Stamp, settled: bool, kind: Kind, id: Id, attributes: Option<Box<Attributes>> },
@@ -27,7 +27,7 @@ pub(crate) enum Done {
 /// A content that the store does not have: its length and its compressed bytes.
 type Fresh = Option<(usize, Vec<u8>)>;
 
-/// Reads the jobs and puts what is new into the batch. One answer a job, in order.
+/// Reads the jobs and puts new contents into the batch. Returns one result for each job, in order.
 pub(crate) fn fill(
     root: BorrowedFd<'_>,
     jobs: &[Job],
@@ -47,8 +47,8 @@ pub(crate) fn fill(
     }
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        // Readers hold the senders and end when no job is left, or when the receiver is gone because
-        // writing failed. The receiver ends when all readers did. Few wait: contents may be large.
+        // Readers hold the senders; they end when no job is left, or when the receiver is dropped because writing
+        // failed. The receiver ends when all readers have ended. The capacity is small, since contents may be large.
         let (tx, rx) = sync_channel(8);
         for _ in 0..threads {
             let (tx, next) = (tx.clone(), &next);

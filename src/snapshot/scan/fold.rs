@@ -1,4 +1,4 @@
-//! Writing the folders of a snapshot, from the deepest up; those that are as they were are not touched.
+//! Writes the folders of a snapshot, from the deepest up; unchanged ones are skipped.
 
 use tiller_fs::Attributes;
 
@@ -11,7 +11,7 @@ use crate::report::Reason;
 use crate::scan::fill::Done;
 use crate::scan::model::{Content, Dir, Leaf, Node};
 
-/// Collects what is not covered on the way.
+/// Collects uncovered paths on the way.
 pub(crate) struct Fold<'a, 'b> {
     pub(crate) batch: &'a mut Batch<'b>,
     pub(crate) done: Vec<Done>,
@@ -21,7 +21,7 @@ pub(crate) struct Fold<'a, 'b> {
 }
 
 impl Fold<'_, '_> {
-    /// Writes a folder; its name, and whether that is another than before.
+    /// Writes a folder; returns its id, and whether that changed.
     pub(crate) fn dir(&mut self, dir: &mut Dir, path: &[u8]) -> Result<(Id, bool)> {
         if dir.repository {
             self.uncovered.push((path.to_vec(), Reason::Repository));
@@ -47,7 +47,7 @@ impl Fold<'_, '_> {
                         Done::Gone => gone.push(name.clone()),
                         Done::Skip(reason) => {
                             self.uncovered.push((names::join(path, name), reason));
-                            // Stamp unknown: it is looked at again.
+                            // An unknown stamp makes the next scan examine it again.
                             *node = Node::Skip(crate::scan::disk::Stamp::default(), reason);
                         }
                     }

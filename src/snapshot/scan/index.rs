@@ -1,4 +1,4 @@
-//! The paths that git tracks, read from a repository's index. No git runs; what cannot be understood tracks nothing.
+//! The paths that git tracks, read from a repository's index. No git runs; an unreadable index tracks nothing.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::scan::disk::Stamp;
 
-/// A larger index is not read: some two million files.
+/// Maximum size of an index that is read, in bytes: about two million files.
 const MOST: u64 = 256 << 20;
-/// Of the settings of a repository at most so much is read.
+/// Maximum bytes of a repository's configuration that are read.
 const CONFIG: u64 = 1 << 20;
-/// Of an entry: times, device, inode, mode, owner and size.
+/// Size of an entry's times, device, inode, mode, owner and size, in bytes.
 const STAT: usize = 40;
 const TYPE: u32 = 0o170_000;
 const LINK_TO_COMMIT: u32 = 0o160_000;
@@ -22,15 +22,15 @@ pub(crate) fn stamp(git: &Path) -> Option<Stamp> {
     crate::scan::disk::look(rustix::fs::CWD, git.join("index").as_os_str().as_bytes()).ok().flatten()
 }
 
-/// The tracked files, relative to the work tree, sorted. `git` is the repository's own folder (of a work tree: that
-/// one's), `common` the one with its settings.
+/// The tracked files, relative to the work tree, sorted. `git` is the work tree's own git folder, `common` the one with
+/// the configuration.
 pub(crate) fn paths(git: &Path, common: &Path) -> Vec<Vec<u8>> {
     let hash = if is_sha256(common) { 32 } else { 20 };
     let Some((mut found, shared)) = read(&git.join("index")).and_then(|data| parse(&data, hash)) else {
         return Vec::new();
     };
     if let Some(id) = shared {
-        // What the shared half lists and this one takes out counts too: more is kept, never less.
+        // Paths of the shared index that this one removes are included: more is covered, never less.
         let path = git.join(format!("sharedindex.{id}"));
         found.extend(read(&path).and_then(|data| parse(&data, hash)).unwrap_or_default().0);
     }
@@ -63,7 +63,7 @@ fn be16(data: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*data.get(at..)?.first_chunk()?))
 }
 
-/// The paths of an index, and the name of the one that it adds to.
+/// The paths of an index, and the id of the shared index that it extends.
 fn parse(data: &[u8], hash: usize) -> Option<(Vec<Vec<u8>>, Option<String>)> {
     data.starts_with(b"DIRC").then_some(())?;
     let (version, count) = (be32(data, 4)?, be32(data, 8)?);
@@ -98,10 +98,10 @@ fn parse(data: &[u8], hash: usize) -> Option<(Vec<Vec<u8>>, Option<String>)> {
         if version == 4 {
             at += 1;
         } else {
-            // At least one zero, up to a multiple of eight.
+            // At least one zero byte, up to a multiple of eight.
             at = start + ((at - start) / 8 + 1) * 8;
         }
-        // A commit of another repository, and a folder of a sparse checkout, are no files.
+        // A submodule's commit and a folder of a sparse checkout are not files.
         if mode & TYPE != LINK_TO_COMMIT && is_path(&name) {
             paths.push(name.clone());
         }
@@ -117,7 +117,7 @@ fn parse(data: &[u8], hash: usize) -> Option<(Vec<Vec<u8>>, Option<String>)> {
     Some((paths, shared))
 }
 
-/// Whether it is a path below a work tree, as git writes it.
+/// Whether it is a valid path below a work tree, as git writes it.
 fn is_path(name: &[u8]) -> bool {
     name.split(|b| *b == b'/').all(|part| {
         !part.is_empty() && part != b"." && part != b".." && !crate::objects::object::is_git(part)
@@ -139,7 +139,7 @@ fn varint(data: &[u8], at: &mut usize) -> Option<usize> {
     Some(value)
 }
 
-/// The folder that `.git` of a work tree leads to, and the one that all work trees of it share.
+/// The folder that a work tree's `.git` points to, and the one that all its work trees share.
 pub(crate) fn folders(work: &Path, git: &Path) -> (PathBuf, PathBuf) {
     let mut dir = git.to_owned();
     if git.is_file()

@@ -1,5 +1,5 @@
-//! Looking at the folder. A file whose stamp is as it was is not read, a folder whose stamp is as it was is
-//! not listed; what is to be read comes back as jobs.
+//! Scans the folder. A file with an unchanged stamp is not read, a folder with an unchanged stamp is not listed; the
+//! files to read are returned as jobs.
 
 pub(crate) mod beside;
 pub(crate) mod cache;
@@ -29,45 +29,45 @@ use crate::scan::disk::Stamp;
 use crate::scan::model::{Content, Dir, Leaf, Node};
 use crate::scan::rules::Rules;
 
-/// So deep a tree is looked at; deeper folders count as unreadable.
+/// Maximum depth of a scan; deeper folders count as unreadable.
 const DEEPEST: usize = 200;
 
-/// One look at the folder, or at parts of it.
+/// One scan of the folder, or of parts of it.
 pub(crate) struct Scan<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) limits: &'a Limits,
     pub(crate) clock: &'a dyn Clock,
-    /// When to give up, by the clock's monotonic time.
+    /// When to give up, in monotonic time of the clock.
     pub(crate) end: Duration,
-    /// The device that the workspace is on.
+    /// The device of the workspace.
     pub(crate) dev: u64,
-    /// The person's own rules; those of a nested repository begin with them.
+    /// The person's own rules; the rules of a nested repository begin with them.
     pub(crate) person: Arc<Rules>,
     /// Files and links to read.
     pub(crate) jobs: Vec<Job>,
-    /// Files that were covered by their names at the last look.
+    /// Files that were covered by name at the last scan.
     pub(crate) known: HashMap<Vec<u8>, Leaf>,
-    /// Rules of some folder are other ones than at the last look.
+    /// Rules of a folder changed since the last scan.
     pub(crate) other_rules: bool,
     pub(crate) files: usize,
     pub(crate) bytes: u64,
-    /// Ignored paths that were there at the last look.
+    /// Ignored paths that existed at the last scan and do not any more.
     pub(crate) vanished: Vec<Vec<u8>>,
 }
 
-/// Something to read.
+/// A file or link to read.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) path: Vec<u8>,
-    /// Bytes; a larger file is not covered.
+    /// Maximum size in bytes; a larger file is not covered.
     pub(crate) most: u64,
 }
 
-/// The rules inside of a folder, and what its ignore file says.
+/// The rules within a folder, and its ignore file.
 type Inside = (Arc<Rules>, Option<(Stamp, bool, Vec<u8>)>);
 
 impl Scan<'_> {
-    /// Looks at a folder and everything below.
+    /// Scans a folder and everything below.
     pub(crate) fn walk(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -117,12 +117,12 @@ impl Scan<'_> {
             partial: false,
             id: None,
         };
-        // Whether it holds what it held; folders below are compared when they are written.
+        // Whether its content is unchanged; folders below are compared when they are written.
         let mut same = old.id.is_some();
         let id = old.id;
         let mut known = old.nodes.into_iter().peekable();
         let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), Dear> {
-            // Most names are as they were: their path is only put together where it is needed.
+            // Most names are unchanged: the path is only built where it is needed.
             let full = || names::join(path, &name);
             let found = disk::look(fd, &name);
             let Ok(Some(stamp)) = found else {
@@ -196,7 +196,7 @@ impl Scan<'_> {
         Ok(Node::Dir(new))
     }
 
-    /// The rules inside of a folder. `ignore` is what was known of its ignore file, when it has one.
+    /// The rules within a folder. `ignore` is the known ignore file, when it has one.
     fn inside(
         &self,
         fd: BorrowedFd<'_>,
@@ -221,7 +221,7 @@ impl Scan<'_> {
         (rules, Some(read))
     }
 
-    /// A name that is no folder. `same` becomes false unless its content is known and as it was.
+    /// Scans a name that is not a folder. Sets `same` to false unless its content is known and unchanged.
     fn leaf(
         &mut self,
         (folder, name): (&[u8], &[u8]),
@@ -277,8 +277,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Looks at one named path only. With `full`, a folder that is new comes whole. Gives whether a look at
-    /// everything would pass the path over: git would ignore it, or it is too large.
+    /// Scans one named path only. With `full`, a new folder is scanned completely. Returns whether a complete scan
+    /// would skip the path: git would ignore it, or it is too large.
     pub(crate) fn touch(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -308,7 +308,7 @@ impl Scan<'_> {
             let most = self.limits.named_bytes();
             let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, most)?;
             dir.set(name, node);
-            // From now on it is looked at by its name.
+            // From now on it is covered by name.
             return Ok(ignored || stamp.size > self.limits.file_bytes);
         }
         let Ok(child) = disk::open_dir(fd, name) else {
@@ -326,7 +326,7 @@ impl Scan<'_> {
             }
             _ => (Dir { partial: true, ..Dir::default() }, true),
         };
-        // All of it: a folder that is new or is itself what was named. Named files only: what is ignored.
+        // Completely: a folder that is new or was named itself. If only named files are covered: an ignored folder.
         if (full && !ignored && (fresh || tail.is_empty())) || (!full && tail.is_empty()) {
             let node = self.walk(child.as_fd(), &path, inner, &rules)?;
             dir.set(name, node);
@@ -347,7 +347,7 @@ impl Scan<'_> {
     }
 }
 
-/// The ignored paths of a folder that is gone, and of those below.
+/// The ignored paths of a deleted folder, and of those below.
 fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
     if let Node::Dir(dir) = node {
         out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
@@ -357,7 +357,7 @@ fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// What is known of a file that was covered by its name.
+/// The known state of a file that was covered by name.
 pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
     let (folder, name) = names::split(path);
     let dir = names::parts(folder).try_fold(dir, |dir, part| match &dir.nodes[dir.at(part).ok()?].1 {
@@ -370,7 +370,7 @@ pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
     }
 }
 
-/// Forgets a named path that git would ignore, so that a look at everything does not find it known.
+/// Removes a named path that git would ignore from the model, so that a complete scan does not find it known.
 pub(crate) fn untouch(dir: &mut Dir, rest: &[u8]) {
     let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
     let (name, tail) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());

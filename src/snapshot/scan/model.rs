@@ -1,4 +1,4 @@
-//! What we know of the folder: names, stamps and contents as they were at the last look.
+//! The model of the folder: names, stamps and contents as of the last scan.
 
 use tiller_fs::Attributes;
 
@@ -13,23 +13,23 @@ pub(crate) struct Dir {
     /// Sorted by name.
     pub(crate) nodes: Vec<(Vec<u8>, Node)>,
     pub(crate) stamp: Stamp,
-    /// Whether a change of its names must show in the stamp.
+    /// Whether any change of its names must alter the stamp.
     pub(crate) settled: bool,
-    /// Names that git ignores, sorted. What they hold is not looked at.
+    /// Names that git ignores, sorted. Their content is not scanned.
     pub(crate) ignored: Vec<Vec<u8>>,
-    /// The rules that its names were judged by.
+    /// The id of the rules that were applied to its names.
     pub(crate) rules: Option<Id>,
-    /// The stamp of its own ignore file, whether that is settled, and what it says.
+    /// The stamp of its own ignore file, whether that is settled, and the content.
     pub(crate) ignore: Option<(Stamp, bool, Vec<u8>)>,
-    /// Holds a repository of its own.
+    /// Whether it contains a repository of its own.
     pub(crate) repository: bool,
-    /// Holds named paths only: it is ignored, or the whole tree is too dear to look at.
+    /// Whether it holds named paths only: it is ignored, or a scan of the whole tree costs too much.
     pub(crate) partial: bool,
-    /// Its name in the store, unless something in it changed.
+    /// Its id in the store, unless something in it changed.
     pub(crate) id: Option<Id>,
 }
 
-/// What stands under a name.
+/// The state of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
     Leaf(Leaf),
@@ -45,7 +45,7 @@ pub(crate) struct Leaf {
     pub(crate) settled: bool,
     pub(crate) kind: Kind,
     pub(crate) content: Content,
-    /// What its owner gave it beside content and mode; few files have any.
+    /// Attributes other than content and mode; few files have any.
     pub(crate) attributes: Option<Box<Attributes>>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Leaf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Known(Id),
-    /// To be read; the number of the job.
+    /// Not read yet; the index of the job.
     Job(u32),
 }
 

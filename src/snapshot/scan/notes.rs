@@ -1,4 +1,4 @@
-//! What a snapshot says of itself beside its files: how much it covers. Lines of the commit's message.
+//! The notes of a snapshot: what it covers. Lines of the commit's message.
 
 use tiller_protocol::Time;
 
@@ -6,25 +6,26 @@ use crate::names;
 use crate::objects::id::Id;
 use crate::report::{Dear, Mode, Reason, Snapshot, Uncovered};
 
-/// More uncovered paths than this are only counted.
+/// Maximum number of uncovered paths that are listed; further ones are only counted.
 const LISTED: usize = 10_000;
-/// No more ignored paths that went are named.
+/// Maximum number of deleted ignored paths that are listed.
 const VANISHED: usize = 1_000;
 
 /// Everything that is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) snapshot: Snapshot,
-    /// Paths that are covered because they were named: ignored files, or in [`Mode::Named`] all there are.
+    /// Paths that are covered by name: ignored files, or in [`Mode::Named`] all covered files.
     pub(crate) named: Vec<Vec<u8>>,
     /// The object with the attributes of its files; see [`crate::scan::beside`].
     pub(crate) attributes: Option<Id>,
-    /// Ignored paths that went since the snapshot before it.
+    /// Ignored paths that were deleted since the snapshot before it.
     pub(crate) vanished: Vec<Vec<u8>>,
 }
 
 impl Kept {
-    /// Whether this is the same state as an earlier one, seen alike, and nothing went since then.
+    /// Whether this is the same state as an earlier one with the same coverage, and no ignored path was deleted since
+    /// then.
     pub(crate) fn same(&self, other: &Self) -> bool {
         let (a, b) = (&self.snapshot, &other.snapshot);
         (a.tree, a.mode, a.more) == (b.tree, b.mode, b.more)
@@ -51,7 +52,7 @@ pub(crate) fn write(
         Mode::Named(Dear::Home) => "mode named home 0\n".to_owned(),
     };
     uncovered.sort();
-    // Repositories are needed to know the rules, so they are listed whatever there is.
+    // Repositories are needed to reconstruct the rules, so all are listed.
     let listed =
         |(i, (_, reason)): &(usize, &(Vec<u8>, Reason))| *i < LISTED || *reason == Reason::Repository;
     let mut more = 0;
@@ -77,7 +78,7 @@ pub(crate) fn write(
     out
 }
 
-/// Reads notes back. Lines that are not known are passed over: a later version may add some.
+/// Parses notes. Unknown lines are skipped: a later version may add some.
 pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
     let mut snapshot =
         Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };

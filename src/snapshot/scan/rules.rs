@@ -1,4 +1,4 @@
-//! What git would ignore, found by reading alone: no git runs and no setting of a repository counts.
+//! Git's ignore rules, evaluated without git: no git runs and no setting of a repository applies.
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use crate::names;
 use crate::objects::id::{Id, Sort};
 
-/// Of an ignore file at most so much is read.
+/// Maximum bytes of an ignore file that are read.
 const MOST: u64 = 1 << 20;
 
-/// Ignore files from the weakest to this one. Their patterns are only compiled when a name is asked for.
+/// Ignore files from the weakest to this one. Their patterns are compiled on first use.
 #[derive(Debug)]
 pub(crate) struct Rules {
     above: Option<Arc<Self>>,
@@ -21,7 +21,7 @@ pub(crate) struct Rules {
     base: PathBuf,
     text: Vec<u8>,
     compiled: OnceLock<Gitignore>,
-    /// Names all texts and their places: equal keys, equal answers.
+    /// Hash of all texts and their folders: rules with equal keys give equal answers.
     pub(crate) key: Id,
 }
 
@@ -37,7 +37,7 @@ impl Rules {
         })
     }
 
-    /// These rules and those of an ignore file in `base`, which win.
+    /// These rules, followed by those of an ignore file in `base`, which take precedence.
     pub(crate) fn and(self: &Arc<Self>, base: &Path, text: Vec<u8>) -> Arc<Self> {
         let mut all = self.key.0.to_vec();
         all.extend_from_slice(base.as_os_str().as_bytes());
@@ -58,7 +58,7 @@ impl Rules {
             let mut builder = GitignoreBuilder::new(&self.base);
             let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
             for line in text.split(|b| *b == b'\n') {
-                // A line that is no pattern is passed over, as git does.
+                // A line that is not a pattern is skipped, as git does.
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
                 let _ = builder.add_line(None, &String::from_utf8_lossy(line));
             }
@@ -82,7 +82,7 @@ impl Rules {
     }
 }
 
-/// Reads an ignore file; what is no file, or cannot be read, has no rules.
+/// Reads an ignore file; one that cannot be read has no rules.
 pub(crate) fn read(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
     if path.symlink_metadata().is_ok_and(|m| m.is_file())
@@ -111,13 +111,13 @@ pub(crate) fn outer(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
     rules
 }
 
-/// The person's own rules, which count in every repository.
+/// The person's own rules, which apply to every repository.
 pub(crate) fn person(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
     let text = global.map(read).unwrap_or_default();
     if text.is_empty() { Rules::none() } else { Rules::none().and(workspace, text) }
 }
 
-/// The rules that a repository keeps in its own folder.
+/// Adds the rules in the repository's own git folder.
 pub(crate) fn excluded(rules: &Arc<Rules>, work: &Path, git: &Path) -> Arc<Rules> {
     let (_, common) = crate::scan::index::folders(work, git);
     let text = read(&common.join("info/exclude"));

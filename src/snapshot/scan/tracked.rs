@@ -1,4 +1,4 @@
-//! Files that git tracks although its ignore rules match them: the index decides, so states cover them.
+//! Files that git tracks although its ignore rules match them: snapshots cover them, since the index decides.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::scan::index;
 use crate::scan::model::{Dir, Node};
 use crate::scan::rules::{self, Rules};
 
-/// More of them are not covered: each costs a look of its own.
+/// Maximum number of such files; further ones are not covered, since each is scanned separately.
 const MOST: usize = 10_000;
 
-/// What the indexes of a workspace said at the last look.
+/// The indexes of a workspace as of the last scan.
 #[derive(Debug, Default)]
 pub(crate) struct Tracked {
-    /// By the repository's place in the workspace; empty for the one around it.
+    /// By the repository's path in the workspace; empty for the one around it.
     indexes: HashMap<Vec<u8>, Index>,
     ignored: BTreeSet<Vec<u8>>,
 }
@@ -28,7 +28,7 @@ struct Index {
     paths: Vec<Vec<u8>>,
 }
 
-/// What the rules are made of.
+/// The sources of the rules.
 pub(crate) struct Ground<'a> {
     pub(crate) workspace: &'a Path,
     pub(crate) outer: &'a Arc<Rules>,
@@ -44,8 +44,8 @@ struct Step<'a> {
 }
 
 impl Tracked {
-    /// Tracked paths that the rules match, whether they are there or not. `fresh`: the rules may be other ones than at
-    /// the last call.
+    /// Tracked paths that the rules match, whether they exist or not. `fresh`: the rules may have changed since the
+    /// last call.
     pub(crate) fn look(&mut self, ground: &Ground<'_>, model: &Dir, fresh: bool) -> &BTreeSet<Vec<u8>> {
         let mut repositories = vec![Vec::new()];
         nested(model, &[], &mut repositories);
@@ -63,7 +63,7 @@ impl Tracked {
         &self.ignored
     }
 
-    /// Reads the index of one repository, when it is another one; whether it is.
+    /// Reads the index of one repository if it changed; returns whether it did.
     fn read(&mut self, workspace: &Path, at: &[u8]) -> bool {
         let here = rules::absolute(workspace, at);
         let top = if at.is_empty() {
@@ -73,7 +73,7 @@ impl Tracked {
         };
         let found = top.map(|top| (index::folders(&top, &top.join(".git")), top));
         let stamp = found.as_ref().and_then(|((git, _), _)| index::stamp(git));
-        // One that was just written may change within its stamp.
+        // An index that was just written may change without altering its stamp.
         let settled = stamp.is_none_or(|s| s.settled(crate::scan::disk::now()));
         if settled && self.indexes.get(at).is_some_and(|known| known.stamp == stamp) {
             return false;
@@ -85,7 +85,7 @@ impl Tracked {
         !same
     }
 
-    /// Finds what the rules of one repository match.
+    /// Finds the tracked paths of one repository that the rules match.
     fn judge(&mut self, ground: &Ground<'_>, model: &Dir, at: &[u8]) {
         let Some(index) = self.indexes.get(at).filter(|i| !i.paths.is_empty()) else { return };
         let here = rules::absolute(ground.workspace, at);
@@ -114,7 +114,7 @@ impl Tracked {
     }
 }
 
-/// One folder further on the way to `folder`; `None`: it is reached.
+/// The next folder on the way to `folder`; `None`: it is reached.
 fn step<'a>(workspace: &Path, at: &Step<'a>, folder: &[u8]) -> Option<Step<'a>> {
     let rest = names::parts(folder).nth(names::parts(&at.path).count())?;
     let path = names::join(&at.path, rest);
@@ -156,7 +156,7 @@ fn nested(dir: &Dir, path: &[u8], found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// Paths of a repository as paths of the workspace, which may be a folder in it.
+/// Converts paths of a repository to paths of the workspace, which may be a folder in it.
 fn relative(paths: Vec<Vec<u8>>, workspace: &Path, at: &[u8], top: &Path) -> Vec<Vec<u8>> {
     use std::os::unix::ffi::OsStrExt;
     if !at.is_empty() {

@@ -1,4 +1,4 @@
-//! What differs between two snapshots.
+//! Differences between two snapshots.
 
 use std::path::{Path, PathBuf};
 
@@ -12,22 +12,22 @@ use crate::objects::object::{self, Entry, Kind, Named};
 use crate::report::{Reason, Uncovered};
 use crate::shadow::Shadow;
 
-/// What happened to a path.
+/// How a path changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Added,
     Deleted,
-    /// Other content; perhaps other permissions too.
+    /// Another content; possibly other permissions too.
     Modified,
     /// The same content with other permissions.
     Mode,
     /// A file became a link, a folder a file, or the like.
     Type,
-    /// One of the two did not look at it, so nothing can be said.
+    /// One of the two did not cover it, so nothing is known.
     Unknown,
 }
 
-/// One path that differs. An empty folder is a path of its own; others show by what they hold.
+/// One path that differs. An empty folder is a path of its own; others are represented by their content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileDiff {
     pub path: PathBuf,
@@ -40,7 +40,7 @@ pub struct FileDiff {
 pub(crate) type Pair = (Vec<u8>, Option<Entry>, Option<Entry>);
 
 impl Shadow {
-    /// What differs from `a` to `b`, sorted by path.
+    /// The differences from `a` to `b`, sorted by path.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -58,8 +58,8 @@ impl Shadow {
         Ok(diffs)
     }
 
-    /// What `a` did not cover and is not there in `b` any more. Repositories stand for their history. Of ignored paths:
-    /// those that went between `b` and the snapshot before it.
+    /// Paths that `a` did not cover and that do not exist in `b`. A repository stands for its history. Ignored paths:
+    /// those that were deleted between `b` and the snapshot before it.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -86,16 +86,16 @@ impl Shadow {
         Ok(gone)
     }
 
-    /// What differs from a snapshot to the folder as it is now.
+    /// The differences from a snapshot to the present folder.
     ///
     /// # Errors
-    /// When the snapshot cannot be read, or the present state not be kept.
+    /// When the snapshot cannot be read, or the present state cannot be stored.
     pub fn present(&mut self, id: Id) -> Result<Vec<FileDiff>> {
         let now = self.snapshot()?;
         self.compare(id, now.id)
     }
 
-    /// The content of a file in a snapshot (of a link: where it leads); `None` when there is none.
+    /// The content of a file in a snapshot (of a link: its target); `None` when it does not exist.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -114,7 +114,7 @@ impl Shadow {
         self.objects.read(&id, Sort::Content)
     }
 
-    /// How long the content is that an [`Entry`] names.
+    /// The length of the content that an [`Entry`] names, in bytes.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -122,7 +122,7 @@ impl Shadow {
         self.objects.len(&id)
     }
 
-    /// Every path that a snapshot holds, with its state; empty folders too.
+    /// Every path of a snapshot, with its state; empty folders included.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -171,7 +171,7 @@ fn both(objects: &Objects, path: &[u8], a: Id, b: Id, out: &mut Vec<Pair>) -> Re
         };
         let x = old.next_if(|n| n.name == name).map(|n| n.entry);
         let y = new.next_if(|n| n.name == name).map(|n| n.entry);
-        // An earlier version may have kept one.
+        // An earlier version may have stored one.
         if !is_temporary(&name) {
             one(objects, names::join(path, &name), x, y, out)?;
         }
@@ -201,7 +201,7 @@ fn one(
         }
         return Ok(());
     }
-    // What a folder holds shows by itself; only an empty one is a state of its own path.
+    // The content of a folder has paths of its own; only an empty one is a state of its own path.
     if let Some(id) = full(x) {
         both(objects, &path, id, object::empty_folder(), out)?;
     }

@@ -1,4 +1,4 @@
-//! What a snapshot knows of a path: its state, that nothing was there, or nothing at all.
+//! What a snapshot knows of a path: its state, that it did not exist, or nothing.
 
 pub(crate) mod compare;
 pub(crate) mod text;
@@ -22,16 +22,16 @@ use crate::shadow::Shadow;
 /// A path in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It was there.
+    /// It existed.
     Is(Entry),
-    /// It was not there.
+    /// It did not exist.
     Absent,
-    /// The snapshot did not look at it: it was ignored, not covered, or not named.
+    /// The snapshot does not know it: it was ignored, not covered, or not named.
     Unknown,
 }
 
 impl State {
-    /// What was there, when that is known.
+    /// The entry, when it existed.
     pub fn entry(self) -> Option<Entry> {
         match self {
             Self::Is(entry) => Some(entry),
@@ -40,7 +40,7 @@ impl State {
     }
 }
 
-/// One snapshot, with what was read of it so far. Making one is cheap: a plan makes two for each step.
+/// One snapshot, with the objects that were read so far. Cheap to create: a plan creates two for each step.
 pub(crate) struct View<'a> {
     objects: &'a Objects,
     workspace: &'a Path,
@@ -79,7 +79,7 @@ impl Shadow {
         })
     }
 
-    /// What a snapshot knows of a path.
+    /// The state of a path in a snapshot.
     ///
     /// # Errors
     /// When the snapshot cannot be read, or the path is not one of the workspace.
@@ -103,7 +103,7 @@ impl View<'_> {
         Ok(read)
     }
 
-    /// What stands at a path; a folder with its content.
+    /// The entry of a path; a folder with its content.
     pub(crate) fn entry(&self, path: &[u8]) -> Result<Option<Entry>> {
         let mut here = Entry { kind: Kind::Folder, mode: 0o755, id: self.tree() };
         for part in names::parts(path) {
@@ -118,7 +118,7 @@ impl View<'_> {
         Ok(Some(here))
     }
 
-    /// What is known of a path. A folder that holds something counts as there.
+    /// The state of a path. A folder with content counts as existing.
     pub(crate) fn state(&self, path: &[u8]) -> Result<State> {
         if let Some(entry) = self.entry(path)? {
             return Ok(State::Is(entry));
@@ -126,7 +126,7 @@ impl View<'_> {
         Ok(if self.looked_at(path)? { State::Absent } else { State::Unknown })
     }
 
-    /// Whether the snapshot would hold the path if it had been there.
+    /// Whether the snapshot would contain the path if it had existed.
     pub(crate) fn looked_at(&self, path: &[u8]) -> Result<bool> {
         if self.hidden.iter().any(|u| names::within(path, u)) || self.kept.snapshot.more > 0 {
             return Ok(false);
@@ -151,7 +151,7 @@ impl View<'_> {
         Ok(false)
     }
 
-    /// The rules that held in a folder then.
+    /// The rules of a folder at that time.
     fn rules(&self, folder: &[u8]) -> Result<Arc<Rules>> {
         if let Some(known) = self.rules.borrow().get(folder) {
             return Ok(known.clone());
@@ -180,7 +180,7 @@ impl View<'_> {
         self.repositories.iter().any(|r| r == path)
     }
 
-    /// The repositories that it found in the workspace.
+    /// The repositories in the workspace.
     pub(crate) fn repositories(&self) -> &[Vec<u8>] {
         &self.repositories
     }

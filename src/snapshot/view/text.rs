@@ -1,4 +1,4 @@
-//! Differences of texts, and three-way merges.
+//! Diffs of texts, and three-way merges.
 
 use similar::TextDiff;
 
@@ -7,15 +7,15 @@ use crate::objects::object::{Entry, Kind};
 use crate::shadow::Shadow;
 use crate::view::compare::FileDiff;
 
-/// A larger file is not compared line by line.
+/// Larger files are not compared line by line, in bytes.
 const LARGEST: u64 = 2 << 20;
 
-/// How a file's text changed.
+/// The change of a file's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextChange {
-    /// A unified difference without a file header, and how many lines came and went.
+    /// A unified diff without a file header, and the numbers of added and removed lines.
     Lines { diff: String, added: usize, removed: usize },
-    /// Not text: bytes before and after.
+    /// Binary: sizes before and after, in bytes.
     Binary { before: u64, after: u64 },
 }
 
@@ -55,16 +55,16 @@ fn lines(old: &str, new: &str) -> TextChange {
     TextChange::Lines { diff: diff.unified_diff().to_string(), added, removed }
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// Both changes in one.
+    /// Both changes are merged.
     Clean(Vec<u8>),
-    /// Both changed the same lines: with the usual marks around them.
+    /// Both changed the same lines: with conflict markers around them.
     Conflict(Vec<u8>),
 }
 
-/// Joins two changes of one file, line by line.
+/// Merges two changes of one file, line by line.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merged {
     match diffy::merge_bytes(base, ours, theirs) {
         Ok(text) => Merged::Clean(text),

@@ -1,10 +1,10 @@
-//! Fenced code at the top level, read line by line: the longest blocks that models write.
+//! Fenced code at the top level, read line by line, because these blocks are the longest ones that models write.
 
 use super::Opts;
 use super::render::code_line;
 use crate::sheet::{CodeSpan, Sheet};
 
-/// Bytes that are shown of a line that is still being written.
+/// Bytes that are shown of an incomplete line.
 const PARTIAL: usize = 16 << 10;
 
 /// An unclosed fence.
@@ -14,7 +14,7 @@ pub(super) struct Fence {
     len: usize,
     indent: usize,
     language: Box<str>,
-    /// Where the next complete line begins.
+    /// Start of the next complete line.
     at: usize,
     /// The sheet's first line of code.
     first: usize,
@@ -43,7 +43,7 @@ impl Fence {
         Some(Self { mark, len, indent, language, at: end + 1, first: 0, partial: false, begun: false })
     }
 
-    /// Adds complete lines up to `complete`. The end of the closing line, when it was there.
+    /// Adds complete lines up to `complete`. Returns the end of the closing line once that was read.
     pub(super) fn lines(
         &mut self,
         source: &str,
@@ -63,20 +63,20 @@ impl Fence {
         None
     }
 
-    /// Shows the line that is still being written.
+    /// Shows the incomplete last line.
     pub(super) fn tail(&mut self, source: &str, sheet: &mut Sheet, opts: Opts) {
         self.unpartial(sheet);
         let line = &source[self.at..];
-        // A closing fence that is not complete yet would only flicker.
+        // An incomplete closing fence would only flicker.
         if !line.is_empty() && !self.closes(line) {
-            // A line without end is not laid out anew for each of its bytes.
+            // A line of any length is not laid out again for each of its bytes.
             let shown = &line[..line.floor_char_boundary(PARTIAL)];
             sheet.push(code_line(self.strip(shown), "", ""), opts.columns);
             self.partial = true;
         }
     }
 
-    /// No more lines come.
+    /// Ends the block: no more lines follow.
     pub(super) fn finish(&self, sheet: &mut Sheet) {
         if !self.language.is_empty() && sheet.lines.len() > self.first && sheet.codes.is_empty() {
             let code = CodeSpan { language: self.language.clone(), from: self.first, to: sheet.lines.len() };

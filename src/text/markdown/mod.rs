@@ -1,11 +1,10 @@
-//! Markdown to lines. A [`Doc`] grows with its source: what lies before the last block is settled
-//! and never looked at again, so a delta costs the length of the last block, not of the reply.
+//! Markdown to lines. A [`Doc`] grows with its source: everything before the last block is settled and not processed
+//! again, so a delta costs the length of the last block, not of the reply.
 //!
-//! Settling is by block: top-level blocks of CommonMark, with each item of a top-level list a block
-//! of its own. A block is settled once a complete line has begun the next one. References
-//! (`[text][ref]`) are not looked up across blocks: their definitions are shown as they stand. A block
-//! longer than [`LONG`] is cut, so that a reply of one endless paragraph costs no more than any other.
-//! In the line that still grows, open marks count as closed.
+//! Blocks are settled one by one: the top-level blocks of CommonMark, with each item of a top-level list as a block of
+//! its own. A block is settled once a complete line has begun the next one. References (`[text][ref]`) are not resolved
+//! across blocks: their definitions are shown as text. A block longer than [`LONG`] is cut, so that one endless
+//! paragraph costs no more than other replies. In the incomplete last line, open marks count as closed.
 
 mod fence;
 mod open;
@@ -35,17 +34,17 @@ pub struct Opts {
 pub struct Doc {
     opts: Opts,
     stack: Stack,
-    /// Sheets of the stack that are settled.
+    /// Number of settled sheets in the stack.
     settled: usize,
-    /// Where the unsettled source begins.
+    /// Start of the unsettled source.
     stable: usize,
-    /// How much of the source was seen at the last update.
+    /// Length of the source at the last update.
     seen: usize,
     /// End of the complete lines at the last update.
     complete: usize,
     /// An unclosed fence at `stable`, whose sheet is the last of the stack.
     fence: Option<Fence>,
-    /// The number of the last settled list item, for lists that say `1.` every time.
+    /// The number of the last settled list item, for lists whose source says `1.` for every item.
     ordinal: Option<units::Ordinal>,
 }
 
@@ -64,7 +63,7 @@ impl Doc {
         }
     }
 
-    /// All at once.
+    /// Lays out a complete text.
     pub fn parse(source: &str, opts: Opts) -> Self {
         let mut doc = Self::new(opts);
         doc.update(source, true);
@@ -76,22 +75,22 @@ impl Doc {
         self.opts
     }
 
-    /// What there is to draw.
+    /// The laid-out text.
     pub fn stack(&self) -> &Stack {
         &self.stack
     }
 
-    /// Rows that stay as they are, whatever follows; but for the colours of code.
+    /// Number of rows that no longer change, whatever follows (except for the colours of code).
     pub fn settled_rows(&self) -> usize {
         self.stack.rows_of_first(self.settled)
     }
 
-    /// The same, to colour code.
+    /// The laid-out text, to colour its code.
     pub fn stack_mut(&mut self) -> &mut Stack {
         &mut self.stack
     }
 
-    /// Takes in `source`, which must begin with what it was the last time. `done`: nothing follows.
+    /// Updates to `source`, which must begin with the source of the last update. `done`: nothing follows.
     pub fn update(&mut self, source: &str, done: bool) {
         if source.len() == self.seen && !done {
             return;
@@ -116,7 +115,7 @@ impl Doc {
         }
     }
 
-    /// Settles what complete lines allow.
+    /// Settles the blocks that are complete.
     fn settle(&mut self, source: &str) {
         loop {
             if let Some(fence) = &mut self.fence {
@@ -142,7 +141,7 @@ impl Doc {
             let part = &source[self.stable..self.complete];
             let units = units::split(part);
             let Some(last) = units.len().checked_sub(1) else { return };
-            // A long one in the middle is cut as if it stood at the end.
+            // An oversized block in the middle is cut as if it stood at the end.
             let stop = (0..last).find(|n| units[n + 1].start - units[*n].start > LONG).unwrap_or(last);
             self.stack.truncate(self.settled);
             for unit in &units[..stop] {
@@ -165,8 +164,8 @@ impl Doc {
         }
     }
 
-    /// Settles the first part of a block that is too long. Decided by the block's own first bytes only,
-    /// so that it does not matter in which pieces they came.
+    /// Settles the first part of an oversized block. Decided by the first bytes of the block only, so that the result
+    /// does not depend on how they arrived.
     fn cut_long(&mut self, source: &str) -> bool {
         let part = &source[self.stable..];
         if part.len() <= LONG || Fence::open(source, self.stable, source.len()).is_some() {
@@ -190,7 +189,7 @@ impl Doc {
         true
     }
 
-    /// Lays out what is not settled.
+    /// Lays out the unsettled part.
     fn tail(&mut self, source: &str, done: bool) {
         self.stack.truncate(self.settled);
         let part = &source[self.stable..];
@@ -199,7 +198,7 @@ impl Doc {
         for unit in units::split(&part) {
             ordinal = self.lay(source, &part, &unit, ordinal);
         }
-        // Code that still grows, inside of an item or a quote, stays plain: each of its states would be coloured anew.
+        // Growing code within an item or a quote stays plain: otherwise each of its states would be highlighted.
         if !done
             && open::in_code(&part)
             && let Some(mut sheet) = self.stack.pop()
@@ -228,7 +227,7 @@ impl Doc {
     }
 }
 
-/// What [`render`] gives: lines, and which of them are code.
+/// The result of [`render`]: lines, and which of them are code.
 type Lines = (Vec<crate::Line>, Vec<CodeSpan>);
 
 #[cfg(test)]

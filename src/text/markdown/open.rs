@@ -1,24 +1,24 @@
-//! The last line of a reply that is still coming: marks that are open are taken for closed, so that `**bold` is bold
-//! from its first letter on, and a mark that has nothing behind it yet is not shown. What a line is in the end is
-//! decided by the parser alone; this only guesses while it grows.
+//! The last line of a growing reply. Open marks count as closed, so that `**bold` is bold from its first letter on, and
+//! a mark with nothing behind it is not shown. This is an approximation: the complete line is parsed by the Markdown
+//! parser.
 
 use std::borrow::Cow;
 
-/// Longer lines are shown as they stand.
+/// Maximum length of a line that is processed; longer lines are shown unchanged.
 const LONGEST: usize = 4 << 10;
 
-/// A run of one mark that is open.
+/// An open run of one mark character.
 struct Mark<'a> {
     run: &'a str,
-    /// Where what it marks begins.
+    /// Start of the marked text.
     after: usize,
 }
 
-/// `source`, whose last line may still grow, with its open marks closed.
+/// `source` with the open marks of its last line closed.
 pub(super) fn close(source: &str) -> Cow<'_, str> {
     let start = source.rfind('\n').map_or(0, |end| end + 1);
     let line = &source[start..];
-    // Fences, rules and code that is indented.
+    // Fences, rules and indented code.
     let bare = line.trim();
     if in_code(&source[..start]) {
         return Cow::Borrowed(source);
@@ -39,11 +39,11 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
     if keep == line.len() && closing.is_empty() {
         return Cow::Borrowed(source);
     }
-    // A mark behind a blank would open, not close.
+    // A mark after a blank would open, not close.
     Cow::Owned(format!("{}{closing}", source[..start + keep].trim_end_matches([' ', '\t'])))
 }
 
-/// A fence inside of an item or a quote is open. Those that stand for themselves do not come here.
+/// Whether a fence within an item or a quote is open. Top-level fences are handled elsewhere.
 pub(super) fn in_code(above: &str) -> bool {
     let marker = |c: char| c.is_ascii_digit() || " \t>-*+.)".contains(c);
     let fence = |line: &str| {
@@ -53,8 +53,8 @@ pub(super) fn in_code(above: &str) -> bool {
     above.lines().filter(|line| fence(line)).count() % 2 == 1
 }
 
-/// What it will be shows with the next letter: a row of a table, a heading, an item. Shown now, it would turn what
-/// stands above into a heading, or end the table for a moment.
+/// Whether the kind of the line depends on its next character: a row of a table, a heading, an item. If it were shown
+/// now, it would turn the text above into a heading, or end the table for a moment.
 fn unclear(bare: &str, above: &str) -> bool {
     let all = |of: &[u8]| !bare.is_empty() && bare.bytes().all(|b| of.contains(&b));
     let row = above.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or_default();
@@ -62,19 +62,19 @@ fn unclear(bare: &str, above: &str) -> bool {
         || (row.trim_start().starts_with('|') && all(b"|-: "))
 }
 
-/// It is, so far, a line across the page.
+/// Whether the line is a thematic break so far.
 fn rule(bare: &str) -> bool {
     let mut marks = bare.bytes().filter(|b| *b != b' ');
     let first = marks.next().unwrap_or(b' ');
     b"*_-".contains(&first) && marks.clone().count() > 1 && marks.all(|b| b == first)
 }
 
-/// It begins like an item of a list, which may be indented.
+/// Whether the line begins like an item of a list, which may be indented.
 fn item(bare: &str) -> bool {
     bare.starts_with(['-', '*', '+']) || bare.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// How much of the line is to be kept, and what is to be written behind it.
+/// How many bytes of the line to keep, and the closing marks to append.
 fn scan(line: &str) -> (usize, String) {
     let mut open: Vec<Mark<'_>> = Vec::new();
     let mut at = 0;
@@ -85,7 +85,7 @@ fn scan(line: &str) -> (usize, String) {
             '\\' => at += 1 + line[at + 1..].chars().next().map_or(0, char::len_utf8),
             '`' => match code_end(line, end, run) {
                 Some(end) => at = end,
-                // The rest is code.
+                // Everything after it is code.
                 None if end == line.len() => return closed(line, at, open),
                 None => {
                     open.push(Mark { run, after: end });
@@ -102,7 +102,7 @@ fn scan(line: &str) -> (usize, String) {
                     if same {
                         open.pop();
                     } else if end == line.len() {
-                        // Half of the mark that closes it.
+                        // A closing mark that is half complete.
                         return closed(line, at, open);
                     }
                 } else if next.is_none() && blank(before) {
@@ -121,7 +121,7 @@ fn scan(line: &str) -> (usize, String) {
     closed(line, line.len(), open)
 }
 
-/// Where code that was opened by `run` ends: behind a run of the same length.
+/// The end of code that `run` opened: behind a run of the same length.
 fn code_end(line: &str, from: usize, run: &str) -> Option<usize> {
     let mut at = from;
     while let Some(found) = line[at..].find('`') {
@@ -135,7 +135,7 @@ fn code_end(line: &str, from: usize, run: &str) -> Option<usize> {
     None
 }
 
-/// The line up to `keep`, with what is open there closed, the innermost first. What marks nothing yet goes.
+/// The line up to `keep`, with the open marks closed, the innermost first. Marks with nothing behind them are dropped.
 fn closed(line: &str, mut keep: usize, mut open: Vec<Mark<'_>>) -> (usize, String) {
     while let Some(last) = open.last() {
         if !line[last.after.min(keep)..keep].trim().is_empty() {

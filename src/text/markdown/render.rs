@@ -1,4 +1,4 @@
-//! The events of one block to lines.
+//! Lays out the parser's events of one block as lines.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::role::Role;
 use crate::sheet::CodeSpan;
 use crate::width::width;
 
-/// Lines of one block. `gap`: a blank line comes first.
+/// Lines of one block. `gap`: add a blank line first.
 pub(super) fn unit(source: &str, unit: &Unit<'_>, ordinal: Option<Ordinal>, gap: bool, opts: Opts) -> Lines {
     let mut r = Render::new(source, ordinal, opts);
     if gap {
@@ -31,7 +31,7 @@ pub(super) fn unit(source: &str, unit: &Unit<'_>, ordinal: Option<Ordinal>, gap:
     (r.lines, r.codes)
 }
 
-/// A line of a code block. `bars` and `lead` stand left of it.
+/// A line of a code block, with `bars` and `lead` left of it.
 pub(super) fn code_line(text: &str, bars: &str, lead: &str) -> Line {
     let gutter = Gutter::new(format!("{bars}{lead}  "), Role::Quote);
     let mut line = Line::strict(text, Look::of(Role::Code), Wrap::Hard);
@@ -46,7 +46,7 @@ fn is_reference(link: LinkType) -> bool {
 
 enum Container {
     Quote,
-    /// A list item, with its marker until that is drawn.
+    /// A list item; its marker is kept until it is drawn.
     Item {
         marker: Option<String>,
         columns: usize,
@@ -60,7 +60,7 @@ struct Link {
     image: bool,
 }
 
-/// The headings, emphasis and links that are open. Emphasis counts how often it is.
+/// Open headings, emphasis and links. Emphasis counts its nesting.
 #[derive(Default)]
 struct Inline {
     /// Level of the heading, 0 outside of one.
@@ -104,10 +104,10 @@ struct Render<'a> {
     codes: Vec<CodeSpan>,
     cur: Option<Line>,
     containers: Vec<Container>,
-    /// Something was drawn in the innermost container.
+    /// Whether the innermost container has drawn something.
     begun: bool,
     inline: Inline,
-    /// Depth inside of an element that is drawn already.
+    /// Depth within an element that was drawn already.
     skip: usize,
     code: Option<(String, String)>,
     html: bool,
@@ -228,7 +228,7 @@ impl<'a> Render<'a> {
             Tag::Emphasis => self.inline.italic += 1,
             Tag::Strong => self.inline.bold += 1,
             Tag::Strikethrough => self.inline.strike += 1,
-            // Its definition may stand in another block, which is not looked at: as it stands.
+            // The definition may stand in another block, which is not searched: shown as text.
             Tag::Link { link_type, .. } | Tag::Image { link_type, .. } if is_reference(*link_type) => {
                 for (n, text) in lines(&self.source[range.clone()]).enumerate() {
                     if n > 0 {
@@ -240,7 +240,7 @@ impl<'a> Render<'a> {
             }
             Tag::Link { link_type, dest_url, .. } => {
                 let from = self.line().text().len();
-                // An address that stands for itself is not said twice.
+                // An autolink is its own address, so it is not shown twice.
                 let own = matches!(link_type, LinkType::Autolink | LinkType::Email);
                 let url = if own { String::new() } else { dest_url.to_string() };
                 self.inline.links.push(Link { url, from, image: false });
@@ -304,7 +304,7 @@ impl<'a> Render<'a> {
         }
     }
 
-    /// Shows where a link leads.
+    /// Shows the target of a link.
     fn end_link(&mut self) {
         let Some(link) = self.inline.links.pop() else { return };
         let line = self.line();
@@ -356,7 +356,7 @@ impl<'a> Render<'a> {
         self.begun = false;
     }
 
-    /// A block begins: ends the line before, leaves a gap where the source has one.
+    /// Begins a block: ends the line before, leaves a gap where the source has one.
     fn block(&mut self, range: &Range<usize>) {
         self.flush();
         if self.begun && !(self.in_item() && tight(self.source, range.start)) {
@@ -395,7 +395,7 @@ impl<'a> Render<'a> {
         self.inline.look(self.containers.iter().any(|c| matches!(c, Container::Quote)))
     }
 
-    /// The line that is being written.
+    /// The line in progress.
     fn line(&mut self) -> &mut Line {
         if self.cur.is_none() {
             self.cur = Some(self.line_here());
@@ -403,8 +403,8 @@ impl<'a> Render<'a> {
         self.cur.get_or_insert_default()
     }
 
-    /// What stands left of a line here: bars up to the last quote, and the indentation after it.
-    /// Takes the markers that were not drawn yet.
+    /// The gutter of a line here: bars up to the last quote, and the indentation after it. Takes the markers that were
+    /// not drawn yet.
     fn left(&mut self) -> (String, String) {
         let (bars, lead) = self.bars();
         for c in &mut self.containers {
@@ -429,7 +429,7 @@ impl<'a> Render<'a> {
                 Container::Item { columns, .. } => lead.extend(std::iter::repeat_n(' ', *columns)),
             }
             if width(&bars) + width(&lead) > self.opts.columns / 2 {
-                break; // nested beyond reason: the rest is not shown
+                break; // Too deeply nested: the rest is not shown.
             }
         }
         (bars, lead)

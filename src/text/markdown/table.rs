@@ -8,12 +8,12 @@ use crate::role::Role;
 use crate::width::width;
 use crate::wrap::{Row, wrap};
 
-/// Below this many columns a table is never drawn as one.
+/// Below this many columns a table is drawn as "header: value" lines.
 const NARROW: usize = 60;
-/// A column narrower than this is not worth drawing.
+/// Minimum width of a drawn column.
 const COLUMN: usize = 8;
 
-/// Cells as they come.
+/// The cells of a table while it is parsed.
 pub(super) struct Table {
     align: Vec<Alignment>,
     rows: Vec<Vec<Line>>,
@@ -57,7 +57,7 @@ impl Table {
         if least > room {
             return None;
         }
-        // The widest give way first.
+        // The widest columns shrink first.
         let mut over = want.iter().sum::<usize>().saturating_sub(room);
         while over > 0 {
             let widest = want.iter().copied().max()?;

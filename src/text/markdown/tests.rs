@@ -63,7 +63,7 @@ fn streamed(source: &str, cuts: &[usize]) {
     ends.sort_unstable();
     for end in ends {
         doc.update(&source[..end], false);
-        // What is seen on the way is what that much shows when it comes in one piece.
+        // Each intermediate state equals the layout of that much source in one piece.
         let mut fresh = Doc::new(opts(50));
         fresh.update(&source[..end], false);
         assert_eq!(shown(doc.stack()), shown(fresh.stack()), "up to {end}");

@@ -1,4 +1,4 @@
-//! Where blocks begin.
+//! Finds where blocks begin.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 pub(super) struct Unit<'a> {
     /// Where its first line begins.
     pub start: usize,
-    /// Source before its events that made none: reference definitions.
+    /// Source before its events that produced none: reference definitions.
     pub silent: Option<Range<usize>>,
     /// It is a list item.
     pub item: bool,
@@ -23,7 +23,7 @@ pub(super) struct Ordinal {
 }
 
 impl Unit<'_> {
-    /// Its number, counting on from the item before.
+    /// Its number, counted on from the item before.
     pub(super) fn ordinal(&self, source: &str, before: Option<Ordinal>) -> Option<Ordinal> {
         let own = if self.item { ordinal_at(&source[self.start..]) } else { None }?;
         match before {
@@ -35,7 +35,7 @@ impl Unit<'_> {
     }
 }
 
-/// Whether the line before the one at `at` holds something.
+/// Whether the line before the one at `at` is not blank.
 pub(super) fn tight(source: &str, at: usize) -> bool {
     let before = &source[..line_start(source, at)];
     match before.strip_suffix('\n') {
@@ -61,8 +61,8 @@ fn line_start(source: &str, at: usize) -> usize {
     source[..at].rfind('\n').map_or(0, |n| n + 1)
 }
 
-/// The dialect: what models write. Footnotes are left as they stand (`[^1]`, `[^1]: ...`): both ends
-/// stay visible, and no block depends on another.
+/// The dialect of Markdown that models write. Footnotes stay as text (`[^1]`, `[^1]: ...`): both ends stay visible, and
+/// no block depends on another.
 fn options() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
@@ -120,7 +120,7 @@ fn begin(units: &mut Vec<Unit<'_>>, source: &str, range: &Range<usize>, covered:
     if let Some(s) = before.clone() {
         let at = line_start(source, s.start).max(covered);
         if source[s.end..start].trim_start_matches([' ', '\t', '\r']).matches('\n').count() > 1 {
-            // A blank line: they are two.
+            // A blank line separates them.
             units.push(Unit { start: at, silent: before.take(), item: false, events: Vec::new() });
         } else {
             start = at;

@@ -1,4 +1,4 @@
-//! What git would run in a folder because of its configuration, found by asking git itself.
+//! Finds which programs git would run in a folder because of its configuration, by asking git itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use tiller_tool::ChildEnv;
 use crate::git::command::{Call, ConfigScope, found};
 use crate::git::{GitError, Repository, leads, overridden};
 
-/// For all calls that one command needs.
+/// Time limit of all git calls for one command.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Submodules that are looked into, and how deep.
+/// Maximum number of submodules that are examined, and their maximum depth.
 const SUBMODULES: usize = 64;
 const DEPTH: usize = 4;
 
-/// Looks at what is around the commands of a session.
+/// Examines the git configuration that applies to the commands of a session.
 #[derive(Debug)]
 pub struct Around {
     env: Arc<ChildEnv>,
 }
 
 impl Around {
-    /// `env`: what children see.
+    /// `env`: the environment of child processes.
     pub fn new(env: Arc<ChildEnv>) -> Self {
         Self { env }
     }
@@ -48,10 +48,10 @@ impl Surroundings for Around {
         }
         let repository = Repository::find(&folder)?;
         let env = self.env.now();
-        // A git that lies in the workspace could have been written by an agent as well.
+        // A git binary in the workspace could have been written by an agent.
         let program = found(workspace)?;
         let look = Look { env: &env, program: &program, until: Instant::now() + LIMIT, left: 0 };
-        // Where git cannot tell, it does not work here at all.
+        // If git cannot list its configuration, it does not work here at all.
         let list = ["config", "--list", "-z", "--show-scope", "--includes"];
         let settings = parse(&look.call(&folder, &[], &list).ok()?).ok()?;
         settings
@@ -73,7 +73,7 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// One look, with what is left of its time.
+/// One examination, with its deadline.
 struct Look<'a> {
     env: &'a [(String, String)],
     program: &'a Path,
@@ -84,7 +84,7 @@ struct Look<'a> {
 /// One setting as git reads it.
 #[derive(Debug)]
 pub(crate) struct Setting {
-    /// From the repository's own files, or from what these include.
+    /// Whether it comes from the repository's own files, or from files that these include.
     pub(crate) repository: bool,
     pub(crate) key: String,
     pub(crate) value: String,
@@ -128,7 +128,7 @@ impl Look<'_> {
         Ok(out)
     }
 
-    /// Filters that files of the repository use: without them git would say that these are changed.
+    /// Filters that files of the repository use: without them git would report these files as changed.
     fn filters(&self, folder: &Path, settings: &[Setting], out: &mut GitConfiguration) -> Result<(), String> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in settings.iter().filter_map(|s| Some((filter(&s.key)?, s))) {
@@ -151,7 +151,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// A repository within another is asked for its state by a git of its own, which reads its own configuration.
+    /// For the state of a submodule git starts another git process, which reads the submodule's own configuration.
     fn submodules(
         &mut self,
         repository: &Repository,
@@ -192,13 +192,13 @@ fn filter(key: &str) -> Option<&str> {
     key.strip_prefix("filter.")?.rsplit_once('.').map(|(name, _)| name)
 }
 
-/// A name that may stand in a setting, a variable and a pattern without meaning something there.
+/// Whether a name has no special meaning in a setting, a variable or a pattern.
 fn plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
-/// The folder itself, or one above it up to its repository, that git would take for a repository without a work
-/// tree: its configuration is part of the files of the project.
+/// The folder itself, or one above it up to its repository, that git would take for a bare repository: its
+/// configuration is among the files of the project.
 fn bare(folder: &Path) -> Option<&Path> {
     for at in folder.ancestors() {
         if at.join(".git").symlink_metadata().is_ok() {
@@ -214,7 +214,7 @@ fn bare(folder: &Path) -> Option<&Path> {
     None
 }
 
-/// `scope NUL key LF value NUL`, as often as there are settings.
+/// Parses `scope NUL key LF value NUL`, repeated.
 pub(crate) fn parse(out: &[u8]) -> Result<Vec<Setting>, String> {
     let odd = || "git's configuration cannot be read".to_owned();
     let mut fields = out.split(|b| *b == 0);
@@ -238,7 +238,7 @@ pub(crate) fn parse(out: &[u8]) -> Result<Vec<Setting>, String> {
     Ok(settings)
 }
 
-/// Notes what each setting would run, and what keeps it from that.
+/// Records what each setting would run, and the override that prevents it.
 fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitConfiguration) {
     let steers_lfs = settings.iter().any(|s| s.repository && lfs_runs(&s.key));
     for Setting { repository: own, key, value } in settings {
@@ -305,8 +305,8 @@ fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitCon
     }
 }
 
-/// The filter of Git LFS as its installer writes it. It is the person's own, and without it the files that it
-/// handles would all seem changed.
+/// Whether it is the filter of Git LFS as its installer writes it. That is the person's own setting, and without it the
+/// files of Git LFS would all seem changed.
 fn standard_lfs(key: &str, value: &str) -> bool {
     matches!(
         (key, value),
@@ -317,7 +317,7 @@ fn standard_lfs(key: &str, value: &str) -> bool {
     )
 }
 
-/// Settings of Git LFS by which it runs other programs.
+/// Settings with which Git LFS runs other programs.
 pub(crate) fn lfs_runs(key: &str) -> bool {
     let harmless =
         key == "lfs.repositoryformatversion" || key.ends_with(".access") || key.ends_with(".locksverify");

@@ -1,5 +1,5 @@
-//! The one place that builds a git command: no hooks, no pager, no prompts, no network, no helpers that the
-//! repository names, a cleared environment, a time limit.
+//! Builds every git command of this crate: no hooks, no pager, no prompts, no network, no helper programs from the
+//! repository, a cleared environment, a time limit.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use tiller_permit::surroundings::git_variables;
 
 use crate::git::{GitError, Repository};
 
-/// Output that is read at most.
+/// Maximum bytes of output that are kept.
 const MAX: u64 = 32 << 20;
-/// Between two looks at whether it has ended.
+/// Interval between checks whether git has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The git configuration that holds beside the repository's.
+/// The git configuration that applies in addition to the repository's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ConfigScope<'a> {
-    /// Neither the person's nor the system's.
+    /// Neither the person's nor the system's configuration.
     None,
-    /// The person's, found by these variables.
+    /// The person's configuration, located by these variables.
     Person(&'a [(String, String)]),
 }
 
-/// A call of git.
+/// One call of git.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
-    /// Where it runs.
+    /// Working folder.
     pub(crate) folder: &'a Path,
-    /// Named explicitly, so that none is looked for.
+    /// The repository, named explicitly so that git does not search for one.
     pub(crate) repository: Option<&'a Repository>,
     pub(crate) scope: ConfigScope<'a>,
-    /// In addition to the arguments of every call.
+    /// Settings in addition to the arguments of every call.
     pub(crate) settings: &'a [(String, String)],
     /// `None`: the first git on `PATH` that is not below `folder`.
     pub(crate) program: Option<&'a Path>,
@@ -43,7 +43,7 @@ impl<'a> Call<'a> {
         Self { folder, repository: None, scope: ConfigScope::None, settings: &[], program: None }
     }
 
-    /// Gives its standard output. Blocks, at most until `until`.
+    /// Runs git and returns its standard output. Blocks, at most until `until`.
     ///
     /// # Errors
     /// When git is missing, fails or is slow.
@@ -106,13 +106,13 @@ impl<'a> Call<'a> {
         }
         command.envs(git_variables(self.settings)).env("LC_ALL", "C.UTF-8");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Not in the terminal's foreground group: Ctrl-C is for us, and nothing of it may read keys.
+        // A process group of its own: Ctrl-C is for Tiller, and git must not read keys.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Ok(command)
     }
 }
 
-/// The first git on our `PATH` that stands in an absolute folder and not in the work tree.
+/// The first git on Tiller's `PATH` that is in an absolute folder and not in the work tree.
 pub(super) fn found(work: &Path) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let work = work.canonicalize().unwrap_or_else(|_| work.to_owned());
@@ -125,7 +125,7 @@ pub(super) fn found(work: &Path) -> Option<PathBuf> {
 }
 
 fn pause() {
-    // A worker thread that waits for a child of a few milliseconds; std has no wait with a limit.
+    // Worker threads wait a few milliseconds for the child; the standard library has no wait with a time limit.
     std::thread::park_timeout(LOOK);
 }
 
@@ -135,7 +135,7 @@ fn reader<R: Read + Send + 'static>(pipe: Option<R>, max: u64) -> Option<std::th
         let mut bytes = Vec::new();
         let mut pipe = pipe.take(max);
         let _ = pipe.read_to_end(&mut bytes);
-        // What is over the cap is read away, so that git can end.
+        // Output beyond the limit is discarded, so that git can end.
         let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
         bytes
     };

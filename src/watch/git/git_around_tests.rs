@@ -42,7 +42,7 @@ fn an_ordinary_repository_needs_nothing() {
     let place = Place::new();
     place.sh("git config core.autocrlf input; git config remote.origin.url git@example.org:x; git config core.fsmonitor false");
     assert_eq!(place.look(), GitConfiguration { quiet: true, ..GitConfiguration::default() });
-    // Nor does a folder without one.
+    // Nor in a folder without a repository.
     assert!(look(place.tmp.path(), &place.tmp.path().join("home")).quiet);
 }
 
@@ -67,7 +67,7 @@ fn a_filter_that_files_use_asks_for_what_reads_them() {
     assert_eq!(place.look().content, None);
     place.sh("echo '*.txt filter=f' >.git/info/attributes");
     assert!(place.look().content.is_some());
-    // A name that cannot stand in a setting.
+    // A name that cannot be part of a setting.
     place.sh("rm .git/info/attributes; git config \"filter.a'b=c.clean\" ./x");
     assert!(place.look().content.is_some());
 }

@@ -39,7 +39,7 @@ fn finds_what_it_is_without_running_anything() {
     assert!(linked.common.join("refs/heads/other").exists());
 }
 
-/// X11 for this wrapper: keys and hooks of the repository run nothing.
+/// X11 for this wrapper: settings and hooks of the repository run nothing.
 #[test]
 fn x11_nothing_that_a_repository_names_runs() {
     let dir = tempfile::tempdir().unwrap();

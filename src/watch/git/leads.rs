@@ -1,17 +1,17 @@
-//! Whether what git reads for a repository stays with it. Git shows lines of its own files in errors and in its
-//! answers, so a link or a setting that leads elsewhere makes a command that only looks read any file.
+//! Whether the files that git reads for a repository are all its own. Git prints lines of its files in errors and
+//! answers, so a link or a setting that leads elsewhere turns a read-only command into a way to read any file.
 
 use std::path::{Path, PathBuf};
 
 use crate::git::Repository;
 
-/// Entries of git's folder that are looked at.
+/// Maximum number of entries of the git folder that are examined.
 const ENTRIES: usize = 20_000;
-/// Folders of it below which links are not looked for: git names objects and references by their hashes, and runs no
-/// hooks for commands that run unasked.
+/// Folders in it whose links are not examined: git names objects and references by hashes, and commands that need no
+/// approval run no hooks.
 const PASSED: &[&str] = &["hooks", "refs", "modules", "lfs"];
 
-/// Why git's folder leads out of the repository; `None`: it does not.
+/// Why the git folder leads out of the repository; `None`: it does not.
 pub(super) fn out_of(folder: &Path, repository: Option<&Repository>) -> Option<String> {
     let nearest = folder.ancestors().find(|f| f.join(".git").symlink_metadata().is_ok())?;
     let entry = nearest.join(".git");
@@ -31,7 +31,7 @@ pub(super) fn out_of(folder: &Path, repository: Option<&Repository>) -> Option<S
         .or_else(|| links(&repository.common, repository, 0, &mut left))
 }
 
-/// Whether git's folder is below the work tree or says itself that it is for this work tree.
+/// Whether the git folder is below the work tree, or names this work tree as its own.
 fn belongs(repository: &Repository) -> bool {
     let Repository { work, dir, common } = repository;
     let (Ok(work), Ok(dir), Ok(common)) = (work.canonicalize(), dir.canonicalize(), common.canonicalize())
@@ -50,7 +50,7 @@ fn belongs(repository: &Repository) -> bool {
     of_common && (dir.starts_with(&work) || below_parent() || points_back())
 }
 
-/// The first link in git's folder that leads out.
+/// The first link in the git folder that leads out.
 fn links(folder: &Path, repository: &Repository, depth: usize, left: &mut usize) -> Option<String> {
     for entry in std::fs::read_dir(folder).ok()?.flatten() {
         if *left == 0 {
@@ -63,7 +63,7 @@ fn links(folder: &Path, repository: &Repository, depth: usize, left: &mut usize)
         if kind.is_symlink() && !stays(&path, repository) {
             return Some(format!("{} is a link that points elsewhere", path.display()));
         }
-        // Below `objects` only the names of folders and what `info` and `pack` hold.
+        // Below `objects` only folder names and the contents of `info` and `pack` are examined.
         let of_objects = folder.file_name().is_some_and(|n| n == "objects") && name.len() == 2;
         let passed = depth == 0 && PASSED.iter().any(|p| name == *p);
         if kind.is_dir() && !passed && !of_objects {
@@ -76,7 +76,7 @@ fn links(folder: &Path, repository: &Repository, depth: usize, left: &mut usize)
     None
 }
 
-/// Whether a path, as its links lead, is of the repository.
+/// Whether a path, with its links resolved, is within the repository.
 fn stays(path: &Path, repository: &Repository) -> bool {
     let Ok(real) = path.canonicalize() else { return false };
     [&repository.work, &repository.dir, &repository.common]
@@ -84,7 +84,7 @@ fn stays(path: &Path, repository: &Repository) -> bool {
         .any(|f| f.canonicalize().is_ok_and(|f| real.starts_with(f)))
 }
 
-/// Whether a setting of the repository's own files makes git read a file elsewhere.
+/// Whether a setting from the repository's own files makes git read a file elsewhere.
 pub(super) fn names_outside(key: &str, value: &str, repository: &Repository) -> bool {
     let (section, last) =
         (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
@@ -102,8 +102,8 @@ pub(super) fn names_outside(key: &str, value: &str, repository: &Repository) -> 
     if !(includes || reads) || value.is_empty() {
         return false;
     }
-    // An include is relative to its own file, which need not be git's `config`: no more than one step up is read for
-    // certain.
+    // An include path is relative to the including file, which need not be git's `config`: at most one step upwards is
+    // resolved with certainty.
     if value.starts_with(['~', '%'])
         || value.split('/').filter(|c| *c == "..").count() > usize::from(includes)
     {
@@ -114,7 +114,7 @@ pub(super) fn names_outside(key: &str, value: &str, repository: &Repository) -> 
     bases.iter().map(|b| b.join(value)).any(|p| p.symlink_metadata().is_ok() && !stays(&p, repository))
 }
 
-/// Why a setting of the repository's own files makes git obey a file of the work tree.
+/// Why a setting from the repository's own files makes git apply a file of the work tree.
 pub(super) fn includes_project(key: &str, value: &str, repository: &Repository) -> Option<String> {
     let (section, last) = (key.split('.').next()?, key.rsplit('.').next()?);
     if !matches!((section, last), ("include" | "includeif", "path")) {
@@ -122,10 +122,10 @@ pub(super) fn includes_project(key: &str, value: &str, repository: &Repository) 
     }
     let real = |p: &Path| p.canonicalize().unwrap_or_else(|_| p.to_owned());
     let (work, own) = (real(&repository.work), [real(&repository.dir), real(&repository.common)]);
-    // Relative to the file that includes it.
+    // Relative to the including file.
     let bases = [&repository.dir, &repository.common];
     let inside = |p: PathBuf| {
-        // What is not there yet can be written as well.
+        // A file that does not exist yet can be created later.
         let p = match (p.parent(), p.file_name()) {
             (Some(folder), Some(name)) if p.symlink_metadata().is_err() => real(folder).join(name),
             _ => real(&p),

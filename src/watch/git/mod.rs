@@ -1,5 +1,5 @@
-//! How we call git on a repository that may be hostile: named explicitly, with what its configuration could run put
-//! out of action. [`crate::git::command`] builds the calls.
+//! Calls git on repositories that may be hostile: named explicitly, with every setting overridden that could run a
+//! program. [`crate::git::command`] builds the calls.
 
 pub(crate) mod around;
 pub(crate) mod command;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::command::{Call, ConfigScope};
 
-/// Why git gave nothing.
+/// Why a call of git failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git is not installed")]
@@ -25,19 +25,19 @@ pub enum GitError {
     Failed(String),
 }
 
-/// A repository, named explicitly so that none is looked for.
+/// A repository, named explicitly so that git does not search for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repository {
     /// The work tree's folder.
     pub work: PathBuf,
-    /// `.git`, or where its pointer file leads.
+    /// `.git`, or the folder that its pointer file names.
     pub dir: PathBuf,
-    /// Where branches are; `dir` but for linked work trees.
+    /// The folder of the branches; equal to `dir` except for linked work trees.
     pub common: PathBuf,
 }
 
 impl Repository {
-    /// The repository whose work tree holds `folder`, by reading alone.
+    /// The repository whose work tree holds `folder`. Reads files only; no git runs.
     pub fn find(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(Self::at)
     }
@@ -48,7 +48,7 @@ impl Repository {
         let dir = if meta.is_dir() {
             entry
         } else if meta.is_file() && meta.len() < 4096 {
-            // A work tree of its own or a submodule: `gitdir: PATH`.
+            // A linked work tree or a submodule: `gitdir: PATH`.
             let text = std::fs::read_to_string(&entry).ok()?;
             work.join(text.strip_prefix("gitdir:")?.trim())
         } else {
@@ -79,7 +79,7 @@ impl Repository {
         }
     }
 
-    /// Makes a repository of `folder` with its files in one commit.
+    /// Initialises a repository in `folder` and commits all its files.
     ///
     /// # Errors
     /// When git is missing, fails or is slow.
@@ -94,14 +94,14 @@ impl Repository {
         Self::at(folder).ok_or(GitError::NoRepository)
     }
 
-    /// Runs git on it; gives its standard output. Blocks, at most for `limit`.
+    /// Runs git on it and returns its standard output. Blocks, at most for `limit`.
     ///
     /// # Errors
     /// When git is missing, fails or is slow.
     pub fn run(&self, args: &[&str], limit: Duration) -> Result<Vec<u8>, GitError> {
         let until = Instant::now() + limit;
         let mut settings = self.drivers(until)?;
-        // None of our calls compares files; if one did, it would fail rather than run another program.
+        // None of these calls compares files; a call that did would fail instead of running another program.
         settings.push(("diff.external".into(), String::new()));
         self.call(&settings).run(args, until)
     }
@@ -110,12 +110,13 @@ impl Repository {
         Call { repository: Some(self), scope: ConfigScope::None, settings, ..Call::new(&self.work) }
     }
 
-    /// Filters and diff drivers run programs that the repository names, even for `status`. Each is overridden by name.
+    /// Settings that disable filters and diff drivers, which otherwise run programs of the repository, even for
+    /// `status`.
     fn drivers(&self, until: Instant) -> Result<Vec<(String, String)>, GitError> {
         let list = ["config", "--name-only", "-z", "--get-regexp", "^(filter|diff)\\..*\\."];
         let names = match self.call(&[]).run(&list, until) {
             Ok(names) => names,
-            // Exit 1: there are none.
+            // Exit code 1: there are none.
             Err(GitError::Failed(_)) => return Ok(Vec::new()),
             Err(e) => return Err(e),
         };
@@ -131,14 +132,14 @@ impl Repository {
     }
 }
 
-/// The value with which a setting of a filter or a diff driver runs nothing; `None`: it names no program.
+/// The value that makes a setting of a filter or a diff driver run nothing; `None`: the setting names no program.
 pub(crate) fn overridden(key: &str) -> Option<&'static str> {
     let (section, rest) = key.split_once('.')?;
     let (_, last) = rest.rsplit_once('.')?;
     match (section.to_ascii_lowercase().as_str(), last.to_ascii_lowercase().as_str()) {
         ("filter", "clean" | "smudge" | "process") => Some(""),
         ("filter", "required") | ("diff", "cachetextconv") => Some("false"),
-        // An empty one would fail; this one changes nothing.
+        // An empty value would fail; this one leaves the text unchanged.
         ("diff", "textconv") => Some("/bin/cat"),
         ("diff", "command") => Some(""),
         _ => None,

@@ -1,4 +1,4 @@
-//! What a repository's own git configuration makes each git process run that is started in it, also for reading.
+//! Settings and hooks of a repository that make git run programs, also in read-only commands.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant};
 use crate::git::command::{Call, ConfigScope};
 use crate::git::{GitError, Repository, around};
 
-/// For reading the configuration.
+/// Time limit for reading the configuration.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Settings of the repository of `folder`, not of the person, by which git runs a program, as key and value; a hook
-/// that runs whenever git writes its index, as its path and content. `env`: what the started program sees. Blocks for
-/// the time of one git call.
+/// Settings of `folder`'s repository (not of the person) by which git runs a program, as key and value; and a hook that
+/// runs whenever git writes its index, as its path and content. `env`: the environment of the started program. Blocks
+/// for one git call.
 ///
 /// # Errors
-/// In words, when git cannot tell.
+/// As text, when git fails.
 pub fn steering(folder: &Path, env: &[(String, String)]) -> Result<Vec<(String, String)>, String> {
     let Some(repository) = Repository::find(folder) else { return Ok(Vec::new()) };
     let call = Call { scope: ConfigScope::Person(env), ..Call::new(folder) };
     let list = ["config", "--list", "-z", "--show-scope", "--includes"];
     let out = match call.run(&list, Instant::now() + LIMIT) {
         Ok(out) => out,
-        // A program that is started here has no git either, or none that works here.
+        // A program started here has no working git either.
         Err(GitError::Missing | GitError::NoRepository) => return Ok(Vec::new()),
         Err(e) => return Err(e.to_string()),
     };
@@ -39,8 +39,8 @@ pub fn steering(folder: &Path, env: &[(String, String)]) -> Result<Vec<(String, 
     Ok(found)
 }
 
-/// Whether git runs what this setting names, in commands that agent programs use for themselves: status, log, diff,
-/// add, commit, checkout.
+/// Whether git runs the value of this setting in commands that agent programs use themselves: status, log, diff, add,
+/// commit, checkout.
 fn runs(key: &str, value: &str) -> bool {
     if value.is_empty() || value == "false" {
         return false;
@@ -95,7 +95,7 @@ mod tests {
         git(&work, &["config", "core.fsmonitor", "true"]);
         git(&work, &["config", "alias.st", "status -s"]);
         git(&work, &["config", "lfs.https://example.org/x.access", "basic"]);
-        // The person's own settings are the person's own.
+        // The person's own settings are not reported.
         std::fs::write(
             home.join(".gitconfig"),
             "[core]\n\tfsmonitor = mine\n[filter \"lfs\"]\n\tclean = x\n",

@@ -1,18 +1,18 @@
-//! Git worktrees for agents that work apart. They stay when the agent ends: its work is in them.
+//! Git worktrees for agents that work in isolation. They are kept when the agent ends, since they hold its work.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::git::Repository;
 
-/// A checkout of a large repository takes its time.
+/// Time limit; the checkout of a large repository is slow.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Makes a worktree at `place`, which is not there yet, of the repository that holds `folder`, at its last commit.
-/// Gives the folder in it that stands for `folder`. Blocks.
+/// Creates a worktree at `place`, which must not exist yet, of the repository that holds `folder`, at its last commit.
+/// Returns the folder in it that corresponds to `folder`. Blocks.
 ///
 /// # Errors
-/// In words, with what to do.
+/// As text, with what to do.
 pub fn make(folder: &Path, place: &Path) -> Result<PathBuf, String> {
     let repository = Repository::find(folder).ok_or_else(|| {
         "this folder is not in a git repository; let the agent work in the folder itself".to_owned()
@@ -36,7 +36,7 @@ pub fn make(folder: &Path, place: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// Makes a folder for us alone.
+/// Creates a folder that only the person can access.
 fn private(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)

@@ -1,5 +1,5 @@
-//! X15: in a hostile repository nothing runs unasked. Every repository meets every command of the table; what is
-//! let through runs as the terminal tool runs it, with the real programs, and no canary may appear.
+//! X15: in a hostile repository no program runs without approval. Every repository meets every command of the table;
+//! allowed commands run as the terminal tool runs them, with the real programs, and no canary may appear.
 
 mod repositories;
 
@@ -17,7 +17,7 @@ use repositories::{HOSTILE, Hostile};
 const ROWS: &str = include_str!("../../permit/harmless/rows.txt");
 const EVERYDAY: &str = include_str!("../../permit/harmless/everyday.txt");
 
-/// What must not be seen.
+/// Must not appear in any output.
 const SECRET: &str = "canary-5b1f";
 
 fn commands(text: &'static str) -> impl Iterator<Item = &'static str> {
@@ -43,7 +43,7 @@ impl World {
         let body =
             format!("#!/bin/sh\n: >{0}/ran-$$\n/bin/cat \"$@\" 2>/dev/null </dev/null\n", canaries.display());
         std::fs::write(&evil, body).unwrap();
-        // Names of programs of the table, which a folder may hold as well.
+        // Names of programs of the table; a folder may hold files of these names.
         let all: Vec<&str> = commands(ROWS)
             .filter_map(|c| c.split_whitespace().next())
             .filter(|n| n.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
@@ -86,7 +86,7 @@ impl World {
         Self { bench, canaries, policy: Policy::new(roots).within(around) }
     }
 
-    /// What was run or shown that should not be.
+    /// Whether something was run or shown that must not be.
     fn fired(&self, said: &str) -> bool {
         let files = std::fs::read_dir(&self.canaries).unwrap().next().is_some();
         files || said.contains(SECRET) || found(&self.bench.root, "CANARY")
@@ -111,12 +111,12 @@ impl World {
             .collect()
     }
 
-    /// Whether a rule lets the command run as it is written.
+    /// Whether a rule allows the command as written.
     fn ruled(&self, command: &str) -> bool {
         matches!(self.verdict(command), Verdict::Allow { unasked: None, .. })
     }
 
-    /// The variables with which the command runs unasked; `None`: it asks.
+    /// The variables with which the command runs without approval; `None`: it needs approval.
     fn judge(&self, command: &str) -> Option<Vec<(String, String)>> {
         match self.verdict(command) {
             Verdict::Allow { rule, unasked } => match unasked {
@@ -146,7 +146,7 @@ impl World {
     }
 }
 
-/// A file of this name that was not there: in the work tree, at its top or one below.
+/// A file of this name that was created: in the work tree, at its top or one level below.
 fn found(root: &Path, name: &str) -> bool {
     root.join(name).exists() || root.join("src").join(name).exists() || root.join("sub").join(name).exists()
 }
@@ -155,8 +155,8 @@ fn installed(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|p| std::env::split_paths(&p).any(|f| f.join(program).is_file()))
 }
 
-/// Runs each of `commands` in each of `repositories`. Gives the numbers of runs, of questions, and of repositories that
-/// were shown to be hostile.
+/// Runs each of `commands` in each of `repositories`. Returns the numbers of runs, of approvals, and of repositories
+/// that were shown to be hostile.
 async fn drive(repositories: &[&Hostile], commands: &[&'static str]) -> (usize, usize, usize) {
     let (mut ran, mut asked, mut shown) = (0, 0, 0);
     let (mut wrong, mut tame) = (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ async fn drive(repositories: &[&Hostile], commands: &[&'static str]) -> (usize, 
         if hostile.shown_by.is_empty() || !installed(hostile.needs) {
             println!("not shown here to be hostile: {}", hostile.name);
         } else {
-            // As it stands, the repository does what it is made for; or the test would prove nothing.
+            // Without protection the repository does what it was made for; otherwise the test would prove nothing.
             let world = World::new(hostile);
             let said = world.run(hostile.shown_by, Vec::new()).await;
             if world.fired(&said) {
@@ -182,7 +182,7 @@ async fn drive(repositories: &[&Hostile], commands: &[&'static str]) -> (usize, 
             };
             ran += 1;
             let said = world.run(command, variables).await;
-            // `cd` holds; the next command starts where the first did.
+            // `cd` has a lasting effect; the next command starts where the first did.
             if command.starts_with("cd ") {
                 world.run(&format!("cd '{}'", world.bench.root.display()), Vec::new()).await;
             }
@@ -204,7 +204,7 @@ fn x15_there_are_enough_repositories_and_commands() {
     assert!(commands(ROWS).count() >= 100 && commands(EVERYDAY).count() >= 150);
 }
 
-/// In a calm repository the same commands run unasked: the proof is not that all of them ask.
+/// In a harmless repository the same commands run without approval: the proof is not that all of them need it.
 #[tokio::test]
 async fn x15_in_a_calm_repository_the_commands_run_unasked() {
     let calm = Hostile { name: "calm", setup: "", shown_by: "", needs: "", path: "" };
@@ -213,12 +213,12 @@ async fn x15_in_a_calm_repository_the_commands_run_unasked() {
     assert!(asks.is_empty(), "{asks:?}");
     let said = world.run("git status --short", world.judge("git status --short").unwrap()).await;
     assert!(said.contains("M f.txt"), "{said}");
-    // The variables hold for the one command alone.
+    // The variables apply to one command only.
     let said = world.run("env | grep -c GIT_CONFIG_COUNT", Vec::new()).await;
     assert!(said.starts_with('0'), "{said}");
 }
 
-/// The commands that run most. All of them: the next test.
+/// The most frequent commands. The next test runs all of them.
 #[tokio::test]
 async fn x15_nothing_runs_unasked_in_hostile_repositories() {
     let some = [
@@ -247,7 +247,7 @@ async fn x15_nothing_runs_unasked_in_hostile_repositories() {
     assert!(ran > HOSTILE.len() * 4, "{ran} ran, {asked} asked");
 }
 
-/// A rule of the person's for git covers the person's repository, not a repository that an agent wrote into the folder.
+/// A rule of the person's for git covers the person's repository, not one that an agent wrote into the folder.
 #[tokio::test]
 async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
     use tiller_permit::{Effect, Rule, Source};
@@ -285,12 +285,12 @@ async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
             world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, rule).unwrap());
         }
         for command in commands {
-            // What only looks may run with variables that put what is configured out of action, never by the rule.
+            // Read-only commands may run with variables that disable the configured programs, never by the rule.
             assert!(!world.ruled(command), "{}: {command}", hostile.name);
         }
         let _ = world.bench.cx.state.shells.shutdown().await;
     }
-    // In the person's own repository the rules hold.
+    // In the person's own repository the rules apply.
     let calm = Hostile { name: "calm", setup: "", shown_by: "", needs: "", path: "" };
     let mut world = World::new(&calm);
     world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git *)").unwrap());

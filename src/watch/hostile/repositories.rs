@@ -1,16 +1,16 @@
-//! Repositories whose files make programs run others, or read what is elsewhere.
+//! Repositories whose files make programs run other programs, or read files elsewhere.
 
-/// One of them.
+/// A hostile repository.
 pub(super) struct Hostile {
     pub(super) name: &'static str,
-    /// Makes it, in the repository, with a shell. `$C`: the folder for canaries; `$EVIL`: a program that puts one
-    /// there and then behaves like `cat`; `$OUT`: a folder outside of the workspace.
+    /// Shell commands that set it up, run in the repository. `$C`: the folder for canaries; `$EVIL`: a program that
+    /// writes a canary and then behaves like `cat`; `$OUT`: a folder outside of the workspace.
     pub(super) setup: &'static str,
-    /// A command that shows the canary when it is run as it stands; with the program that it needs. Empty: it cannot
-    /// be shown on every machine.
+    /// A command that triggers the canary when it runs without protection. Empty: that cannot be shown on every
+    /// machine.
     pub(super) shown_by: &'static str,
     pub(super) needs: &'static str,
-    /// Folders before the others on the search path; relative ones are of the repository.
+    /// Folders in front of the search path; relative ones are in the repository.
     pub(super) path: &'static str,
 }
 
@@ -122,7 +122,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     other(
         "pagers",
         "git config core.pager \"$EVIL\"; for c in status log diff show branch grep; do git config pager.$c \"$EVIL\"; done",
-        // It takes a terminal to show it.
+        // Only a terminal shows it.
         "env -u GIT_PAGER -u PAGER TERM=xterm script -qec 'git log' /dev/null </dev/null",
         "script",
     ),
@@ -218,7 +218,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
         "ln -s \"$OUT/secret\" out.txt; ln -s \"$OUT\" src/out; ln -s \"$OUT/secret\" src/z.rs",
         "cat src/*.rs",
     ),
-    // Files of git's own folder, or of its configuration, that lead out: git shows their lines.
+    // Files of the git folder, or of its configuration, that lead out: git prints their lines.
     git(
         "revisions to pass over, from a file elsewhere",
         "git config blame.ignoreRevsFile \"$OUT/secret\"",

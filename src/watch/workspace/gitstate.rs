@@ -1,4 +1,4 @@
-//! Branch, changed files, operations under way; and what to say when they change.
+//! The state of git: branch, changed files, operations under way; and the feed's lines when they change.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use tiller_protocol::view::GitState;
 
 use crate::git::{GitError, Repository};
 
-/// Longest that git may take for a status.
+/// Time limit of `git status`.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What one look gave.
+/// The result of one examination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub state: GitState,
     /// Commit of `HEAD`; empty before the first.
     pub commit: String,
-    /// Short number and subject of it.
+    /// Its short hash and subject.
     pub subject: String,
     /// Files in conflict.
     pub conflicts: u32,
 }
 
-/// Looks at the repository. Blocks; for a thread of its own.
+/// Examines the repository. Blocks; runs on a separate thread.
 pub(crate) fn look(repo: &Repository, before: Option<&Facts>) -> Facts {
     let mut facts = Facts::default();
     facts.state.under_way = repo.under_way().into();
@@ -32,7 +32,7 @@ pub(crate) fn look(repo: &Repository, before: Option<&Facts>) -> Facts {
             if !matches!(e, GitError::Missing) {
                 tracing::debug!(error = %e, "git status");
             }
-            // What can be read without git.
+            // Facts that need no git call.
             facts.state.branch = repo.branch().unwrap_or_default();
             if let Some(before) = before {
                 facts.commit.clone_from(&before.commit);
@@ -53,8 +53,8 @@ pub(crate) fn look(repo: &Repository, before: Option<&Facts>) -> Facts {
     facts
 }
 
-/// Reads `status --porcelain=v2 --branch -z`: `# branch.oid X`, `# branch.head X`, then one entry each
-/// (`1`, `2` with a second path as an entry of its own, `u`, `?`).
+/// Parses `status --porcelain=v2 --branch -z`: `# branch.oid X`, `# branch.head X`, then one entry each (`1`, `2` with
+/// a second path as an entry of its own, `u`, `?`).
 fn parse(out: &[u8], facts: &mut Facts) {
     let mut skip = false;
     for entry in out.split(|b| *b == 0) {

@@ -1,4 +1,4 @@
-//! The worker's eye on git: which of its files mean something, and when to look at its state.
+//! When the worker examines git: which files of the git folder matter, and how often to look.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,25 +15,25 @@ use super::who::runs_git;
 use super::worker::Worker;
 use crate::git::Repository;
 
-/// From the last sign to a look at git; and between looks, when the last took long.
+/// Delay between the last event and an examination of git; and the pause after a slow one.
 const GIT_QUIET: Duration = Duration::from_millis(250);
 const GIT_COST: u32 = 10;
-/// Files of git's folder that mean something.
+/// Files of the git folder that matter.
 const GIT_FILES: &[&str] =
     &["HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "packed-refs"];
 
-/// Looks at git, on a thread of its own while one is under way.
+/// Examines git, on a separate thread for each examination.
 pub(super) struct Git {
     repo: Repository,
     facts: Option<Facts>,
-    /// When to look.
+    /// When to examine next.
     due: Option<Instant>,
-    /// Not before.
+    /// Not before this time.
     not_before: Instant,
-    /// Written by the thread that looks; it wakes us.
+    /// Written by the examining thread, which then wakes the worker.
     result: Arc<Mutex<Option<(Facts, Duration)>>>,
     looking: bool,
-    /// Index, head and the log of where it stood, as polling saw them last.
+    /// Stamps of the index, `HEAD` and its log at the last poll.
     signs: [Option<Meta>; 3],
 }
 
@@ -50,7 +50,7 @@ impl Git {
         }
     }
 
-    /// When to look next.
+    /// Time of the next examination.
     pub(super) fn next_look(&self) -> Option<Instant> {
         self.due.filter(|_| !self.looking).map(|due| due.max(self.not_before))
     }
@@ -60,7 +60,7 @@ impl Git {
         self.due.get_or_insert(now + GIT_QUIET * 2);
     }
 
-    /// Where the system reports no changes: a cheap sign that something changed.
+    /// Where the system reports no changes: checks a few files for changes, which is cheap.
     pub(super) fn polled(&mut self, now: Instant) {
         let signs = ["index", "HEAD", "logs/HEAD"].map(|name| Meta::of(&self.repo.dir.join(name)));
         if std::mem::replace(&mut self.signs, signs) != signs {
@@ -70,7 +70,7 @@ impl Git {
 }
 
 impl Worker {
-    /// The few folders of git that tell of checkouts and commits.
+    /// Watches the few folders of git that change with checkouts and commits.
     pub(super) fn watch_git(&mut self) {
         let Some(git) = &self.git else { return };
         let (dir, common) = (git.repo.dir.clone(), git.repo.common.clone());
@@ -86,7 +86,7 @@ impl Worker {
         }
     }
 
-    /// A folder of git's. Where the limit is met it is looked at instead, as with the folders of the work tree.
+    /// Watches a folder of git's. When the watch limit is reached it is polled, as are folders of the work tree.
     fn watch_gits(&mut self, folder: &Path) -> Result<(), Refused> {
         let none_left = !self.source.has(folder) && self.source.watches() >= self.config.max_watches;
         let watched = if none_left { Err(Refused::Limit) } else { self.source.watch(folder) };
@@ -94,14 +94,14 @@ impl Worker {
         watched
     }
 
-    /// True when the path is git's and needs nothing else.
+    /// Handles an event in the git folder. True when the path is git's and needs nothing else.
     pub(super) fn git_event(&mut self, path: &Path, made: bool, now: Instant) -> bool {
         let Some(git) = &mut self.git else { return false };
         let inside = path.strip_prefix(&git.repo.dir).or_else(|_| path.strip_prefix(&git.repo.common));
         let Ok(inside) = inside else { return false };
         let name = inside.to_string_lossy();
         if name == "index.lock" {
-            // Git holds it while it changes the work tree.
+            // Git holds this lock while it changes the work tree.
             self.evidence.git(made, now);
         }
         let name = name.strip_suffix(".lock").unwrap_or(&name);
@@ -127,7 +127,7 @@ impl Worker {
             }
             git.facts = Some(facts);
             if !news.is_empty() {
-                // A person's git beside an agent's command that does not run it is the person's.
+                // A git command of the person beside an agent's command that does not run git is the person's.
                 let shell = self.evidence.trace(now).shell.filter(|(_, what)| runs_git(what));
                 let during = shell.as_ref().map(|(_, what)| what.to_string());
                 let who = shell.map_or(Who::Git, |(agent, _)| Who::Shell { agent });
@@ -152,7 +152,7 @@ impl Worker {
         git.due = None;
         let (repo, before, result) = (git.repo.clone(), git.facts.clone(), git.result.clone());
         let waker = self.waker.clone();
-        // Ends by itself within git's time limit; not waited for.
+        // The thread ends within git's time limit; it is not joined.
         let thread = std::thread::Builder::new().name("tiller-git".into()).stack_size(256 << 10);
         git.looking = thread
             .spawn(move || {

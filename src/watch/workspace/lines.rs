@@ -1,4 +1,4 @@
-//! Changes as lines of the feed, notices, differences.
+//! Turns changes into lines of the feed, notices and diffs.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ffi::OsString;
@@ -16,10 +16,10 @@ use crate::git::Repository;
 
 /// More changes than this at once become one line for each author.
 pub(crate) const SINGLE: usize = 50;
-/// Bytes of all known texts.
+/// Maximum bytes of all known texts.
 const TEXTS: usize = 8 << 20;
 
-/// A change with its maker.
+/// A change with its author.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub diff: Diff,
@@ -29,7 +29,7 @@ pub(crate) struct Change {
     pub during: Option<Arc<str>>,
 }
 
-/// Words the changes of one moment. Few become a line each, many one line for each author.
+/// Turns the changes of one moment into lines. A few changes become a line each, many one line for each author.
 pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileChange> {
     let (changes, kinds) = renames(changes);
     if changes.len() <= SINGLE {
@@ -97,7 +97,7 @@ fn renames(mut changes: Vec<Change>) -> (Vec<Change>, Vec<ChangeKind>) {
             _ => ChangeKind::Modified,
         })
         .collect();
-    // In place: of a storm a second list would take as much memory once more.
+    // In place, since for a storm a second list would double the memory.
     let stays = || moved.iter().map(|m| !m);
     let (mut of_changes, mut of_kinds) = (stays(), stays());
     changes.retain(|_| of_changes.next().unwrap_or(true));
@@ -133,7 +133,7 @@ pub(crate) fn unescape(path: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(out))
 }
 
-/// Texts of files: the newest for counting lines, the first for differences. Oldest go first.
+/// Texts of files: the newest for counting lines, the first for diffs. The oldest are dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
     by_path: HashMap<PathBuf, (Arc<str>, Arc<str>)>,
@@ -166,7 +166,7 @@ impl Texts {
         }
     }
 
-    /// The file was not there before: all that is in it is new.
+    /// Records that the file is new, so that all its lines count as added.
     pub(crate) fn born(&mut self, path: &Path) {
         if let Some((first, newest)) = self.by_path.get_mut(path)
             && first == newest
@@ -185,7 +185,7 @@ impl Texts {
     }
 }
 
-/// The text of a file, when it is one and not large.
+/// The content of a file, if it is text and not too large.
 pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
     let meta = path.symlink_metadata().ok()?;
     if !meta.is_file() || meta.len() > outside::TEXT {
@@ -194,8 +194,8 @@ pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
     String::from_utf8(std::fs::read(path).ok()?).ok().filter(|t| !t.contains('\0')).map(Into::into)
 }
 
-/// Unified difference against the committed text, else against `first`; empty when there is none. `None`:
-/// nothing is known that it could be compared with.
+/// Unified diff against the committed text, else against `first`; empty when there is no difference. `None`: there is
+/// nothing to compare with.
 pub(crate) fn diff(
     repo: Option<&Repository>,
     full: &Path,
@@ -214,7 +214,7 @@ pub(crate) fn diff(
     }
     let (old, new) = (old.unwrap_or_default(), new.as_deref().unwrap_or_default());
     if old == new {
-        // An empty file that is new: that is all there is to see.
+        // A new empty file has an empty diff.
         return (committed.is_none() && first == Some("")).then(String::new);
     }
     let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
@@ -232,7 +232,7 @@ pub(crate) fn no_watching(e: &std::io::Error) -> Notice {
         .detail(e.to_string())
 }
 
-/// Why we look at intervals.
+/// The notice that says why the folder is polled.
 pub(crate) fn polling(why: &str, every: Duration) -> Notice {
     let message = format!("{why}, so Tiller checks for changed files every {} s.", every.as_secs().max(1));
     let notice = Notice::new(NoticeKind::Info, message);

@@ -3,8 +3,8 @@
 //! | file | its job |
 //! | --- | --- |
 //! | `worker` | the thread: events in, reports out |
-//! | `source` | change events of the system; `rules` says what is not watched |
-//! | `tree` | what was there, to tell added from changed and to find what was missed |
+//! | `source` | change events of the system; `rules` says which paths are not watched |
+//! | `tree` | the last known files, to distinguish added from changed and to find missed changes |
 //! | `pending` | waits until a change has come to rest; turns too many into a storm |
 //! | `who` | the evidence for the author of a change |
 //! | `lines` | changes as lines of the feed |
@@ -12,8 +12,8 @@
 //! | `gitwatch`, `gitstate` | when to look at git; branch, commits, conflicts |
 //! | `place` | network and foreign file systems |
 //!
-//! Starting returns at once; folders are walked and watched on the watcher's own thread. At rest nothing
-//! wakes up. Only changes are asked for, so our own reading causes no events.
+//! Starting returns at once; folders are walked and watched on the watcher's own thread. Without changes the thread
+//! does not wake up. Read accesses are not watched, so Tiller's own reading causes no events.
 
 mod gitstate;
 mod gitwatch;
@@ -51,18 +51,18 @@ pub struct Config {
     pub debounce: Duration,
     /// Patterns besides .gitignore, in its style.
     pub ignore: Vec<String>,
-    /// Look at intervals instead of listening.
+    /// Poll instead of watching.
     pub poll: bool,
-    /// Folders of ours, absolute: never watched.
+    /// Tiller's own folders, absolute: never watched.
     pub own: Vec<PathBuf>,
-    /// For the times of the feed.
+    /// Source of the times in the feed.
     pub clock: Arc<dyn Clock>,
-    /// Watches that may be set; the system's own limit holds besides.
+    /// Maximum number of watches; the system's own limit applies too.
     pub max_watches: usize,
 }
 
 impl Config {
-    /// The usual.
+    /// The defaults.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             debounce: Duration::from_millis(200),
@@ -78,7 +78,7 @@ impl Config {
 /// Receives the reports. Called on the watcher's thread; must not block for long.
 pub type Sink = Arc<dyn Fn(Report) + Send + Sync>;
 
-/// One piece of news.
+/// One report of the watcher.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Report {
     /// The first walk is done; from here on changes are reported.
@@ -98,47 +98,48 @@ pub enum Report {
 pub struct Stats {
     /// Events taken from the system.
     pub events: u64,
-    /// Walks over everything because events were lost.
+    /// Walks over the whole folder because events were lost.
     pub rescans: u64,
     pub watches: usize,
     pub polling: bool,
 }
 
-/// What callers ask of the thread.
+/// Requests to the watcher's thread.
 #[derive(Debug)]
 enum Ask {
     Expect(Vec<PathBuf>, Who),
     Wrote(Vec<(PathBuf, Option<Meta>)>, Who),
     Shell(AgentId, Arc<str>, bool),
-    /// For tests of lost events.
+    /// Simulates lost events, for tests.
     #[cfg(test)]
     Overflow,
     Stop,
 }
 
-/// How long dropping waits for the thread.
+/// How long `drop` waits for the thread.
 const LAST: Duration = Duration::from_secs(1);
 
-/// Asks that wait at most. They are taken at each wake-up; what is over only costs an attribution.
+/// Capacity of the queue of requests. The thread takes them at each wake-up; a dropped request only costs the
+/// attribution of a change.
 const ASKS: usize = 10_000;
 
-/// Shared by the handle and the thread.
+/// Shared by [`Watcher`] and its thread.
 struct Shared {
     asks: Mutex<VecDeque<(Instant, Ask)>>,
     log: Mutex<outside::Log>,
-    /// Known texts of files, for differences: what an agent read or we saw, up to a total.
+    /// Known texts of files, for diffs: as an agent read them or the watcher saw them, up to a total size.
     texts: Mutex<lines::Texts>,
     muted: Mutex<HashSet<String>>,
     paused: std::sync::atomic::AtomicBool,
     stats: Mutex<Stats>,
 }
 
-/// The handle. Dropping it ends the thread.
+/// Handle of the watcher. Dropping it ends the thread.
 pub struct Watcher {
     root: PathBuf,
     shared: Arc<Shared>,
     waker: Option<Waker>,
-    /// The thread, and a channel whose other end it holds: that closes when the thread ends.
+    /// The thread, and the receiver of a channel whose sender the thread holds: it closes when the thread ends.
     thread: Option<(JoinHandle<()>, Mutex<Receiver<()>>)>,
 }
 
@@ -149,7 +150,7 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch `root` (absolute, links resolved). Returns at once; trouble comes as notices.
+    /// Begins to watch `root` (absolute, links resolved). Returns at once; failures are reported as notices.
     pub fn start(root: &Path, config: Config, sink: Sink) -> Self {
         let shared = Arc::new(Shared {
             asks: Mutex::default(),
@@ -189,40 +190,41 @@ impl Watcher {
         }
     }
 
-    /// An edit tool is about to write these files (absolute).
+    /// Announces that an edit tool is about to write these files (absolute).
     pub fn expect(&self, paths: &[PathBuf], who: &Who) {
-        // No wake-up: the events that it explains will bring one.
+        // No wake-up: the events of the write will cause one.
         self.ask(Ask::Expect(paths.to_vec(), who.clone()), false);
     }
 
-    /// It has written them. Looks at each, so that a later change by others is recognised.
+    /// Reports that the tool has written them. Stores the state of each, so that a later change by others is
+    /// recognised.
     pub fn wrote(&self, paths: &[PathBuf], who: &Who) {
         let metas = paths.iter().map(|p| (p.clone(), Meta::of(p))).collect();
         self.ask(Ask::Wrote(metas, who.clone()), false);
     }
 
-    /// The command `what` of an agent begins or ends.
+    /// Reports that the command `what` of an agent begins or ends.
     pub fn shell_running(&self, agent: &AgentId, what: &str, running: bool) {
         self.ask(Ask::Shell(agent.clone(), what.into(), running), false);
     }
 
-    /// The text of a file as someone of ours just read it, so that a later difference can be shown.
+    /// Stores the text of a file as an agent has just read it, so that a later diff can be shown.
     pub fn known(&self, path: &Path, text: &Arc<str>) {
         lock(&self.shared.texts).put(path, text.clone());
     }
 
-    /// No lines for the feed while paused. Agents still get their notices.
+    /// Pauses the feed. Agents still get their notices.
     pub fn pause(&self, paused: bool) {
         self.shared.paused.store(paused, std::sync::atomic::Ordering::Release);
     }
 
-    /// Whether it is paused.
+    /// Whether the feed is paused.
     pub fn paused(&self) -> bool {
         self.shared.paused.load(std::sync::atomic::Ordering::Acquire)
     }
 
-    /// No lines for this path (relative, as in the feed) and what is below it. Again: lines again. True when
-    /// it is muted now.
+    /// Mutes this path (relative, as in the feed) and everything below it, or unmutes it. Returns whether it is muted
+    /// now.
     pub fn mute(&self, path: &str) -> bool {
         let mut muted = lock(&self.shared.muted);
         if muted.remove(path) { false } else { muted.insert(path.to_owned()) }
@@ -233,24 +235,24 @@ impl Watcher {
         lock(&self.shared.log).stirred(agent)
     }
 
-    /// Files of `seen` (what the agent has read, by absolute path) that others changed since the last call
-    /// for this agent and that differ from what it knows. Its own commands count as others: it has not seen
-    /// what they did. Reads those files: call it off the async threads.
+    /// Files of `seen` (what the agent has read, by absolute path) that others changed since the last call for this
+    /// agent, and that differ from what it read. Changes by its own commands count too, since it has not seen them.
+    /// Reads those files: call it from a blocking thread.
     pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
         let new = lock(&self.shared.log).since(agent, seen);
         outside::compare(new, seen)
     }
 
-    /// The difference of a file (relative, as in the feed) against what git has committed, or else against
-    /// the text that was seen first. `None` when there is nothing to compare. Reads files and may call
-    /// git: call it off the async threads.
+    /// The diff of a file (relative, as in the feed) against git's committed version, else against the text that was
+    /// seen first. `None` when there is nothing to compare with. Reads files and may call git: call it from a blocking
+    /// thread.
     pub fn diff(&self, path: &str) -> Option<String> {
         let full = self.root.join(lines::unescape(path));
         let first = lock(&self.shared.texts).first(&full);
         lines::diff(Repository::find(&self.root).as_ref(), &full, path, first.as_deref())
     }
 
-    /// Counts.
+    /// Counters.
     pub fn stats(&self) -> Stats {
         *lock(&self.shared.stats)
     }
@@ -260,8 +262,8 @@ impl Drop for Watcher {
     fn drop(&mut self) {
         self.ask(Ask::Stop, true);
         if let Some((thread, ended)) = self.thread.take() {
-            // It is at most in the middle of a walk, which looks for this ask at each folder, or in a sink that
-            // does not come back. This is not waited for: the thread ends when the call returns.
+            // The thread may be in the middle of a walk, which checks for this request at each folder, or in a sink
+            // that does not return. The latter is not waited for: the thread ends when the call returns.
             if lock(&ended).recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
                 tracing::warn!("the watcher's thread does not end; it is left behind");
             } else {

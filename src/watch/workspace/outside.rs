@@ -8,49 +8,49 @@ use similar::{ChangeTag, TextDiff};
 use tiller_protocol::{AgentId, Who};
 use tiller_tool::cx::Seen;
 
-/// Paths that are remembered. When more change, everything that an agent has read is looked at.
+/// Maximum number of remembered paths. When more change, everything that an agent has read is compared.
 const MAX: usize = 20_000;
-/// Files that one answer names.
+/// Maximum number of files that one notice names.
 const NAMED: usize = 20;
 /// Larger files are compared by hash only.
 pub(crate) const TEXT: u64 = 256 << 10;
 
-/// Still larger ones are not read: that they changed is reported all the same.
+/// Larger files are not read: their change is reported without a comparison.
 const READ: u64 = 32 << 20;
 
-/// One file that changed under an agent.
+/// A file that changed after an agent read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
     /// Absolute.
     pub path: PathBuf,
     pub who: Who,
-    /// The agent's command that ran at that time. The change may be its, or another program's.
+    /// The agent's command that ran at that time. The change may come from it or from another program.
     pub during: Option<Arc<str>>,
     pub deleted: bool,
-    /// Lines added and removed against what the agent knows, when that text is known.
+    /// Lines added and removed against the text that the agent read, when that is known.
     pub lines: Option<(u32, u32)>,
 }
 
-/// The answer.
+/// The files of one notice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outsiders {
     pub files: Vec<Outside>,
-    /// How many more there are.
+    /// Number of further files.
     pub more: usize,
 }
 
-/// The number of a path's last change, its author, and the command that ran.
+/// The sequence number of a path's last change, its author, and the command that ran.
 type LoggedChange = (u64, Who, Option<Arc<str>>);
 
 /// A path that changed, the author of the change, and the command that ran.
 pub(crate) type New = (PathBuf, Who, Option<Arc<str>>);
 
-/// Changed paths.
+/// Log of changed paths.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     last: u64,
     changed: HashMap<PathBuf, LoggedChange>,
-    /// Up to this number changes may have been forgotten.
+    /// Changes up to this number may have been dropped.
     lost: u64,
     asked: HashMap<AgentId, u64>,
 }
@@ -65,12 +65,12 @@ impl Log {
         self.changed.insert(path.to_owned(), (self.last, who.clone(), during));
     }
 
-    /// Whether there are changes since `agent` asked last.
+    /// Whether there are changes since the last request of `agent`.
     pub(crate) fn stirred(&self, agent: &AgentId) -> bool {
         self.asked.get(agent).copied().unwrap_or(0) != self.last
     }
 
-    /// Changes since `agent` asked last, that it did not make with its own edits.
+    /// Changes since the last request of `agent`, without those of its own edits.
     pub(crate) fn since(&mut self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Vec<New> {
         let from = self.asked.insert(agent.clone(), self.last).unwrap_or(0);
         if from == self.last {
@@ -92,7 +92,7 @@ impl Log {
     }
 }
 
-/// Compares with what the agent knows; what is the same again is left out. Reads files.
+/// Compares with what the agent read; files with equal content are left out. Reads files.
 pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
     let mut out = Outsiders::default();
     for (path, who, during) in new {

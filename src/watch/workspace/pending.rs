@@ -1,4 +1,4 @@
-//! Changes that have not come to rest. Pure: time comes in.
+//! Changes that have not settled yet. Pure: time is a parameter.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::who::Trace;
 
-/// From so many waiting paths on only their folders are remembered, and looked at afterwards.
+/// From this many waiting paths on, only their folders are stored, and scanned afterwards.
 pub(crate) const STORM: usize = 1000;
-/// Folders that a storm remembers; beyond it everything is looked at.
+/// Maximum number of folders of a storm; beyond it everything is scanned.
 const FOLDERS: usize = 20_000;
-/// A file that never rests is reported this often.
+/// A file that never settles is reported at this interval.
 const LONGEST: Duration = Duration::from_secs(3);
-/// A storm is over after so much quiet.
+/// A storm ends after this time without changes.
 const LULL: Duration = Duration::from_millis(700);
 
 /// One waiting path.
@@ -23,33 +23,33 @@ struct Mark {
     trace: Trace,
 }
 
-/// A storm that is going on.
+/// A storm in progress.
 #[derive(Debug)]
 struct Storm {
     last: Instant,
     folders: HashSet<PathBuf>,
-    /// Too many folders.
+    /// Too many folders: everything is scanned.
     all: bool,
-    /// The agents and commands that were at work, by number of events.
+    /// The agents and commands that were active, by number of events.
     traces: Vec<(Trace, usize)>,
 }
 
-/// What has come to rest.
+/// Changes that have settled.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rested {
     pub paths: Vec<(PathBuf, Trace)>,
     pub storm: Option<Settled>,
 }
 
-/// A storm that is over.
+/// A storm that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
-    /// Folders to look at; `None`: all.
+    /// Folders to scan; `None`: all.
     pub folders: Option<Vec<PathBuf>>,
     pub trace: Trace,
 }
 
-/// All that waits.
+/// All unsettled changes.
 #[derive(Debug)]
 pub(crate) struct Pending {
     quiet: Duration,
@@ -58,7 +58,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// `quiet`: how long a path must rest.
+    /// `quiet`: how long a path must stay unchanged.
     pub(crate) fn new(quiet: Duration) -> Self {
         Self { quiet, marks: HashMap::new(), storm: None }
     }
@@ -87,7 +87,7 @@ impl Pending {
         }
     }
 
-    /// A folder that came or went within a storm.
+    /// A folder was created or removed during a storm.
     pub(crate) fn storm_folder(&mut self, folder: &Path) {
         if let Some(storm) = &mut self.storm {
             storm.folders.insert(folder.to_owned());
@@ -102,7 +102,7 @@ impl Pending {
         self.marks.is_empty() && self.storm.is_none()
     }
 
-    /// When something may have come to rest.
+    /// When the next change may settle.
     pub(crate) fn due(&self) -> Option<Instant> {
         let quiet = self.quiet;
         let marks = self.marks.values().map(|m| (m.last + quiet).min(m.first + LONGEST)).min();
@@ -110,13 +110,13 @@ impl Pending {
         marks.into_iter().chain(storm).min()
     }
 
-    /// Takes what has come to rest.
+    /// Takes the settled changes.
     pub(crate) fn take(&mut self, now: Instant) -> Rested {
         let quiet = self.quiet;
         let due = |m: &Mark| (m.last + quiet).min(m.first + LONGEST);
         let mut paths = Vec::new();
         if self.marks.values().any(|m| due(m) <= now) {
-            // What is nearly at rest goes along: both ends of a move belong together.
+            // Changes that are about to settle are taken too: both ends of a move belong together.
             self.marks.retain(|path, m| {
                 let rested = due(m) <= now + quiet / 4;
                 if rested {

@@ -1,14 +1,14 @@
-//! What kind of place a folder is.
+//! Properties of the file system of a folder.
 
 use std::path::Path;
 
-/// The inode of a folder that is there.
+/// The inode of an existing folder.
 pub(crate) fn inode(path: &Path) -> Option<u64> {
     use std::os::unix::fs::MetadataExt;
     path.metadata().ok().filter(std::fs::Metadata::is_dir).map(|m| m.ino())
 }
 
-/// Whether the system may not report changes by others there: network and foreign file systems.
+/// Whether the file system may not report changes that others make: network and foreign file systems.
 pub(crate) fn remote(path: &Path) -> bool {
     /// From `statfs(2)`: NFS, SMB, CIFS, SMB2, FUSE, 9P (the Windows disks of WSL), AFS, Ceph, VirtualBox,
     /// Lustre, Coda.

@@ -1,4 +1,4 @@
-//! What is not watched. Decided from a path alone, before a watch is set and again for each event.
+//! Which paths are not watched. Decided by the path alone, before a watch is set and again for each event.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-/// Folders of generated or foreign things, wherever they are.
+/// Folders of generated or third-party files, at any depth.
 const FOLDERS: &[&str] = &[
     ".git",
     ".hg",
@@ -37,7 +37,7 @@ const FOLDERS: &[&str] = &[
     ".angular",
 ];
 
-/// Files that editors and tools write on the way to a save.
+/// Temporary files that editors and tools write while they save.
 const TEMPORARY: &[&str] = &[
     "*.swp",
     "*.swo",
@@ -63,22 +63,22 @@ const TEMPORARY: &[&str] = &[
     "*.lock.tmp",
 ];
 
-/// The files that hold more rules.
+/// Names of the rule files.
 const FILES: [&str; 2] = [".gitignore", ".ignore"];
-/// Larger ones are not read.
+/// Maximum size of a rule file that is read, in bytes.
 const MAX: u64 = 1 << 20;
 
-/// All rules for one root.
+/// All rules of one root.
 #[derive(Debug)]
 pub(crate) struct Rules {
     root: PathBuf,
-    /// Of the configuration and of ours; strongest for ignoring, nothing can take them back.
+    /// From the configuration and built in; no other rule can override them.
     fixed: Gitignore,
     /// `.git/info/exclude` of the repository.
     exclude: Gitignore,
-    /// By folder, where one has rule files. Also of the folders above the root, up to the repository's.
+    /// Rules by folder, where it has rule files. Includes the folders above the root, up to the repository's.
     folders: HashMap<PathBuf, Arc<Gitignore>>,
-    /// Folders of ours: state, data, spill.
+    /// Tiller's own folders: state, data, spill.
     own: Vec<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ impl Rules {
             let _ = fixed.add_line(None, &format!("{folder}/"));
         }
         for pattern in TEMPORARY.iter().copied().chain(extra.iter().map(String::as_str)) {
-            // A pattern that cannot be read ignores nothing; configuration reports such things.
+            // An invalid pattern ignores nothing; the configuration reports it.
             let _ = fixed.add_line(None, pattern);
         }
         let mut rules = Self {
@@ -115,14 +115,14 @@ impl Rules {
         rules
     }
 
-    /// Reads the rule files of a folder, again or for the first time.
+    /// Reads or rereads the rule files of a folder.
     pub(crate) fn load(&mut self, folder: &Path) {
         let mut builder = GitignoreBuilder::new(folder);
         let mut any = false;
         for name in FILES {
             let path = folder.join(name);
             if small(&path) {
-                // Errors of single lines leave the other lines in force.
+                // Errors of single lines do not affect the other lines.
                 builder.add(path);
                 any = true;
             }
@@ -137,7 +137,7 @@ impl Rules {
         }
     }
 
-    /// Whether a file of this name holds rules.
+    /// Whether this is the name of a rule file.
     pub(crate) fn is_rules(name: &OsStr) -> bool {
         FILES.iter().any(|f| name == *f)
     }
@@ -147,7 +147,7 @@ impl Rules {
         if path == self.root {
             return false;
         }
-        // Before every rule: a setting may take `*.tmp` back.
+        // Before every other rule: a setting may exclude `*.tmp` from ignoring.
         if path.file_name().is_some_and(|n| tiller_protocol::names::is_temporary(n.as_encoded_bytes())) {
             return true;
         }
@@ -171,7 +171,7 @@ impl Rules {
             && self.exclude.matched(path, is_dir).is_ignore()
     }
 
-    /// As [`Rules::ignored`], for a path whose parents may be ignored too.
+    /// As [`Rules::ignored`], for a path whose parents may be ignored as well.
     pub(crate) fn ignored_deep(&self, path: &Path, is_dir: bool) -> bool {
         let mut at = path.to_owned();
         let mut dir = is_dir;

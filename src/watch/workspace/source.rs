@@ -1,47 +1,47 @@
-//! Where change events come from. On Linux inotify itself, since `notify` 8 also listens to opens: our own
-//! reading would then fill the kernel's queue (16,384 events), and the rescan after the overflow would fill
-//! it again. Here nothing but changes is asked for. Elsewhere `notify` is used.
+//! Sources of change events. On Linux inotify is used directly, because `notify` 8 also listens to opens: Tiller's own
+//! reading would then fill the kernel's queue (16,384 events), and the rescan after the overflow would fill it again.
+//! Elsewhere `notify` is used.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What happened to a path.
+/// A raw event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Raw {
-    /// Created, or moved to here.
+    /// Created, or moved here.
     Made { path: PathBuf, dir: bool },
     /// Written and closed, or changed in some other way.
     Changed { path: PathBuf },
-    /// Deleted, or moved from here.
+    /// Deleted, or moved away.
     Gone { path: PathBuf, dir: bool },
     /// Events were lost.
     Overflow,
 }
 
-/// Why a watch could not be set.
+/// Why a watch was not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The system allows no more watches.
     Limit,
-    /// It is gone again, or may not be read.
+    /// The folder does not exist any more, or may not be read.
     Other,
 }
 
-/// Wakes the thread that waits for events.
+/// Wakes the thread that waits in [`Source::wait`].
 pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// A source of events. Owned by the watcher's thread; only the waker leaves it.
 pub(crate) trait Source: Send {
-    /// Watches one folder, not below it. Again is harmless.
+    /// Watches one folder, not what is below it. Repeating it is harmless.
     fn watch(&mut self, folder: &Path) -> Result<(), Refused>;
     /// Whether a folder is watched.
     fn has(&self, folder: &Path) -> bool;
     /// Ends the watches at and below a folder.
     fn unwatch(&mut self, folder: &Path);
-    /// Watches that are set.
+    /// Number of watches.
     fn watches(&self) -> usize;
-    /// Waits for events, for the waker or for `limit`, and appends what came.
+    /// Waits for events, for the waker or for `limit`, and appends the events.
     fn wait(&mut self, limit: Option<Duration>, out: &mut Vec<Raw>);
 }
 
@@ -64,7 +64,7 @@ mod linux {
 
     use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
 
-    /// Events that are taken in one go, so that a storm cannot keep us from the clock.
+    /// Maximum number of events taken at once, so that a storm does not delay timers.
     const BATCH: usize = 8192;
 
     struct Inotify {
@@ -148,7 +148,7 @@ mod linux {
                 }
                 if what.contains(ReadFlags::IGNORED) {
                     if let Some(path) = self.by_id.remove(&event.wd()) {
-                        // Unless the path was watched anew meanwhile.
+                        // Unless the path was watched again in the meantime.
                         if self.by_path.get(&path) == Some(&event.wd()) {
                             self.by_path.remove(&path);
                         }
@@ -158,7 +158,7 @@ mod linux {
                 let Some(folder) = self.by_id.get(&event.wd()) else { continue };
                 let dir = what.contains(ReadFlags::ISDIR);
                 let Some(name) = event.file_name() else {
-                    // Of the folder itself. Its parent reports it, too, unless it is the root.
+                    // The folder itself was removed. Its parent reports that too, unless it is the root.
                     out.push(Raw::Gone { path: folder.clone(), dir: true });
                     continue;
                 };
@@ -183,7 +183,7 @@ mod other {
 
     use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
 
-    /// Events between `notify`'s thread, which fills it, and ours; when it is full events count as lost.
+    /// Capacity of the channel from `notify`'s thread to the watcher's; when it is full, events count as lost.
     const QUEUE: usize = 16_384;
 
     struct Notify {
@@ -225,7 +225,7 @@ mod other {
 
     impl Source for Notify {
         fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
-            // The first folder is the root; the system watches all below it. Folders outside follow.
+            // The first folder is the root; the system watches everything below it. Folders outside follow.
             if self.watched.iter().any(|w| folder.starts_with(w)) {
                 return Ok(());
             }

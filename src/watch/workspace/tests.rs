@@ -9,9 +9,9 @@ use crate::git::tests::{init, sh};
 
 mod faults;
 
-/// For what comes by itself.
+/// Time limit for expected reports.
 const DEADLINE: Duration = Duration::from_secs(30);
-/// Time in which an unwanted report would have come.
+/// Time in which an unwanted report would arrive.
 const QUIET: Duration = Duration::from_millis(700);
 
 struct Bench {
@@ -35,7 +35,7 @@ impl Bench {
         Self::through(config, prepare, || {})
     }
 
-    /// `on`: done with each report on the watcher's thread, after it was passed on.
+    /// `on` runs after each report on the watcher's thread, once it was passed on.
     fn through(config: Config, prepare: impl FnOnce(&Path), on: impl Fn() + Send + Sync + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("w");
@@ -62,7 +62,7 @@ impl Bench {
         std::fs::write(path, text).unwrap();
     }
 
-    /// The next report for which `check` holds; lines on the way are kept in `seen`.
+    /// The next report for which `check` is true; earlier lines are kept in `seen`.
     fn wait(&mut self, what: &str, check: impl Fn(&Report) -> bool) -> Report {
         let end = Instant::now() + DEADLINE;
         loop {
@@ -91,7 +91,7 @@ impl Bench {
         }
     }
 
-    /// All lines that come while nothing else is done.
+    /// All lines that arrive while the test does nothing.
     fn rest(&mut self) -> Vec<FileChange> {
         while let Ok(report) = self.from.recv_timeout(QUIET) {
             if let Report::Changes(lines) = report {
@@ -178,7 +178,7 @@ fn agents_and_their_commands_are_named() {
     assert_eq!(b.line("f").who, who);
     b.write("f", "and then the person right after");
     assert_eq!(b.line("f").who, Who::You);
-    // Each agent hears of what it did not do itself.
+    // Each agent is notified of changes that it did not make itself.
     let seen = HashMap::from([(path, Seen { hash: [0; 32], text: Some("one\n".into()) })]);
     let told = b.watcher.changes_outside(&agent, &seen);
     assert_eq!(told.files.len(), 1);

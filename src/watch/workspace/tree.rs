@@ -1,5 +1,5 @@
-//! What the folder looked like when we last looked: enough to tell added from changed, and to find what
-//! changed when events were lost.
+//! The last known state of the folder: enough to distinguish added from changed, and to find changes whose events were
+//! lost.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 
 use super::rules::Rules;
 
-/// Files that are known at most. Beyond it only folders are kept, and changes there read as `Modified`.
+/// Maximum number of known files. Beyond it only folders are stored, and changes there are reported as `Modified`.
 const MAX_FILES: usize = 500_000;
 /// Folders deeper than this below the root are not entered.
 const MAX_DEPTH: usize = 128;
 
-/// A file as it was.
+/// The last known state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub size: u64,
-    /// Nanoseconds since 1970; a time beyond 2262 is as good as that. Of a hundred thousand files each byte counts.
+    /// Nanoseconds since 1970; times beyond 2262 count as equal. An `i64` saves memory for a hundred thousand files.
     pub modified: i64,
     pub inode: u64,
 }
 
 impl Meta {
-    /// Of a path, links not followed. `None` when there is nothing, or a folder.
+    /// Of a path, links not followed. `None` for a folder, or when the path does not exist.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         path.symlink_metadata().ok().filter(|m| !m.is_dir()).map(|m| Self::from(&m))
     }
@@ -37,7 +37,7 @@ impl Meta {
     }
 }
 
-/// One difference between then and now.
+/// One difference between the last known and the present state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Diff {
     pub path: PathBuf,
@@ -66,7 +66,7 @@ impl Tree {
         self.folders.keys().filter(|f| f.starts_with(path)).cloned().collect()
     }
 
-    /// Takes over how a file is now; gives how it was.
+    /// Stores the present state of a file; returns the earlier one.
     pub(crate) fn set(&mut self, path: &Path, now: Option<Meta>) -> Option<Meta> {
         let (parent, name) = (path.parent()?, path.file_name()?);
         let before = match now {
@@ -84,7 +84,7 @@ impl Tree {
         before
     }
 
-    /// Forgets a folder and all below; gives the files that were there.
+    /// Removes a folder and everything below it; returns the files that were there.
     pub(crate) fn remove(&mut self, folder: &Path) -> Vec<Diff> {
         let mut gone = Vec::new();
         for path in self.below(folder) {
@@ -96,8 +96,8 @@ impl Tree {
         gone
     }
 
-    /// Looks at one folder again, not below it. Gives the changed files and the folders in it. `None` when
-    /// the folder cannot be read or says itself that it is a cache.
+    /// Scans one folder, not what is below it. Returns the changed files and its folders. `None` when the folder cannot
+    /// be read, or is marked as a cache.
     pub(crate) fn look(
         &mut self,
         folder: &Path,
@@ -112,7 +112,7 @@ impl Tree {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
             if entry.file_name() == "CACHEDIR.TAG" {
-                // The convention by which tools mark folders that can be made again.
+                // The tag by which tools mark folders that can be regenerated.
                 out.extend(self.remove(folder));
                 return None;
             }
@@ -120,7 +120,7 @@ impl Tree {
                 continue;
             }
             if kind.is_dir() {
-                // Links to folders are files here: not entered, so no loop can arise.
+                // Links to folders count as files: they are not entered, so no loop can occur.
                 folders.push(path);
             } else if let Ok(meta) = entry.metadata() {
                 now.insert(entry.file_name(), Meta::from(&meta));
@@ -146,8 +146,8 @@ impl Tree {
         Some(folders)
     }
 
-    /// Walks `start` and all below it without recursion; `enter` is called before a folder is read (to set
-    /// a watch) and ends the walk with `false`. Gives all changed files; folders that went are forgotten.
+    /// Walks `start` and everything below it without recursion; `enter` is called before a folder is read (to set a
+    /// watch) and ends the walk with `false`. Returns all changed files; folders that are gone are removed.
     pub(crate) fn walk(
         &mut self,
         start: &Path,
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(tree.files, 0);
     }
 
-    /// F3: loops of links end, and what is behind them is not counted twice.
+    /// F3: loops of links end, and the files behind them are not counted twice.
     #[test]
     fn f3_link_loops_are_cut() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! The author of a change. The system does not report it; it is inferred from what is known around its time:
-//! an edit tool announced the path and the file is as it left it; a command of an agent was running; git
-//! held the lock of its index. What is left is the person.
+//! The author of a change. The system does not report it; it is inferred from the evidence around its time: an edit
+//! tool announced the path and the file is as the tool left it; a command of an agent was running; git held the lock of
+//! its index. Otherwise it is the person.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use tiller_protocol::{AgentId, Who};
 
 use super::tree::Meta;
 
-/// Announced writes are remembered for so long.
+/// How long announced writes are remembered.
 const EXPECTED: Duration = Duration::from_secs(60);
-/// And at most so many.
+/// Maximum number of remembered writes.
 const MAX: usize = 20_000;
-/// After the end of a command its last changes may still be on their way to us.
+/// After the end of a command, events of its last changes may still arrive for this long.
 const TAIL: Duration = Duration::from_millis(300);
 
 /// One announced write.
@@ -23,14 +23,14 @@ const TAIL: Duration = Duration::from_millis(300);
 struct Expected {
     who: Who,
     at: Instant,
-    /// How the tool left the file, once it is done. `Some(None)`: deleted.
+    /// The state in which the tool left the file, once it has written. `Some(None)`: deleted.
     left: Option<Option<Meta>>,
 }
 
 /// A command of an agent's, and its text.
 pub(crate) type Command = (AgentId, Arc<str>);
 
-/// What was going on when an event came in.
+/// What was running when an event arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trace {
     pub git: bool,
@@ -38,28 +38,28 @@ pub(crate) struct Trace {
     pub shell: Option<Command>,
 }
 
-/// Whether a command says that it runs git, or what stands upon it. A script that does so without a word of it
-/// is not taken for an agent's: git itself is named then, which is true in any case.
+/// Whether a command visibly runs git or a program that uses git. A script that runs git without naming it is not
+/// recognised: the change is then attributed to git itself, which is true in any case.
 pub(crate) fn runs_git(command: &str) -> bool {
     let word = |w: &str| matches!(w, "git" | "gh" | "hub" | "jj" | "tig" | "lazygit" | "stg" | "gitk");
     command.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).any(word)
 }
 
-/// The evidence.
+/// The evidence for authors.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     expected: HashMap<PathBuf, Expected>,
     /// Running commands, the last one at the end.
     running: Vec<Command>,
-    /// Ended ones, until their tail is over.
+    /// Ended commands, until their tail is over.
     ended: Vec<(Command, Instant)>,
-    /// Git holds its lock.
+    /// Whether git holds its lock.
     pub(crate) git_locked: bool,
     git_tail: Option<Instant>,
 }
 
 impl Evidence {
-    /// A tool is about to write.
+    /// A tool is about to write these files.
     pub(crate) fn expect(&mut self, paths: &[PathBuf], who: &Who, now: Instant) {
         if self.expected.len() + paths.len() > MAX {
             self.expected.retain(|_, e| now.duration_since(e.at) < EXPECTED / 10);
@@ -70,7 +70,7 @@ impl Evidence {
         }
     }
 
-    /// It has written; `metas` is how the files are now.
+    /// The tool has written; `metas` is the state of the files now.
     pub(crate) fn wrote(&mut self, metas: Vec<(PathBuf, Option<Meta>)>, who: &Who, now: Instant) {
         for (path, meta) in metas {
             self.expected.insert(path, Expected { who: who.clone(), at: now, left: Some(meta) });
@@ -99,7 +99,7 @@ impl Evidence {
         self.git_tail = Some(now);
     }
 
-    /// What is going on now.
+    /// What is running now.
     pub(crate) fn trace(&mut self, now: Instant) -> Trace {
         self.ended.retain(|(_, at)| now.duration_since(*at) < TAIL);
         let shell = self.running.last().or(self.ended.last().map(|(command, _)| command)).cloned();
@@ -115,7 +115,7 @@ impl Evidence {
             return e.who.clone();
         }
         match trace {
-            // Git that an agent runs is the agent's command; beside another command it is another program's.
+            // Git run by an agent counts as the agent's command; git beside another command counts as another program.
             Trace { shell: Some((_, what)), git: true } if !runs_git(what) => Who::Git,
             Trace { shell: Some((agent, _)), .. } => Who::Shell { agent: agent.clone() },
             Trace { git: true, .. } => Who::Git,
@@ -164,7 +164,7 @@ mod tests {
         e.shell(&agent, &make, false, later);
         assert_eq!(e.trace(later + TAIL / 2).shell, Some((agent.clone(), Arc::clone(&make))));
         assert_eq!(e.trace(later + TAIL).shell, None);
-        // An end without a beginning is no harm.
+        // An end without a beginning is ignored.
         e.shell(&agent, &make, false, later);
     }
 

@@ -19,12 +19,12 @@ use super::who::{Evidence, Trace};
 use super::{Ask, Config, Report, Shared, Sink, outside};
 use crate::git::Repository;
 
-/// Between two walks because of lost events.
+/// Minimum time between two walks because of lost events.
 const RESCAN: Duration = Duration::from_secs(10);
-/// Between two looks when polling: this, or so many times what a look costs.
+/// Interval of polling: this, or a multiple of the time that a poll takes.
 const POLL: Duration = Duration::from_secs(2);
 const POLL_COST: u32 = 20;
-/// After events, so that many arrive in one go.
+/// Pause after the first event, so that many are taken at once.
 const GATHER: Duration = Duration::from_millis(15);
 
 /// The state of the watcher's thread.
@@ -41,7 +41,7 @@ pub(crate) struct Worker {
     pub(super) evidence: Evidence,
     pub(super) git: Option<Git>,
     schedule: Schedule,
-    /// A walk could not watch all folders that it found.
+    /// A walk reached the watch limit and could not watch all folders.
     pub(super) full: bool,
     /// The watcher was asked to end.
     stop: bool,
@@ -55,14 +55,14 @@ struct Root {
     gone: bool,
 }
 
-/// When the whole folder is walked again.
+/// When the whole folder is walked next.
 #[derive(Default)]
 struct Schedule {
     /// The next walk because events were lost or rules changed.
     rescan: Option<Instant>,
     /// The last such walk.
     last_rescan: Option<Instant>,
-    /// The next walk of polling; `None`: changes are reported by the system.
+    /// The next poll; `None`: the system reports changes.
     poll: Option<Instant>,
 }
 
@@ -122,7 +122,7 @@ impl Worker {
             let limit = self.next_due().map(|due| due.saturating_duration_since(Instant::now()));
             self.source.wait(limit, &mut raws);
             if !raws.is_empty() && !self.pending.in_storm() {
-                // One more look a little later takes what belongs together, and lets the kernel join.
+                // A short pause groups related events, and lets the kernel merge them.
                 std::thread::park_timeout(GATHER);
                 self.source.wait(Some(Duration::ZERO), &mut raws);
             }
@@ -166,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// Walks a folder; sets watches when asked, as many as there may be ([`Self::answer_full`]). Gives what differs.
+    /// Walks a folder and returns the differences. `watch`: sets watches up to the limit ([`Self::answer_full`]).
     fn walk(&mut self, folder: &Path, watch: bool) -> Vec<Diff> {
         let mut limit = false;
         let max = self.config.max_watches;
@@ -176,7 +176,7 @@ impl Worker {
                 return false;
             }
             if watch && !limit {
-                // A folder that is watched already takes no other place.
+                // A folder that is already watched needs no further watch.
                 let none_left = !source.has(folder) && source.watches() >= max;
                 limit = none_left || source.watch(folder) == Err(Refused::Limit);
             }
@@ -186,7 +186,7 @@ impl Worker {
         diffs
     }
 
-    /// Wherever a walk met the limit: what it could not watch is polled instead, and a notice says so.
+    /// After a walk reached the watch limit: polls the folders that it could not watch, and reports a notice.
     fn answer_full(&mut self, cost: Duration) {
         if std::mem::take(&mut self.full) && self.schedule.poll.is_none() {
             self.start_polling("The system's limit of watched folders was reached", cost);
@@ -233,7 +233,7 @@ impl Worker {
             if path.file_name().is_some_and(Rules::is_rules)
                 && let Some(folder) = path.parent()
             {
-                // Newly ignored files give no more events; files that are no longer ignored do after a walk.
+                // Newly ignored files cause no more events; files that are no longer ignored do after a walk.
                 self.rules.load(folder);
                 self.schedule.rescan.get_or_insert(now + self.config.debounce);
             }
@@ -241,7 +241,7 @@ impl Worker {
         }
     }
 
-    /// A folder came: watch it, and what is in it already is new.
+    /// A folder was created: watches it, and reports its present content as new.
     fn new_folder(&mut self, folder: &Path, trace: &Trace, now: Instant) {
         if self.schedule.poll.is_some() {
             return;
@@ -249,7 +249,7 @@ impl Worker {
         let known = self.tree.has_folder(folder);
         let diffs = self.walk(folder, true);
         for diff in &diffs {
-            // Back to how it was known, so that settling finds the difference again.
+            // Restores the last known state, so that settling finds the difference again.
             self.tree.set(&diff.path, diff.before);
             self.pending.mark(&diff.path, trace, now);
         }
@@ -271,11 +271,11 @@ impl Worker {
             (self.sink)(Report::Notice(lines::root_gone(&self.root.path)));
             self.source.unwatch(&self.root.path.clone());
         }
-        // Looks for its return at intervals, until then.
+        // Polls for its return until then.
         self.schedule.poll = Some(Instant::now() + POLL);
     }
 
-    /// Reports what has come to rest.
+    /// Reports the settled changes.
     fn settle(&mut self) {
         let now = Instant::now();
         let mut changes = Vec::new();
@@ -304,7 +304,7 @@ impl Worker {
             let diffs = self.walk(&self.root.path.clone(), watch);
             changes.extend(diffs.into_iter().map(|d| (d, trace.clone())));
         } else if self.schedule.rescan.is_some_and(|at| now >= at) {
-            // Not while changes are coming in.
+            // Not while changes are arriving.
             self.schedule.rescan = Some(now + self.config.debounce);
         }
         self.report(changes);
@@ -335,10 +335,10 @@ impl Worker {
         if changes.is_empty() {
             return;
         }
-        // A writer announces a file before it writes: its announcement is processed first.
+        // A tool announces a file before it writes it: its announcement is processed first.
         self.take_asks();
         let changes = self.keep_rested(changes);
-        // Texts are read for a handful of changes only.
+        // Texts are read for a small number of changes only.
         let few = changes.len() <= lines::SINGLE;
         let mut done = Vec::with_capacity(changes.len());
         for (diff, trace) in changes {
@@ -358,8 +358,8 @@ impl Worker {
         self.tell(told);
     }
 
-    /// Leaves out announced files that were written again since they were looked at: what is known of them
-    /// now speaks of the newer content. They are judged once they rest.
+    /// Leaves out announced files that were written again after they were examined: the stored state describes the
+    /// newer content. They are attributed once they settle.
     fn keep_rested(&mut self, mut changes: Vec<(Diff, Trace)>) -> Vec<(Diff, Trace)> {
         let now = Instant::now();
         changes.retain(|(diff, trace)| {

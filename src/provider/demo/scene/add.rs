@@ -1,4 +1,4 @@
-//! Add an operation to the sample project (in three files at once), or a file anywhere.
+//! Adds an operation to the sample project (in three files at once), or a file anywhere.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::demo::Step;
 use crate::demo::intent;
 use crate::demo::turn::Turn;
 
-/// An operation that can be added: name, what it is, shell expression, a check and its answer.
+/// An operation that can be added: name, description, shell expression, a check and its result.
 struct Operation {
     name: &'static str,
     what: &'static str,
@@ -38,7 +38,7 @@ const OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// Other words for them.
+/// Synonyms of the operations.
 const ALIASES: &[(&str, &str)] = &[
     ("modulo", "mod"),
     ("remainder", "mod"),
@@ -109,7 +109,7 @@ pub(super) fn next(turn: &Turn<'_>, what: &str) -> Step {
     }
 }
 
-/// The change, built on what was read.
+/// The change, based on the files that were read.
 fn patch(turn: &Turn<'_>, op: &Operation) -> Result<String, String> {
     let find = |path: &str, start: &str| -> Result<String, String> {
         let page = turn.of("read_file").rfind(|d| d.arg("path") == path && d.ok);

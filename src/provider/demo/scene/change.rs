@@ -1,4 +1,4 @@
-//! Replace a text, or edit a file after asking how.
+//! Replaces a text, or edits a file after asking how.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{shorten, unnumbered};
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// Files changed by one wish at most.
+/// Maximum number of files that one request changes.
 const FILES: usize = 8;
 
 pub(super) fn replace(turn: &Turn<'_>, old: &str, new: &str, file: Option<&str>) -> Step {
@@ -49,7 +49,7 @@ pub(super) fn replace(turn: &Turn<'_>, old: &str, new: &str, file: Option<&str>)
     step
 }
 
-/// The files in the hits of a search.
+/// The files in the results of a search.
 fn hit_files(hits: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in hits.lines().filter(|l| !l.starts_with([' ', '[', '\t'])) {
@@ -63,7 +63,7 @@ fn hit_files(hits: &str) -> Vec<String> {
     out
 }
 
-/// A text as a pattern that matches just it.
+/// Escapes a text as a pattern.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -99,7 +99,7 @@ pub(super) fn edit(turn: &Turn<'_>, file: &str) -> Step {
     if let Some(done) = turn.last("edit_file") {
         return Step::say(format!("Added the line to {}.", done.arg("path")));
     }
-    // An exact replacement needs a text that stands once.
+    // An exact replacement requires a text that occurs once.
     let lines: Vec<&str> = unnumbered(&page.text).collect();
     let Some(last) =
         lines.iter().rev().find(|l| !l.trim().is_empty() && lines.iter().filter(|o| *o == *l).count() == 1)
@@ -115,7 +115,7 @@ pub(super) fn edit(turn: &Turn<'_>, file: &str) -> Step {
     )
 }
 
-/// What the person answered.
+/// The person's answer.
 pub(super) fn said(result: &str) -> Option<String> {
     let text = result.split_once("answered:").map_or(result, |(_, rest)| rest);
     let line = text.lines().map(str::trim).find(|l| !l.is_empty())?;

@@ -1,4 +1,4 @@
-//! Work that is given to other agents.
+//! Work that is delegated to other agents.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,8 @@ use super::shorten;
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// Each part is done by an agent of its own; then their results are reported. `steps`: as a workflow, whose last step
-/// waits for the others.
+/// Delegates each part to its own agent and reports the results. `steps`: as a workflow, whose last step waits for the
+/// others.
 pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
     let Some(done) = turn.last("delegate_task") else {
         if parts.is_empty() {
@@ -44,7 +44,7 @@ pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
     Step::say(format!("All agents have ended:\n\n{}", lines.join("\n")))
 }
 
-/// One agent works on while the talk goes on.
+/// Starts an agent in the background.
 pub(super) fn spawn(turn: &Turn<'_>, goal: &str) -> Step {
     match turn.last("spawn_agent") {
         None => Step::call("An agent works on it in the background.", "spawn_agent", json!({"goal": goal})),
@@ -52,7 +52,7 @@ pub(super) fn spawn(turn: &Turn<'_>, goal: &str) -> Step {
     }
 }
 
-/// Steps with the numbers of their parts as ids.
+/// Workflow steps with the numbers of their parts as ids.
 fn flow(parts: &[String]) -> Vec<Value> {
     let id = |at: usize| format!("step{}", at + 1);
     let step = |(at, goal): (usize, &String)| {

@@ -1,4 +1,4 @@
-//! Run the tests, find out what fails, mend it if it is of a kind that the planner knows.
+//! Runs the tests, finds what fails, and fixes it if the planner knows that kind of fault.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{names, shorten, unnumbered};
 use crate::demo::Step;
 use crate::demo::turn::{Done, Turn};
 
-/// File that shows a kind of project → the command that runs its tests.
+/// A file that identifies a kind of project → the command that runs its tests.
 const TESTS: &[(&str, &str)] = &[
     ("test.sh", "sh test.sh"),
     ("Cargo.toml", "cargo test"),
@@ -18,7 +18,7 @@ const TESTS: &[(&str, &str)] = &[
     ("makefile", "make test"),
 ];
 
-/// Words in a name, and the operator that such a function should use.
+/// Words in a function name, and the operator that it should use.
 const OPERATORS: &[(&[&str], char)] = &[
     (&["add", "plus", "sum"], '+'),
     (&["sub", "minus", "diff", "subtract"], '-'),
@@ -26,7 +26,7 @@ const OPERATORS: &[(&[&str], char)] = &[
     (&["div", "divide", "quotient"], '/'),
 ];
 
-/// The steps of the plan; the planner ticks them off as it goes.
+/// The steps of the plan; the planner completes them one by one.
 const PLAN: [&str; 4] = ["Run the tests", "Find the cause", "Fix it", "Run the tests again"];
 
 /// The plan with the first `done` items completed.
@@ -52,7 +52,7 @@ pub(super) fn command(listing: &str) -> Option<&'static str> {
     TESTS.iter().find(|(file, _)| names.contains(file)).map(|(_, command)| *command)
 }
 
-/// Whether a command ended well.
+/// Whether a command succeeded.
 pub(super) fn passed(run: &Done<'_>) -> bool {
     run.ok && !run.text.contains("[exit ")
 }
@@ -92,7 +92,7 @@ pub(super) fn next(turn: &Turn<'_>) -> Step {
     }
 }
 
-/// The step, with the plan brought up to date beside it.
+/// The step, with an update of the plan.
 fn with_plan(turn: &Turn<'_>, step: Step, done: usize) -> Step {
     if turn.has("todo_write") && turn.times("todo_write") <= done {
         step.and("todo_write", plan(&PLAN, done))
@@ -101,7 +101,7 @@ fn with_plan(turn: &Turn<'_>, step: Step, done: usize) -> Step {
     }
 }
 
-/// Ticks everything off, then speaks.
+/// Completes the plan, then ends with `text`.
 fn finish(turn: &Turn<'_>, items: &[&str], text: String) -> Step {
     let ticked = turn.last("todo_write").is_some_and(|d| !d.args.to_string().contains("in_progress"));
     if turn.has("todo_write") && !ticked {
@@ -110,7 +110,7 @@ fn finish(turn: &Turn<'_>, items: &[&str], text: String) -> Step {
     Step::say(text)
 }
 
-/// Lines of a test's output that tell of a failure.
+/// Lines of test output that report a failure.
 fn failures(output: &str) -> Vec<String> {
     let bad = |line: &&str| {
         let low = line.to_lowercase();
@@ -125,7 +125,7 @@ fn failures(output: &str) -> Vec<String> {
     found
 }
 
-/// The function that the first failure speaks of: a word of its line that names an operation.
+/// The operation in the name that the first failure mentions.
 fn suspect(output: &str) -> Option<&'static str> {
     let line = output.lines().find(|l| l.to_lowercase().contains("fail"))?.to_lowercase();
     let words: Vec<&str> = line.split(|c: char| !c.is_alphanumeric()).collect();
@@ -178,7 +178,7 @@ fn cause(turn: &Turn<'_>, run: &Done<'_>, test: &str) -> Step {
     }
 }
 
-/// The first file in the hits of a search.
+/// The first file in the results of a search.
 fn hit_file(hits: &str) -> Option<String> {
     hits.lines().find_map(|line| {
         let word = line.split_whitespace().next()?;
@@ -188,7 +188,7 @@ fn hit_file(hits: &str) -> Option<String> {
     })
 }
 
-/// A line whose function is named after one operation but uses the operator of another.
+/// A line whose function is named after one operation but uses the operator of another, and its correction.
 fn mend(page: &str) -> Option<(String, String)> {
     for line in unnumbered(page) {
         let Some((head, body)) = line.split_once('(') else { continue };

@@ -1,4 +1,4 @@
-//! Tasks that look at things: explain, search, run, start, fetch.
+//! Read-only tasks and commands: explain, search, run, start, fetch.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::{names, shorten, unnumbered};
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// Lines of output that are repeated in an answer.
+/// Maximum lines of output that are quoted in an answer.
 const LINES: usize = 6;
 
 pub(super) fn explain(turn: &Turn<'_>, file: Option<&str>) -> Step {
@@ -39,7 +39,7 @@ pub(super) fn explain(turn: &Turn<'_>, file: Option<&str>) -> Step {
     }
 }
 
-/// What can be seen of a text without understanding it.
+/// Describes a text by its visible structure.
 fn describe(path: &str, page: &str) -> String {
     let lines: Vec<&str> = unnumbered(page).collect();
     let mut out = format!("**{path}** has {} lines on this page.", lines.len());

@@ -13,7 +13,7 @@ use super::intent::{self, Intent};
 use super::turn::Turn;
 use crate::codec::request::Request;
 
-/// Calls in one turn at most: no task needs as many, so this only ends what went wrong.
+/// Maximum number of calls in one turn: no task needs as many, so this only ends faulty runs.
 const CALLS: usize = 40;
 
 /// Decides the next step.
@@ -68,7 +68,7 @@ pub(crate) fn next(request: &Request) -> Step {
     step
 }
 
-/// Tasks that go on when this tool gave an error: the error is what they look for.
+/// Tasks that continue after an error of this tool, since they look for errors.
 fn recovers(intent: &Intent, tool: &str) -> bool {
     matches!(
         (intent, tool),

@@ -1,4 +1,4 @@
-//! Naming a moment of the files, and going back to one.
+//! Creates a checkpoint, and restores one.
 
 use serde_json::json;
 

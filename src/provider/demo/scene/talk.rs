@@ -1,4 +1,4 @@
-//! Tasks that only talk, plan or ask.
+//! Tasks that only answer, plan or ask.
 
 use serde_json::json;
 use tiller_protocol::Part;
@@ -9,7 +9,7 @@ use crate::codec::request::{ChatMessage, Request};
 use crate::demo::Step;
 use crate::demo::turn::{Done, Turn};
 
-/// What the planner can do, in the words that it understands.
+/// What the planner can do, with the keywords that it understands.
 const CAN: &str = "\
 I am the built-in demo: a small planner with a few rules, not a language model. I understand these words:\n\
 \n\
@@ -76,7 +76,7 @@ pub(super) fn ask(turn: &Turn<'_>) -> Step {
     }
 }
 
-/// A request without tools is one of the engine's own: a title, or a summary.
+/// Answers a request without tools, which the engine sends for a title or a summary.
 pub(super) fn without_tools(request: &Request) -> Step {
     let said: Vec<&str> = request
         .messages

@@ -1,4 +1,4 @@
-//! What the tests of this room share.
+//! Shared by the tests of this room.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -20,7 +20,7 @@ use tiller_provider::{
 };
 use tiller_testkit::Wire;
 
-/// The key that every test sends; it must never be seen where it does not belong.
+/// The key that every test sends; it must not appear anywhere else.
 pub const KEY: &str = "test-key-8d1f00";
 
 pub fn kind(wire: Wire) -> ProviderKind {
@@ -92,7 +92,7 @@ pub fn hello() -> Request {
     request(vec![user("hello")])
 }
 
-/// What came of one request.
+/// The result of one request.
 pub struct Outcome {
     pub chunks: Vec<Chunk>,
     pub reply: Assembled,

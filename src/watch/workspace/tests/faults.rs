@@ -2,12 +2,12 @@
 
 use super::*;
 
-/// F1: files changed in one go in the quick run, in folders of so many.
+/// F1: files changed at once in the quick run; folders of this many files.
 const STORM: usize = 20_000;
-/// As many as the row says.
+/// The number in the row.
 const WHOLE_STORM: usize = 100_000;
 const PER_FOLDER: usize = 500;
-/// F2: files that we read ourselves (the row says 65,000).
+/// F2: files that Tiller reads itself (the row says 65,000).
 const READ: usize = 10_000;
 /// F3: edits of the agent.
 const EDITS: usize = 1000;
@@ -41,7 +41,7 @@ fn memory(field: &str) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1024
 }
 
-/// A storm of so many files; CPU time in ticks, and memory in MiB that it took at most.
+/// A storm of this many files; returns CPU time in ticks, and the peak of additional memory in MiB.
 fn storm(files: usize) -> (u64, u64) {
     let mut b = Bench::new(|root| fill(root, files, "1"));
     let (before, memory_before) = (cpu("tiller-watch"), memory("VmRSS:"));
@@ -52,15 +52,15 @@ fn storm(files: usize) -> (u64, u64) {
     while told < files as u64 {
         b.wait("the storm", |r| matches!(r, Report::Changes(_)));
         for line in b.seen.drain(..) {
-            // The last of them may be few enough for lines of their own.
+            // The last of them may be few enough for single lines.
             assert_eq!(line.who, Who::You, "{line:?}");
             told += line.count;
             lines += 1;
         }
     }
-    // A file that is looked at between its truncation and its new bytes counts twice.
+    // A file examined between its truncation and its new bytes counts twice.
     assert!(told <= 2 * files as u64, "{told}");
-    // One for each quiet period; a loaded machine may make more than one of them.
+    // One for each quiet period; a loaded machine may produce more.
     assert!(lines <= 500, "{lines}");
     assert!(begun.elapsed() < Duration::from_secs(90), "{:?}", begun.elapsed());
     // All watchers of this test run count; the row gives 5 s for 100,000.
@@ -85,7 +85,7 @@ fn storm(files: usize) -> (u64, u64) {
         b.wait("its end", |r| matches!(r, Report::Changes(_)));
         gone += b.seen.drain(..).map(|l| l.count).sum::<u64>();
     }
-    // Seen twice, as above; and a folder of them more at most.
+    // Reported twice, as above; and one further folder at most.
     assert!(told <= files as u64 && gone <= files as u64, "{told} and {gone}");
     (ticks, took)
 }
@@ -95,7 +95,7 @@ fn f1_a_storm_is_one_line_and_cheap() {
     storm(STORM);
 }
 
-/// What it takes is seen only where nothing else runs in this process.
+/// Its figures are exact only where nothing else runs in this process.
 #[test]
 #[ignore = "the row's size: 100,000 files, alone"]
 fn f1_whole_a_storm_of_100_000_files() {
@@ -104,7 +104,7 @@ fn f1_whole_a_storm_of_100_000_files() {
     assert!(took < 50, "{took} MiB");
 }
 
-/// One agent note for a quiet period, however much changed.
+/// One notice for an agent in each quiet period, however many files changed.
 #[test]
 fn f1_an_agent_is_told_once_and_shortly() {
     let mut b = Bench::new(|root| fill(root, 3000, "1"));
@@ -153,13 +153,13 @@ fn f2_lost_events_mean_one_rescan() {
     assert_eq!(b.line("d0/f1").kind, ChangeKind::Modified);
     assert_eq!(b.rest(), []);
     assert_eq!(b.watcher.stats().rescans, 1);
-    // More within the next seconds wait for their time.
+    // Further changes wait for the next period.
     b.watcher.ask(Ask::Overflow, true);
     assert_eq!(b.rest(), []);
     assert_eq!(b.watcher.stats().rescans, 1);
 }
 
-/// The kernel's own queue runs over while the reader is held: what was lost with it is found by one look.
+/// The kernel's queue overflows while the reader is stopped: one rescan finds what was lost.
 #[test]
 #[cfg(target_os = "linux")]
 fn f2_a_queue_that_runs_over_means_one_rescan() {
@@ -168,7 +168,7 @@ fn f2_a_queue_that_runs_over_means_one_rescan() {
     let (hold, held) =
         (Arc::new(std::sync::Mutex::new(())), Arc::new(std::sync::atomic::AtomicBool::new(false)));
     let (gate, at_it) = (Arc::clone(&hold), Arc::clone(&held));
-    // Reports are given on the thread that reads.
+    // Reports are delivered on the reading thread.
     let mut b = Bench::through(
         config(),
         |root| fill(root, 100, "1"),
@@ -185,7 +185,7 @@ fn f2_a_queue_that_runs_over_means_one_rescan() {
         assert!(Instant::now() < end, "nothing was reported");
         std::thread::park_timeout(Duration::from_millis(5));
     }
-    // Two files in turn: events that repeat the last one would be one event.
+    // Two files in turn, because the kernel merges repeated equal events.
     let files = [b.root().join("d0/f1"), b.root().join("d0/f2")];
     for n in 0..limit + 100 {
         std::fs::write(&files[n % 2], format!("during {n}")).unwrap();
@@ -203,7 +203,7 @@ fn f2_a_queue_that_runs_over_means_one_rescan() {
         assert_eq!(b.line(path).kind, kind, "{path}");
     }
     assert_eq!(b.watcher.stats().rescans, 1);
-    // Its own reading has told it nothing, and what is new is watched.
+    // Its own reading caused no reports, and new files are watched.
     b.rest();
     b.write("new/f4", "again");
     assert_eq!(b.line("new/f4").kind, ChangeKind::Modified);
@@ -250,7 +250,7 @@ fn f2_a_limit_that_is_reached_later_is_answered_as_well() {
         }
     });
     assert!(!b.watcher.stats().polling);
-    // A look at everything finds more folders than may be watched.
+    // A rescan finds more folders than the watch limit.
     b.write(".gitignore", "\n");
     b.wait("the limit", |r| matches!(r, Report::Notice(n) if n.message.contains("limit of watched folders")));
     b.write("big/d9/new", "made where no watch is");
@@ -286,7 +286,7 @@ fn f2_a_moved_root_is_reported_and_its_return_too() {
     assert!(matches!(report, Report::Notice(n) if n.message.contains("moved or deleted")));
     std::fs::rename(&away, &here).unwrap();
     b.wait("the other notice", |r| matches!(r, Report::Notice(n) if n.message.contains("available again")));
-    // The watches are set again a moment after the notice: save until a save is heard.
+    // The watches are set again a moment after the notice: save until a save is reported.
     let (heard, file) = (std::sync::atomic::AtomicBool::new(false), here.join("d0/f1"));
     std::thread::scope(|s| {
         s.spawn(|| {
@@ -310,7 +310,7 @@ fn f3_no_edit_of_the_agent_is_taken_for_the_persons() {
     for n in 0..EDITS {
         let path = b.root().join(format!("d0/f{}", n % 40));
         b.watcher.expect(std::slice::from_ref(&path), &who);
-        // As the edit tools do: a temporary file beside it, renamed over it.
+        // As the edit tools do: a temporary file in the same folder, renamed over it.
         let temp = path.with_file_name(format!(".tiller-x-{n}.tmp"));
         std::fs::write(&temp, format!("edit {n}")).unwrap();
         std::fs::rename(&temp, &path).unwrap();
@@ -350,7 +350,7 @@ fn f3_saves_of_editors_are_one_change() {
     }
 }
 
-/// Where the limit is met at git's own folders, its state is looked at as well.
+/// When the limit is reached at git's own folders, the state of git is still polled.
 #[test]
 fn f2_a_limit_that_is_reached_at_gits_folders_is_answered_as_well() {
     let config = Config { max_watches: 2, ..config() };
