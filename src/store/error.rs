@@ -1,4 +1,4 @@
-//! What can go wrong in the store, named by what the caller can do about it.
+//! Errors of the store, by what the caller can do about them.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use tiller_protocol::{EntryId, Notice, NoticeKind, SessionId};
 /// Errors of this room. Clonable, because one failure may answer many waiting callers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// No space (or quota) is left. The writer keeps what it was given and tries again.
+    /// No space (or quota) is left. The writer keeps its jobs and tries again.
     #[error("no space left to save to {}", path.display())]
     Full { path: PathBuf },
     /// The device or file system failed.
@@ -20,10 +20,10 @@ pub enum StoreError {
     /// Another process held the database longer than all retries.
     #[error("{} is busy: another process is writing", path.display())]
     Busy { path: PathBuf },
-    /// So many jobs wait that no more are taken.
+    /// The queue of the writer is full, so the job was not accepted.
     #[error("{waiting} changes are already waiting to be saved")]
     Overloaded { waiting: usize },
-    /// The folder or file cannot be written by us, or the store was opened for reading only.
+    /// The folder or file is not writable, or the store was opened for reading only.
     #[error("{} cannot be written: {detail}", path.display())]
     ReadOnly { path: PathBuf, detail: String },
     /// The folder or file belongs to another user.
@@ -32,16 +32,16 @@ pub enum StoreError {
     /// The file system cannot share memory between processes (most network file systems).
     #[error("{} is on {kind}, which is not safe for the database", path.display())]
     Network { path: PathBuf, kind: String },
-    /// A newer Tiller made the file.
+    /// The file was made by a newer version of Tiller.
     #[error("{} was created by a newer version of Tiller (schema {found}; this version supports {known})", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
-    /// The file is a database, but not one of ours.
+    /// The file is a database of another program.
     #[error("{} is not a Tiller database", path.display())]
     NotOurs { path: PathBuf },
     /// The file is damaged.
     #[error("{} is damaged: {detail}", path.display())]
     Corrupt { path: PathBuf, detail: String },
-    /// The SQLite that was linked is older than the oldest that is safe with several writers.
+    /// The linked SQLite is older than the oldest version that is safe with several writers.
     #[error("SQLite {found} is too old; {floor} or later is required")]
     OldSqlite { found: String, floor: String },
     /// No such session.
@@ -53,41 +53,41 @@ pub enum StoreError {
     /// No such head, operation, ...
     #[error("there is no {0}")]
     NotFound(String),
-    /// What was to be added is there already, or the head is not where the caller thought.
+    /// The value to be added already exists, or the head is not where the caller expected.
     #[error("conflict: {0}")]
     Conflict(String),
-    /// The lease is held by another process, or was lost to it.
+    /// Another process holds the lease, or took it over.
     #[error("the session is open in {holder}")]
     Held { holder: String },
     /// A value cannot be stored or read back.
     #[error("unreadable record: {0}")]
     Record(String),
-    /// An import file is wrong at this line (1-based).
+    /// An import file has an error at this line (1-based).
     #[error("line {line}: {detail}")]
     Import { line: usize, detail: String },
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
-    /// Ours.
+    /// A fault of Tiller itself.
     #[error("store: {0}")]
     Internal(String),
 }
 
-/// Short for results of this room.
+/// Results of this room.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 impl StoreError {
-    /// What a write is about is not there, or something else is in its place: the same write never succeeds.
+    /// The target of a write does not exist, or another value is in its place: repeating the write never succeeds.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::NoEntry(_) | Self::NotFound(_) | Self::Conflict(_))
     }
 
-    /// Whether the whole database (not just one job) is in trouble, so that trying again may help.
+    /// Whether the whole database (not just one job) is affected, so that a retry may succeed.
     pub fn is_trouble(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::Io { .. } | Self::Moved { .. } | Self::Busy { .. })
     }
 
-    /// Fills in the path where the place of the error did not know it.
+    /// Fills in the path where the origin of the error did not know it.
     pub(crate) fn at(mut self, at: &std::path::Path) -> Self {
         if let Self::Full { path }
         | Self::Io { path, .. }
@@ -101,7 +101,7 @@ impl StoreError {
         self
     }
 
-    /// From SQLite, for the database at `path`.
+    /// Converts an error of SQLite, for the database at `path`.
     pub(crate) fn from_sql(error: &rusqlite::Error, path: &std::path::Path) -> Self {
         let path = path.to_owned();
         let rusqlite::Error::SqliteFailure(code, text) = error else {
@@ -130,7 +130,7 @@ impl StoreError {
         }
     }
 
-    /// From the operating system, about `path`.
+    /// Converts an error of the operating system, about `path`.
     pub(crate) fn from_io(error: &std::io::Error, path: &std::path::Path) -> Self {
         use std::io::ErrorKind as K;
         let path = path.to_owned();
@@ -141,7 +141,7 @@ impl StoreError {
         }
     }
 
-    /// The form in which it reaches a person when nothing could be opened: nothing is kept, nothing goes on.
+    /// The notice for a store that could not be opened: the program ends.
     pub fn at_start(&self) -> Notice {
         let hint = match self {
             Self::Full { .. } => "free some space there, or set TILLER_HOME to a folder on another disk",
@@ -151,7 +151,7 @@ impl StoreError {
         Notice::new(NoticeKind::Store, self.to_string()).hint(hint)
     }
 
-    /// The form in which it reaches a person.
+    /// The notice for the person.
     pub fn notice(&self) -> Notice {
         let plain = |kind| Notice::new(kind, self.to_string());
         match self {
@@ -185,14 +185,14 @@ impl StoreError {
     }
 }
 
-/// Inside jobs and reads, where the path is not known; [`StoreError::at`] adds it.
+/// Within jobs and reads, where the path is unknown; [`StoreError::at`] adds it.
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         Self::from_sql(&error, std::path::Path::new(""))
     }
 }
 
-/// What cannot be written as JSON, or read back.
+/// A value that cannot be written as JSON, or read back.
 impl From<serde_json::Error> for StoreError {
     fn from(error: serde_json::Error) -> Self {
         Self::Record(error.to_string())

@@ -1,20 +1,20 @@
-//! The concerns of the store. Each has a handle that borrows the store; its methods stand in the file of its concern.
+//! The concerns of the store. Each has a handle that borrows the store; its methods are in the file of its concern.
 
 use crate::open::Store;
 
-/// Sessions: made, found, listed, named, put away.
+/// Sessions: creating, finding, listing, naming, archiving.
 #[derive(Clone, Copy, Debug)]
 pub struct Sessions<'a> {
     pub(crate) store: &'a Store,
 }
 
-/// Sessions that were thrown away, and their removal for good.
+/// Sessions in the trash, and their removal for good.
 #[derive(Clone, Copy, Debug)]
 pub struct Trash<'a> {
     pub(crate) store: &'a Store,
 }
 
-/// The agents of a session, and the sessions in which they work.
+/// The agents of a session, and their own sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct Agents<'a> {
     pub(crate) store: &'a Store,
@@ -32,7 +32,7 @@ pub struct Steps<'a> {
     pub(crate) store: &'a Store,
 }
 
-/// What waits on a head for the next process: queued messages, open questions, the turn in flight.
+/// State of a head for the next process: queued messages, open questions, the running turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Unfinished<'a> {
     pub(crate) store: &'a Store,
@@ -68,7 +68,7 @@ pub struct Audit<'a> {
     pub(crate) store: &'a Store,
 }
 
-/// Model calls that were paid, and their sums.
+/// Model calls with their costs, and sums of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Costs<'a> {
     pub(crate) store: &'a Store,
@@ -129,17 +129,17 @@ pub struct Tree<'a> {
 }
 
 impl Store {
-    /// Sessions: made, found, listed, named, put away.
+    /// Sessions: creating, finding, listing, naming, archiving.
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions { store: self }
     }
 
-    /// Sessions that were thrown away, and their removal for good.
+    /// Sessions in the trash, and their removal for good.
     pub fn trash(&self) -> Trash<'_> {
         Trash { store: self }
     }
 
-    /// The agents of a session, and the sessions in which they work.
+    /// The agents of a session, and their own sessions.
     pub fn agents(&self) -> Agents<'_> {
         Agents { store: self }
     }
@@ -154,7 +154,7 @@ impl Store {
         Steps { store: self }
     }
 
-    /// What waits on a head for the next process: queued messages, open questions, the turn in flight.
+    /// State of a head for the next process: queued messages, open questions, the running turn.
     pub fn unfinished(&self) -> Unfinished<'_> {
         Unfinished { store: self }
     }
@@ -184,7 +184,7 @@ impl Store {
         Audit { store: self }
     }
 
-    /// Model calls that were paid, and their sums.
+    /// Model calls with their costs, and sums of them.
     pub fn costs(&self) -> Costs<'_> {
         Costs { store: self }
     }

@@ -2,31 +2,32 @@
 //!
 //! # Rules
 //! - **An acknowledgement is a promise.** A [`Ticket`] resolves only after a fully synchronised commit
-//!   (`synchronous=FULL`) into the file that the path still leads to. Leases hold for living processes only, and
-//!   do not wait for the disk.
-//! - **One thread writes** ([`writer`](write::writer)); jobs that wait together share a commit. Reads have connections of
-//!   their own, and see what was acknowledged.
+//! (`synchronous=FULL`) into the file that the path still leads to. Leases matter to living processes only, and do not
+//! wait for the disk.
+//! - **One thread writes** ([`writer`](write::writer)); waiting jobs share a commit. Reads have connections of their
+//! own, and see all acknowledged writes.
 //! - **Entries are only added.** A head is a named pointer; a branch costs one row.
-//! - **What cannot be saved now is kept** and tried again; [`Store::health`] says why it waits.
-//! - **What was stored comes back byte for byte**, because later requests to a model repeat it.
+//! - **Data that cannot be saved now is kept** and tried again; [`Store::health`] gives the reason.
+//! - **Stored data is returned byte for byte**, because later requests to a model repeat it.
 //! - Order comes from integer keys, never from the clock.
 //!
 //! # Map
 //! | folder | holds |
 //! | --- | --- |
 //! | `open` | opening and closing: data folder, connections, schema versions, checks |
-//! | `lease` | which process has a session open, by a file lock that the kernel frees |
+//! | `lease` | which process has a session open, by a file lock that the kernel releases |
 //! | `handles` | the surface: one handle per concern, from [`Store::sessions`] to [`Store::transfer`] |
-//! | `damage` | damaged databases: copying what can be read, naming what was lost |
+//! | `damage` | damaged databases: copying readable data, reporting losses |
 //! | `write` | writing: one thread, batches, tickets, health |
-//! | `tree` | entries, heads, branches, paths, and the tree as a browser shows it |
+//! | `tree` | entries, heads, branches, paths, and the tree for the tree browser |
 //! | `session` | sessions and the tables that belong to one, a file each; the trash |
-//! | `audit` | what was decided, and what it cost |
-//! | `search` | full text, by a second database that can be deleted |
-//! | `transfer` | sessions as JSON lines, out and in |
+//! | `audit` | decisions and costs |
+//! | `search` | full-text search, in a second database that can be deleted |
+//! | `transfer` | export and import of sessions as JSON lines |
 //! | `schema` | the migrations; old ones never change |
 //!
-//! What is not here: files of the workspace (`snapshot`), settings (`config`), masking of secrets (`permit`).
+//! May use: `protocol`. Not here: files of the workspace (`snapshot`), settings (`config`), masking of secrets
+//! (`permit`).
 
 mod audit;
 mod damage;

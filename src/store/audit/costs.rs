@@ -10,7 +10,7 @@ use crate::handles::Costs;
 use crate::tree::entries::{count, uncount};
 use crate::write::ticket::Ticket;
 
-/// One call.
+/// One call of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     pub agent: AgentId,
@@ -19,11 +19,11 @@ pub struct Call {
     pub tier: String,
     pub time: Time,
     pub usage: Usage,
-    /// `None`: the price is not known.
+    /// `None`: the price is unknown.
     pub cost: Option<Cost>,
 }
 
-/// A sum for a budget.
+/// Sum of the costs that count towards a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// Sum of the known prices.
@@ -66,13 +66,13 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &s
 }
 
 impl Costs<'_> {
-    /// Records a call by itself. (Usually part of an [`crate::Append`].)
+    /// Records a call on its own. (Usually part of an [`crate::Append`].)
     pub fn record(&self, session: SessionId, call: Call) -> Ticket<()> {
         let day = self.day(call.time);
         self.store.write(move |conn| insert(conn, session, &call, &day))
     }
 
-    /// The day of a moment in the person's time zone, for instance `2026-11-21`.
+    /// The day of `time` in the person's time zone, for instance `2026-11-21`.
     pub fn day(&self, time: Time) -> String {
         jiff::Timestamp::from_millisecond(time.millis())
             .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
@@ -81,7 +81,7 @@ impl Costs<'_> {
             .to_string()
     }
 
-    /// Costs of one session (`None`: of all), grouped, dearest first (days: newest first).
+    /// Costs of one session (`None`: of all), grouped, highest first (days: newest first).
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -92,7 +92,7 @@ impl Costs<'_> {
             CostBy::Day => "day",
         };
         let rows: Vec<CostRow> = self.store.read(|conn| {
-            // Added here, not in SQL: `sum` stops at an overflow, ours saturates.
+            // Added here, not in SQL, whose `sum` fails on overflow; this one saturates.
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {column}, input, output, cache_read, cache_write, reasoning, cost, estimated
                  FROM calls
@@ -141,7 +141,7 @@ impl Costs<'_> {
         Ok(rows)
     }
 
-    /// What one session has spent.
+    /// The spending of one session.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -149,7 +149,7 @@ impl Costs<'_> {
         self.spent("session = ?1", params![session.0])
     }
 
-    /// What was spent on a day (all sessions), in one tier or in all.
+    /// The spending on a day (all sessions), in one tier or in all.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -1,4 +1,4 @@
-//! The audit table: every act that a rule or a person decided on.
+//! The audit table: every action that a rule or a person decided on.
 
 pub(crate) mod costs;
 
@@ -23,7 +23,7 @@ pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
         row.what,
         row.decision.audit_word(),
         row.by,
-        // Not a number has no place in a column; a negative time would be a clock's mistake.
+        // NaN cannot be stored, and a negative time would be an error of the clock.
         if row.seconds.is_finite() { row.seconds.max(0.0) } else { 0.0 },
         row.outcome,
     ])?;
@@ -31,12 +31,12 @@ pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
 }
 
 impl Audit<'_> {
-    /// Records a decision. The number names the row for [`Audit::finish`].
+    /// Records a decision. The returned number identifies the row for [`Audit::finish`].
     pub fn record(&self, row: AuditRow) -> Ticket<i64> {
         self.store.write(move |conn| insert(conn, &row))
     }
 
-    /// Completes a row with how the act went.
+    /// Adds the outcome to a row.
     pub fn finish(&self, row: i64, seconds: f64, outcome: &str) -> Ticket<()> {
         let outcome = outcome.to_owned();
         let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
@@ -47,7 +47,7 @@ impl Audit<'_> {
         })
     }
 
-    /// The last `limit` rows (0: all) that hold every word of `filter`, newest first.
+    /// The last `limit` rows (0: all) that contain every word of `filter`, newest first.
     ///
     /// # Errors
     /// When the database cannot be read.

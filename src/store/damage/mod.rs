@@ -1,4 +1,4 @@
-//! Damaged databases: what can still be read is copied, and what was lost is named.
+//! Damaged databases: readable data is copied to a new database, and losses are reported.
 
 pub(crate) mod pages;
 pub(crate) mod recover;

@@ -1,8 +1,7 @@
 //! Reads rows straight from pages of a damaged database, without SQLite's trees.
 //!
-//! The format is SQLite's own (sqlite.org/fileformat2.html): table leaf pages (type 13), records, overflow
-//! chains, and the frames of a write-ahead log. Everything here is suspect: lengths are checked, chains are
-//! bounded, and nothing panics.
+//! The format is SQLite's own (sqlite.org/fileformat2.html): table leaf pages (type 13), records, overflow chains, and
+//! the frames of a write-ahead log. No byte is trusted: lengths are checked, chains are bounded, and nothing panics.
 
 use std::collections::HashMap;
 
@@ -37,7 +36,7 @@ pub(crate) type RowOf = (i64, Vec<Value>);
 pub(crate) struct Pages<'a> {
     file: &'a [u8],
     size: usize,
-    /// For each page the last frame of it in the log, and all frames.
+    /// For each page the last of its frames in the log, and all frames.
     latest: HashMap<u32, &'a [u8]>,
     frames: Vec<(u32, &'a [u8])>,
 }
@@ -60,11 +59,11 @@ impl<'a> Pages<'a> {
         let size = be(file, 16, 2)
             .and_then(plausible)
             .or_else(|| be(log, 8, 4).and_then(plausible))
-            // What SQLite makes by itself; our files have it.
+            // SQLite's default page size, which Tiller uses.
             .unwrap_or(4096);
         let mut pages = Self { file, size, latest: HashMap::new(), frames: Vec::new() };
         let mut at = LOG_HEADER;
-        // Checksums are not looked at: rows have their own.
+        // Checksums of frames are not verified, since rows have their own.
         while let (Some(number), Some(page)) =
             (be(log, at, 4), log.get(at + FRAME_HEADER..at + FRAME_HEADER + size))
         {
@@ -86,8 +85,8 @@ impl<'a> Pages<'a> {
         self.latest.get(&number).copied().or_else(|| self.in_file(number))
     }
 
-    /// Hands every row of every table leaf page to `found`: of the log's frames (newest first), then of the
-    /// file. The same row may come several times.
+    /// Calls `found` for every row of every table leaf page: of the log's frames (newest first), then of the file. The
+    /// same row may be found several times.
     pub(crate) fn rows(&self, found: &mut dyn FnMut(RowOf)) {
         for (number, page) in self.frames.iter().rev() {
             self.leaf(*number, page, found);
@@ -120,7 +119,7 @@ impl<'a> Pages<'a> {
         let start = at + used + used2;
         let length =
             usize::try_from(length).ok().filter(|l| *l <= self.file.len() + self.frames.len() * self.size)?;
-        // How much lies on the page itself: section 1.6 of the format.
+        // How many bytes are on the page itself: section 1.6 of the format.
         let usable = self.size;
         let most = usable - 35;
         let local = if length <= most {
@@ -134,7 +133,7 @@ impl<'a> Pages<'a> {
         if length > local {
             let mut next = u32::try_from(be(page, start + local, 4)?).ok()?;
             while payload.len() < length {
-                // Each page adds something, so the chain ends even when it is a ring.
+                // Each page adds bytes, so the chain ends even if it is circular.
                 let part = self.page(next)?;
                 let take = (length - payload.len()).min(usable - 4);
                 payload.extend_from_slice(part.get(4..4 + take)?);
@@ -145,7 +144,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// A variable-length integer and the bytes that it takes.
+/// A variable-length integer and its size in bytes.
 fn varint(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let mut value: u64 = 0;
     for n in 0..9 {

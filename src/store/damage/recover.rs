@@ -1,5 +1,5 @@
-//! A damaged database: the original is kept aside, everything readable goes into a new one, and what was lost
-//! is reported.
+//! Salvages a damaged database: the original is kept under another name, everything readable goes into a new database,
+//! and losses are reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -19,15 +19,15 @@ use crate::open::folder;
 use crate::open::migrate::{self, DatabaseKind};
 use crate::tree::entries::{self, Raw, read_body};
 
-/// Behind the name of the database while the new one is made.
+/// Suffix of the new database while it is built.
 const SALVAGED: &str = ".salvaged";
 
-/// What came of a salvage.
+/// The result of a salvage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Salvage {
     /// The damaged file, as it was.
     pub original: PathBuf,
-    /// What SQLite said.
+    /// SQLite's error.
     pub damage: String,
     pub sessions: u64,
     pub entries: u64,
@@ -36,7 +36,7 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// For the person.
+    /// The notice for the person.
     pub fn notice(&self) -> Notice {
         let mut detail = self.losses.clone();
         detail.push(format!("SQLite reported: {}", self.damage));
@@ -58,20 +58,20 @@ impl Salvage {
     }
 }
 
-/// The damaged file and its log (empty: none), as far as they could be read.
+/// The damaged file and its log (empty: none), as far as they are readable.
 pub(crate) struct Read<'a> {
     pub(crate) file: &'a [u8],
     pub(crate) log: &'a [u8],
 }
 
-/// An entry's row as read from a page, with where it stood.
+/// An entry's row as read from a page, with its place.
 struct Found {
     seq: i64,
     raw: Raw,
     todo: Option<i64>,
 }
 
-/// Puts the damaged files aside and makes a new database from what can be read. The caller is alone with it.
+/// Moves the damaged files away and builds a new database from what is readable. The caller has exclusive access.
 pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Salvage> {
     let stamp = options.clock.now().millis();
     let mut original = folder::beside(path, &format!(".damaged-{stamp}"));
@@ -92,7 +92,7 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         }
     };
 
-    // Built beside the damaged one, and put in its place when it is complete: a crash before that starts over.
+    // Built beside the damaged one, and renamed when complete: after a crash before that the salvage starts over.
     let fresh = folder::beside(path, SALVAGED);
     for suffix in ["", "-wal", "-shm"] {
         remove(&folder::beside(&fresh, suffix))?;
@@ -101,7 +101,7 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         Salvage { original: original.clone(), damage: damage.into(), sessions: 0, entries: 0, losses };
     let read = Read { file: &file, log: &log };
     rebuild(path, &fresh, &read, options, &mut salvage).map_err(|e| e.at(path))?;
-    // The file first: as long as it is here its log is, too, and a start after a crash reads both once more.
+    // The database file first: while it is in place its log is too, and a start after a crash reads both again.
     fs::rename(path, &original).map_err(io)?;
     put_aside(path, &original)?;
     finish(path)?;
@@ -109,10 +109,10 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
     Ok(salvage)
 }
 
-/// Bytes that are read at once where a file cannot be read as a whole.
+/// Bytes of one piece, when a file cannot be read as a whole.
 const PIECE: usize = 4096;
 
-/// A file's bytes, as many as can be read: a bad sector takes its own bytes along and no others.
+/// Reads the readable bytes of a file: a bad sector loses its own bytes only.
 ///
 /// # Errors
 /// When nothing of it can be read.
@@ -126,7 +126,7 @@ fn read(path: &Path, what: &str, losses: &mut Vec<String>) -> std::io::Result<Ve
     in_pieces(long, what, losses, |bytes, at| file.read_exact_at(bytes, at))
 }
 
-/// Reads `long` bytes in pieces. Pieces that cannot be read are zero, and reported.
+/// Reads `long` bytes in pieces. Unreadable pieces are zero, and reported.
 fn in_pieces(
     long: usize,
     what: &str,
@@ -153,7 +153,7 @@ fn in_pieces(
     Ok(bytes)
 }
 
-/// Moves what belonged to the damaged file to where it is now. A log of another file would be taken for the new one's.
+/// Moves the damaged database's other files along. Its log would otherwise be applied to the new database.
 fn put_aside(path: &Path, original: &Path) -> Result<()> {
     for suffix in ["-wal", "-shm"] {
         let from = folder::beside(path, suffix);
@@ -164,7 +164,7 @@ fn put_aside(path: &Path, original: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts a complete salvage in place when a crash came between the renames.
+/// Renames a complete salvage into place when a crash came between the renames.
 pub(crate) fn finish(path: &Path) -> Result<()> {
     let fresh = folder::beside(path, SALVAGED);
     if !path.exists() && fresh.exists() {
@@ -174,7 +174,7 @@ pub(crate) fn finish(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The damaged file that was put aside last.
+/// The damaged database that was moved away last.
 fn newest_damaged(path: &Path) -> PathBuf {
     let start = folder::beside(path, ".damaged-");
     let name = start.file_name().unwrap_or_default().to_owned();
@@ -195,7 +195,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// Fills a new database at `fresh`, and closes it with everything in the one file.
+/// Fills a new database at `fresh`, and closes it so that everything is in one file.
 fn rebuild(
     damaged: &Path,
     fresh: &Path,
@@ -224,7 +224,7 @@ fn uuid(value: &Value) -> Option<Uuid> {
     Uuid::from_slice(value.blob()?).ok()
 }
 
-/// Entries (each proved by its checksum) and rows that look like sessions.
+/// Entries (verified by their checksums) and rows that look like sessions.
 fn read_pages(pages: &Pages<'_>) -> (Vec<Found>, HashMap<Uuid, Vec<Value>>) {
     let mut found: HashMap<Uuid, Found> = HashMap::new();
     let mut sessions: HashMap<Uuid, Vec<Value>> = HashMap::new();
@@ -232,7 +232,7 @@ fn read_pages(pages: &Pages<'_>) -> (Vec<Found>, HashMap<Uuid, Vec<Value>>) {
         if let Some(entry) = as_entry(&row) {
             found.entry(entry.raw.id).or_insert(entry);
         } else if let Some(id) = as_session(&row.1) {
-            // Frames come newest first.
+            // Frames are read newest first.
             sessions.entry(id).or_insert(row.1);
         }
     });
@@ -241,7 +241,7 @@ fn read_pages(pages: &Pages<'_>) -> (Vec<Found>, HashMap<Uuid, Vec<Value>>) {
     (found, sessions)
 }
 
-/// Columns as in `0001_init.sql`; later versions only add behind.
+/// Columns as in `0001_init.sql`; later versions only append columns.
 fn as_entry((seq, columns): &RowOf) -> Option<Found> {
     if columns.len() < 20 {
         return None;
@@ -286,7 +286,7 @@ fn put_sessions(
         nameless += i64::from(row.is_none());
         let text = |n: usize| row.and_then(|r| r.get(n)).and_then(Value::text).unwrap_or_default().to_owned();
         let int = |n: usize| row.and_then(|r| r.get(n)).and_then(Value::int);
-        // A row says how many its session had.
+        // A row contains the number of entries of its session.
         missing += int(13).map_or(0, |had| had.saturating_sub(count).max(0));
         let now = options.clock.now().millis();
         let title = if row.is_some() { text(2) } else { "recovered session".into() };
@@ -324,7 +324,7 @@ fn put_sessions(
     Ok(())
 }
 
-/// In the old order, parents first; a lost parent is replaced by a note that stands for it.
+/// Inserts entries in their old order, parents first; a lost parent is replaced by a note.
 fn put_entries(conn: &Connection, found: Vec<Found>, losses: &mut Vec<String>) -> Result<()> {
     let order: Vec<Uuid> = found.iter().map(|f| f.raw.id).collect();
     let mut waiting: HashMap<Uuid, (Found, EntryBody)> = found
@@ -334,8 +334,8 @@ fn put_entries(conn: &Connection, found: Vec<Found>, losses: &mut Vec<String>) -
     let mut there: HashSet<Uuid> = HashSet::new();
     let mut gaps = 0;
     for id in order {
-        // The number that gives the order is not under the checksum, so a child may come before its parent:
-        // go up to the first that is there, then down again. Each is taken out once, so this ends.
+        // The sequence number is not covered by the checksum, so a child may come before its parent: walk up to the
+        // first existing ancestor, then down again. Each entry is removed once, so this ends.
         let mut chain = Vec::new();
         let mut next = Some(id);
         while let Some((found, body)) = next.and_then(|id| waiting.remove(&id)) {

@@ -4,11 +4,11 @@ use super::*;
 use crate::testing::*;
 use crate::{Append, Filter, Store};
 
-/// Of S7; the full figures are 500 damages of 5,000 messages (see the ignored test).
+/// For S7; the full figures are 500 damages of 5,000 messages (see the ignored test).
 const MESSAGES: u128 = 1_000;
 const DAMAGES: u64 = 40;
 
-/// Small, seeded, the same on each machine.
+/// A small seeded generator, the same on each machine.
 struct Dice(u64);
 
 impl Dice {
@@ -29,7 +29,7 @@ fn build(path: &Path, messages: u128) {
         let mut entries = Vec::new();
         for n in 1..=100 {
             let n = chunk * 100 + n;
-            // Now and then one that needs pages of its own.
+            // Occasionally one that needs overflow pages.
             let text =
                 if n % 50 == 0 { "long ".repeat(3_000) } else { format!("message {n} {}", "x".repeat(300)) };
             entries.push(user(a, entry_id(n), parent, &text));
@@ -50,13 +50,13 @@ fn build(path: &Path, messages: u128) {
     store.set_meta("kept", Some("yes".into())).wait().unwrap();
 }
 
-/// Entries that lie wholly on pages whose bytes are the same in both files.
+/// Entries whose pages are equal in both files.
 fn untouched(before: &[u8], after: &[u8]) -> HashSet<Uuid> {
     let same = |page: usize| {
         let bytes = page * 4096..(page + 1) * 4096;
         before.get(bytes.clone()) == after.get(bytes)
     };
-    // A file in which the touched pages are blank: what is still read from it does not need them.
+    // A file with blank pages where the bytes differ: what can still be read does not depend on them.
     let mut blank = before.to_vec();
     for page in 0..before.len() / 4096 {
         if !same(page) {
@@ -98,13 +98,13 @@ fn trials(messages: u128, damages: u64) {
         let path = dir.path().join(format!("{seed}/tiller.db"));
         std::fs::create_dir(path.parent().unwrap()).unwrap();
         std::fs::write(&path, &bytes).unwrap();
-        // The stamp of the clean end came with it; the file's size, time and number are others now.
+        // The stamp of the clean end was copied too; the file's size, time and inode differ now.
         std::fs::copy(folder::beside(&whole, ".clean"), folder::beside(&path, ".clean")).unwrap();
         let must = untouched(&before, &bytes);
 
         let began = Instant::now();
         let store = match Store::open(&path, options()) {
-            // Flips in the version number of the header.
+            // Changes of the version number in the header.
             Err(StoreError::Newer { .. }) => continue,
             other => other.unwrap_or_else(|e| panic!("seed {seed} {kind}: {e}")),
         };
@@ -126,7 +126,7 @@ fn trials(messages: u128, damages: u64) {
                 })
                 .unwrap_or_else(|| panic!("seed {seed} {kind}: the original is gone"));
             assert_eq!(std::fs::read(original.path()).unwrap(), bytes, "seed {seed} {kind}");
-            // What came of it is a sound database in which one can go on.
+            // The result is a valid database that can be written.
             let doctor = store.doctor().unwrap();
             assert_eq!((doctor.problems, doctor.damaged_entries), (vec![], 0), "seed {seed} {kind}");
             for summary in store.sessions().list(&Filter::default()).unwrap() {
@@ -167,7 +167,7 @@ fn s7_an_emptied_file_and_a_lost_log_are_told() {
     drop(store);
     assert!(Store::open(&path, options()).unwrap().notices().is_empty(), "told once");
 
-    // Killed, and then the log went missing.
+    // Killed, and then the log was lost.
     let killed = dir.path().join("killed/tiller.db");
     let mut child = crate::testing::child::command(&[], "turns 1000", &killed).spawn().unwrap();
     let acks = crate::testing::child::lines(&mut child).filter(|l| l.starts_with("ack")).take(20).count();
@@ -199,14 +199,14 @@ fn s7_a_damaged_log_gives_up_what_it_holds() {
         let id = line.strip_prefix("ack ").unwrap().parse().unwrap();
         assert!(all.contains(&id), "{id}");
     }
-    // A broken frame in the middle ends the log for SQLite, not for the salvage.
+    // A damaged frame in the middle ends the log for SQLite, but not for the salvage.
     let mut broken = bytes.clone();
     let middle = 32 + (24 + 4096) * (bytes.len() / (24 + 4096) / 2);
     broken[middle..middle + 24 + 4096].fill(0);
     assert!(stored(&broken).len() + 3 >= all.len(), "{} of {}", stored(&broken).len(), all.len());
 }
 
-/// Blanks the last page of entries' texts, which no other table needs, and opens: a salvage.
+/// Blanks the last page with entries' texts, which no other table needs, and opens the database, which salvages it.
 fn salvaged(path: &Path) -> Store {
     let page = {
         let conn = Connection::open(path).unwrap();
@@ -269,7 +269,7 @@ fn a_salvage_cut_short_is_taken_up_again() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiller.db");
     build(&path, 100);
-    // Complete, but not yet in place.
+    // Complete, but not in place yet.
     std::fs::rename(&path, folder::beside(&path, SALVAGED)).unwrap();
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(store.meta("kept").unwrap().as_deref(), Some("yes"));
@@ -282,7 +282,7 @@ proptest::proptest! {
     fn reading_pages_of_anything_never_panics(file in proptest::collection::vec(0_u8.., 0..9_000), log in proptest::collection::vec(0_u8.., 0..9_000)) {
         let mut file = file;
         if file.len() > 4096 {
-            // Often enough something that looks like a leaf.
+            // Often enough a page type that looks like a leaf.
             file[0] = 13;
             file[3] = 0;
         }
@@ -290,7 +290,7 @@ proptest::proptest! {
     }
 }
 
-/// Some rows in each table of the schema; the tables with how many each has.
+/// Inserts rows into each table of the schema; returns the tables with their numbers of rows.
 fn fill(path: &Path) -> BTreeMap<String, i64> {
     build(path, 200);
     let conn = Connection::open(path).unwrap();
@@ -335,7 +335,7 @@ fn count(conn: &Connection, table: &str) -> i64 {
     conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap()
 }
 
-/// What is fewer than it was, and the losses that the salvage names, one a line.
+/// Tables with fewer rows than before, and the losses that the salvage reports, one on each line.
 fn missing(path: &Path, before: &BTreeMap<String, i64>) -> (Vec<String>, String) {
     let store = Store::open(path, options()).unwrap();
     let details = store.notices().iter().filter_map(|n| n.detail.as_deref());
@@ -346,7 +346,7 @@ fn missing(path: &Path, before: &BTreeMap<String, i64>) -> (Vec<String>, String)
     (fewer.map(|(table, _)| table.clone()).collect(), told)
 }
 
-/// S17: nothing of the schema is forgotten, also what a later version adds.
+/// S17: every table of the schema is copied, including those that a later version adds.
 #[test]
 fn s17_every_table_is_copied() {
     let dir = tempfile::tempdir().unwrap();
@@ -355,7 +355,7 @@ fn s17_every_table_is_copied() {
     for table in ["workflows", "workflow_steps", "agents", "running"] {
         assert!(before[table] >= 60, "{table}");
     }
-    // Damage that costs no row: a page that nobody needs.
+    // Damage without loss of rows: an unused page.
     let mut bytes = std::fs::read(&path).unwrap();
     let pages = bytes.len() / 4096;
     bytes.extend_from_slice(&[0x55; 4096]);
@@ -363,11 +363,11 @@ fn s17_every_table_is_copied() {
     std::fs::write(&path, &bytes).unwrap();
     let (fewer, told) = missing(&path, &before);
     assert_eq!(fewer, Vec::<String>::new(), "{told}");
-    // A salvage, and no loss: all that is said is why.
+    // A salvage without losses: the notice only says why it was done.
     assert!(told.starts_with("SQLite reported: "), "{told}");
 }
 
-/// Each `step`th page of a full store is damaged, one at a time; whatever is missing then is named.
+/// Each `step`th page of a full store is damaged, one at a time; all missing rows are reported.
 fn each_page(step: usize) {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole.db");
@@ -396,7 +396,7 @@ fn each_page(step: usize) {
     assert!(lossy > 0);
 }
 
-/// A session of which nothing is left but a row that names it is counted.
+/// A session of which only a row that refers to it is left is counted.
 #[test]
 fn s17_a_session_that_is_lost_whole_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -427,13 +427,13 @@ fn s17_whole_every_loss_of_every_page_is_named() {
     each_page(1);
 }
 
-/// A crash between any two steps of putting a salvage in place: the next start has the log, too.
+/// A crash between any two steps of putting a salvage in place: the next start still has the log.
 #[test]
 fn s7_a_crash_while_a_salvage_is_put_in_place_loses_no_log() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("tiller.db");
     build(&path, 100);
-    // As after a kill: what was written last is in the log only.
+    // As after a kill: the last writes are in the log only.
     let conn = Connection::open(&path).unwrap();
     conn.execute_batch("PRAGMA wal_autocheckpoint=0; PRAGMA journal_mode=WAL; UPDATE meta SET value = 'from the log' WHERE key = 'kept'")
         .unwrap();
@@ -447,7 +447,7 @@ fn s7_a_crash_while_a_salvage_is_put_in_place_loses_no_log() {
         }
         std::fs::write(&path, &file).unwrap();
         std::fs::write(folder::beside(&path, "-wal"), &log).unwrap();
-        // A complete salvage, which has less.
+        // A complete salvage, which has fewer rows.
         let fresh = folder::beside(&path, SALVAGED);
         let other = dir.path().join(format!("other-{done}.db"));
         build(&other, 100);
@@ -469,7 +469,7 @@ fn s7_a_crash_while_a_salvage_is_put_in_place_loses_no_log() {
     }
 }
 
-/// Who opens it first may be a command that says nothing, or be killed.
+/// The process that opens it first may not show notices, or may be killed.
 #[test]
 fn s17_a_loss_is_told_until_somebody_was_told() {
     let dir = tempfile::tempdir().unwrap();
@@ -487,7 +487,7 @@ fn s17_a_loss_is_told_until_somebody_was_told() {
     assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 0);
 }
 
-/// A log that is there and cannot be read is a loss, and not the same as none.
+/// A log that exists and cannot be read is reported as a loss.
 #[test]
 fn s17_a_log_that_cannot_be_read_is_named_as_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -499,7 +499,7 @@ fn s17_a_log_that_cannot_be_read_is_named_as_lost() {
     assert_eq!(salvage.entries, 101, "what the file holds is saved");
 }
 
-/// A bad sector takes its own bytes along, and no others.
+/// A bad sector loses its own bytes only.
 #[test]
 fn s17_what_cannot_be_read_is_named_and_the_rest_is_saved() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a salvage lost, in a file beside the database until it was shown.
+//! The report of a salvage, in a file beside the database until it was shown.
 
 use std::fs;
 use std::io::Write;
@@ -14,7 +14,7 @@ fn place(db: &Path) -> PathBuf {
     folder::beside(db, ".salvage-report")
 }
 
-/// Stores a notice for the next process that can show it, after those stored before.
+/// Stores a notice for the next process that can show it, after those already stored.
 pub(crate) fn keep(db: &Path, notice: &Notice) -> Result<()> {
     let path = place(db);
     let io = |e: std::io::Error| StoreError::from_io(&e, &path);
@@ -30,7 +30,7 @@ pub(crate) fn read(db: &Path) -> Vec<Notice> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Marks the report as shown.
+/// Removes the report once it was shown.
 pub(crate) fn forget(db: &Path) {
     if fs::remove_file(place(db)).is_err() {
         tracing::debug!("there is no report of a salvage");

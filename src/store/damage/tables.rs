@@ -1,4 +1,4 @@
-//! Copying the tables of a damaged database: all that the schema has, as far as SQLite can still read them.
+//! Copies the tables of a damaged database: all of the schema, as far as SQLite can still read them.
 
 use std::fs;
 use std::io::Write;
@@ -14,11 +14,11 @@ use crate::open::Options;
 use crate::open::folder;
 use crate::open::migrate::{self, DatabaseKind};
 
-/// Tables that are not copied row by row. All others are, also those of a later version.
+/// Tables that are not copied row by row. All others are, including those of a later version.
 const NOT_COPIED: &[&str] = &[
-    // Read from the pages themselves, each row proved.
+    // Read from the pages themselves, each row verified.
     "sessions", "entries",
-    // Of processes that have ended: the caller is alone with the database.
+    // Of ended processes: the caller has exclusive access to the database.
     "writers", "leases",
 ];
 
@@ -47,10 +47,10 @@ fn meaning(table: &str) -> &str {
     }
 }
 
-/// Rows that lead nowhere any more go, and are named. Heads that still lead somewhere stay; a session without any gets
-/// one at its newest entry.
+/// Removes and reports heads that point to no entry any more. Other heads are kept; a session without any gets one at
+/// its newest entry.
 pub(crate) fn put_heads(conn: &Connection, losses: &mut Vec<String>) -> Result<()> {
-    // The rows that name them go below.
+    // Rows that refer to sessions are removed below.
     let named: Vec<String> = of_sessions(conn)?
         .iter()
         .map(|(table, column)| format!("SELECT \"{column}\" AS id FROM {table}"))
@@ -110,13 +110,13 @@ fn of_sessions(conn: &Connection) -> Result<Vec<(String, String)>> {
             statement.query_map([&table], |r| r.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
         found.extend(columns.into_iter().map(|column| (table.clone(), column)));
     }
-    // It names its workflow's session, without the schema's saying so.
+    // It refers to its workflow's session without a foreign key.
     found.push(("workflow_steps".into(), "root".into()));
     Ok(found)
 }
 
-/// Copies what SQLite can read, from both ends of each table towards the damage. Works on a copy, so that the
-/// original stays as it is.
+/// Copies the rows that SQLite can read, from both ends of each table towards the damage. Works on a copy, so that the
+/// original stays unchanged.
 pub(crate) fn copy_tables(
     conn: &Connection,
     original: &Path,
@@ -126,7 +126,7 @@ pub(crate) fn copy_tables(
 ) -> Result<()> {
     let work = folder::beside(original, ".work");
     let io = |e: std::io::Error| StoreError::from_io(&e, &work);
-    // What was read, and not the files: a bad sector would end a copy of them.
+    // The bytes that were read, not the files: a bad sector would end a copy of them.
     for (suffix, bytes) in [("", read.file), ("-wal", read.log)] {
         let to = folder::beside(&work, suffix);
         remove(&to)?;
@@ -163,7 +163,7 @@ pub(crate) fn copy_tables(
     Ok(())
 }
 
-/// Brings the working copy of an older program's database to our tables, where the damage lets it.
+/// Migrates the working copy of an older program's database to the present schema, as far as the damage allows.
 fn update(damaged: &Connection, options: &Options) {
     let older = match migrate::versions(damaged) {
         Ok((version, _)) if version > 0 && version < migrate::latest() => version,
@@ -183,11 +183,11 @@ pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
     Ok(names.into_iter().filter(|name| !NOT_COPIED.contains(&name.as_str())).collect())
 }
 
-/// What came of one table.
+/// The result of one table.
 struct CopiedTable {
-    /// It could be read from one end to the other.
+    /// Whether the table was readable from one end to the other.
     whole: bool,
-    /// Rows that could be read and are damaged all the same.
+    /// Readable rows that are damaged nevertheless.
     skipped: u64,
 }
 
@@ -197,11 +197,12 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
         let rows = statement.query_map([table], |r| r.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     };
-    // An older program's table lacks the newest columns; they get what is usual.
+    // An older program's table lacks the newest columns; they get their defaults.
     let theirs = columns(damaged)?;
     let ours: Vec<String> = columns(conn)?.into_iter().filter(|c| theirs.contains(c)).collect();
     if ours.is_empty() {
-        // An older program had no such table: nothing was in it. Without any tables it cannot be known.
+        // An older program did not have the table, so there is nothing to copy. Without any tables this cannot be
+        // determined.
         let there: i64 = damaged.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
         return Ok(CopiedTable { whole: there > 0, skipped: 0 });
     }
@@ -226,7 +227,7 @@ fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Co
                 Ok(Some(row)) => {
                     let values =
                         (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
-                    // A row that breaks a rule of its table is damage, too.
+                    // A row that violates a constraint of its table counts as damaged.
                     match values.and_then(|values| insert.execute(params_from_iter(values))) {
                         Ok(_) => {}
                         Err(rusqlite::Error::Utf8Error(..)) => skipped += 1,

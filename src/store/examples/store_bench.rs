@@ -77,7 +77,7 @@ fn build(path: &Path, count: u64) -> SessionId {
             parent = Some(entry.id);
             entries.push(entry);
         }
-        // So that there is a context to find: a compaction near the end.
+        // A compaction near the end, so that there is a context to find.
         if n == count {
             let id = EntryId(RandomIds.next(now()));
             let body = EntryBody::Compaction {
@@ -153,7 +153,7 @@ fn commits(path: &Path) {
     println!("flush alone on this disk: {:.2?} (median)", flush(path));
 }
 
-/// What the disk itself takes: the floor of any commit.
+/// The time that the disk itself takes: the minimum of any commit.
 fn flush(path: &Path) -> Duration {
     use std::io::Write;
     let mut file = std::fs::File::create(path.with_file_name("flush")).unwrap();

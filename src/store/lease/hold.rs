@@ -1,5 +1,5 @@
-//! Proof that the holder of a lease lives: a file of its own that it keeps locked. The kernel frees the lock when the
-//! process dies, however it dies and in whatever name space it ran.
+//! Proof that the holder of a lease is alive: a lock file of its own. The kernel releases the lock when the process
+//! ends, however it ends and in whichever namespace it ran.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -13,15 +13,15 @@ use uuid::Uuid;
 use crate::lease::process::Process;
 use crate::open::folder;
 
-/// Files that a kill left are removed when there are more than so many.
+/// With more files than this, unlocked ones that a kill left are removed.
 const MANY: usize = 64;
 
-/// The folder of the files, beside the database.
+/// The folder of the lock files, beside the database.
 fn folder_of(db: &Path) -> PathBuf {
     folder::beside(db, ".leases")
 }
 
-/// One file, locked. Dropping it gives the lock back and removes the file.
+/// One locked file. Dropping it releases the lock and removes the file.
 #[derive(Debug)]
 pub(crate) struct LeaseFile {
     path: PathBuf,
@@ -29,8 +29,8 @@ pub(crate) struct LeaseFile {
 }
 
 impl LeaseFile {
-    /// Makes and locks the file of a lease. `None` where that cannot be done: then a lease is judged by its process,
-    /// as older programs do it.
+    /// Creates and locks the file of a lease. `None` where that is not possible: then the lease is checked by its
+    /// process, as for older programs.
     pub(crate) fn take(db: &Path, nonce: Uuid) -> Option<Self> {
         let dir = folder_of(db);
         DirBuilder::new().recursive(true).mode(0o700).create(&dir).ok()?;
@@ -53,7 +53,7 @@ impl Drop for LeaseFile {
     }
 }
 
-/// Removes files without a lock. A file whose lock is not taken yet only loses this proof: its process is checked instead.
+/// Removes unlocked files. A file that is about to be locked only loses this proof: its process is checked instead.
 fn sweep(dir: &Path) {
     let Ok(items) = fs::read_dir(dir) else { return };
     let paths: Vec<PathBuf> = items.flatten().map(|item| item.path()).collect();
@@ -67,7 +67,7 @@ fn sweep(dir: &Path) {
     }
 }
 
-/// The leases of this store. When it goes, they end.
+/// The lock files of this store's leases. Dropping it ends them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseFiles(Arc<Mutex<HashMap<Uuid, Arc<LeaseFile>>>>);
 
@@ -83,7 +83,7 @@ impl LeaseFiles {
     }
 }
 
-/// Tells living holders from dead ones.
+/// Checks whether the holders of leases are alive.
 #[derive(Debug)]
 pub(crate) struct LivenessCheck {
     /// `None`: the database is in memory.
@@ -96,15 +96,16 @@ impl LivenessCheck {
         Self { folder: db.map(|db| folder_of(Path::new(db))) }
     }
 
-    /// Whether the holder of a lease lives.
+    /// Whether the holder of a lease is alive.
     pub(crate) fn alive(&self, nonce: Uuid, process: &Process) -> bool {
         self.locked(nonce).unwrap_or_else(|| process.alive())
     }
 
-    /// Whether the file of a lease is locked. `None`: there is none, as with older programs, or it cannot be known.
+    /// Whether the file of a lease is locked. `None`: there is no file, as with older programs, or it cannot be
+    /// determined.
     fn locked(&self, nonce: Uuid) -> Option<bool> {
         let file = File::open(self.folder.as_ref()?.join(nonce.to_string())).ok()?;
-        // Shared: two that look at one time do not take each other for the holder.
+        // A shared lock: two processes that check at the same time do not take each other for the holder.
         match file.try_lock_shared() {
             Ok(()) => Some(false),
             Err(TryLockError::WouldBlock) => Some(true),

@@ -6,7 +6,7 @@ use crate::open::Store;
 use crate::testing::child::{command, lines};
 use crate::testing::*;
 
-/// S10: a second process is told; a holder that was killed is replaced in less than 2 s, and nobody writes in
+/// S10: a second process is refused; a killed holder is replaced in less than 2 s, and no other process writes in
 /// between.
 #[test]
 fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
@@ -22,7 +22,7 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     assert_eq!(store.leases().holder(s, "main").unwrap().map(|p| p.pid), Some(pid));
     eventually("the child's writing", || store.sessions().get(s).unwrap().summary.entries > 5);
 
-    // Killed, but not yet collected: a zombie holds nothing.
+    // Killed, but not reaped yet: a zombie holds nothing.
     child.kill().unwrap();
     let began = Instant::now();
     let mut lease = store.leases().acquire(s, "main", Take::IfFree).wait();
@@ -34,7 +34,7 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     assert!(began.elapsed() < Duration::from_secs(20));
     child.wait().unwrap();
 
-    // The path is one line: whoever wrote, wrote after the one before.
+    // The path is linear: each writer wrote after the one before.
     let count = store.sessions().get(s).unwrap().summary.entries;
     let tail = store.paths().tail(s, "main", u32::MAX).unwrap();
     assert_eq!(tail.entries.len() as u64, count);
@@ -58,7 +58,7 @@ fn s10_one_who_lost_a_session_can_write_no_more() {
     };
     store.entries().append(mine.clone()).wait().unwrap();
 
-    // Two views in one process exclude each other, too.
+    // Two stores in one process exclude each other, too.
     assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
     store.leases().release(lease.clone()).wait().unwrap();
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
@@ -75,7 +75,7 @@ fn s10_each_head_has_a_holder_and_waiting_things_of_its_own() {
     let main = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
     let b = store.leases().acquire(s, "b", Take::IfFree).wait().unwrap();
     assert!(matches!(store.leases().acquire(s, "b", Take::IfFree).wait(), Err(StoreError::Held { .. })));
-    // The lease of one head is no proof for another.
+    // The lease of one head does not permit writes to another.
     let wrong = Append { lease: Some(main.clone()), ..Append::new(s, "b") };
     assert!(matches!(store.entries().append(wrong).wait(), Err(StoreError::Held { .. })));
     let running =
@@ -97,7 +97,7 @@ fn s10_each_head_has_a_holder_and_waiting_things_of_its_own() {
         store.leases().holder(s, "main").unwrap().is_some()
             && store.leases().holder(s, "b").unwrap().is_none()
     );
-    // Where the person spoke last is where the session is opened next.
+    // A session is opened next on the branch of the person's last message.
     let words = Append::new(s, "b").entries(vec![user(s, entry_id(9), Some(entry_id(1)), "here")]);
     store.entries().append(words).wait().unwrap();
     assert_eq!(store.sessions().get(s).unwrap().head, "b");
@@ -120,7 +120,7 @@ fn a_process_is_pid_start_and_boot() {
     }
 }
 
-/// A lease as a program takes it that locks no file.
+/// A lease as taken by a program that locks no file.
 fn older(store: &Store, s: SessionId, process: Process) {
     store
         .leases()
@@ -129,7 +129,7 @@ fn older(store: &Store, s: SessionId, process: Process) {
         .unwrap();
 }
 
-/// S18: a holder in another pid name space is dead when it is dead, and not before.
+/// S18: a holder in another PID namespace counts as dead once it is dead, and not before.
 #[test]
 fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
     let (_dir, store) = scratch();
@@ -145,15 +145,15 @@ fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
 
     child.kill().unwrap();
     child.wait().unwrap();
-    // The name space's other processes are killed with its first; then it is free, at once.
+    // The namespace's other processes are killed with its first; then the lease is free at once.
     eventually("the end of its processes", || said.next().is_none());
     assert!(holder.alive(), "by its numbers it can never be told");
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
     store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
 }
 
-/// Of programs that locked no file: judged by their process, and where that cannot be, dead when nobody else has the
-/// database open.
+/// Leases of programs that locked no file: checked by their process; where that is not possible, dead when no other
+/// process has the database open.
 #[test]
 fn s18_leases_of_older_programs_hold_while_they_may_be_alive() {
     let (dir, store) = scratch();
@@ -167,7 +167,7 @@ fn s18_leases_of_older_programs_hold_while_they_may_be_alive() {
     drop((second, store));
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
-    // One of here that lives holds on.
+    // A living process of this namespace keeps its lease.
     older(&store, s, Process::current());
     assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
     drop(dir);

@@ -1,5 +1,5 @@
-//! Leases: which process has a head of a session open. A process holds a lease until it releases it or dies, so taking one
-//! does not wait for the disk.
+//! Leases: which process has a head of a session open. A process holds a lease until it releases it or ends, so taking
+//! one does not wait for the disk.
 
 pub(crate) mod hold;
 pub(crate) mod process;
@@ -16,8 +16,8 @@ use crate::lease::hold::{LeaseFile, LivenessCheck};
 use crate::lease::process::Process;
 use crate::write::ticket::Ticket;
 
-/// Proof that this process has a head of a session. Goes with each [`crate::Append`], so that a process that lost the lease
-/// cannot write.
+/// Proof that this process holds a head of a session. Part of each [`crate::Append`], so that a process that lost the
+/// lease cannot write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId,
@@ -31,12 +31,12 @@ pub struct Lease {
 pub enum Take {
     /// Only when no living process holds it.
     IfFree,
-    /// In any case (the person said so). The process that held it can write no more.
+    /// In any case, by the person's choice. The previous holder cannot write any more.
     Force,
 }
 
-/// Ends leases whose holders are dead for sure, though they cannot be judged from here: of other name spaces, from
-/// programs that locked no file. The caller is alone with the database.
+/// Ends leases whose holders are certainly dead, although their processes cannot be checked from here: those of other
+/// namespaces, and of programs that locked no file. The caller has exclusive access to the database.
 pub(crate) fn end_stale(conn: &Connection) -> Result<()> {
     let here = Process::current();
     let stale: bool = conn.query_row(
@@ -50,7 +50,7 @@ pub(crate) fn end_stale(conn: &Connection) -> Result<()> {
     Ok(())
 }
 
-/// Four columns from `first` on.
+/// Reads a process from four columns, beginning with `first`.
 pub(crate) fn process_from(row: &Row<'_>, first: usize) -> rusqlite::Result<Process> {
     Ok(Process {
         pid: row.get(first)?,
@@ -67,7 +67,7 @@ fn holder(conn: &Connection, session: SessionId, head: &str) -> Result<Option<(U
         .optional()?)
 }
 
-/// Inside an append: the lease must still be ours.
+/// Within an append: fails unless the lease is still held.
 pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
     match holder(conn, lease.session, &lease.head)? {
         Some((nonce, _)) if nonce == lease.nonce => Ok(()),
@@ -77,15 +77,15 @@ pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
 }
 
 impl Leases<'_> {
-    /// Takes a head of a session for this process. A holder that is dead is replaced at once.
+    /// Takes a head of a session for this process. A dead holder is replaced at once.
     ///
-    /// The ticket's error is [`StoreError::Held`] when another holder lives (also one in this process).
+    /// The ticket's error is [`StoreError::Held`] when another holder is alive (also one in this process).
     pub fn acquire(&self, session: SessionId, head: &str, take: Take) -> Ticket<Lease> {
         let now = self.store.now();
-        // Not from the id source: two processes must never draw the same, not even in a test.
+        // Not from the id source: two processes must never get the same value, not even in a test.
         let nonce = Uuid::now_v7();
         let target = &self.store.inner.target;
-        // Before the lease is visible to others.
+        // Before the lease becomes visible to others.
         let hold = if target.is_file() { LeaseFile::take(target.path(), nonce).map(Arc::new) } else { None };
         self.acquire_as((session, head), take, Process::current(), (nonce, hold), now.millis())
     }
@@ -117,7 +117,7 @@ impl Leases<'_> {
         })
     }
 
-    /// Checks that a lease is still held. (There is nothing to renew: a lease ends with its process.)
+    /// Checks that a lease is still held. (A lease ends with its process, so there is nothing to renew.)
     ///
     /// # Errors
     /// [`StoreError::Held`] when it was taken over.
@@ -125,7 +125,7 @@ impl Leases<'_> {
         self.store.read(|conn| must_hold(conn, lease))
     }
 
-    /// Gives a head back. One that was lost meanwhile stays with its new holder.
+    /// Releases a head. A lease that was taken over stays with its new holder.
     pub fn release(&self, lease: Lease) -> Ticket<()> {
         let holds = self.store.inner.holds.clone();
         self.store.write_passing(move |conn| {

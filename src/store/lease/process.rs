@@ -1,8 +1,8 @@
-//! Naming a process so that its death is noticed: pid, start time and boot. A pid alone comes back.
+//! Identifies a process by pid, start time and boot, so that its end is noticed although pids are reused.
 
 use std::fs;
 
-/// A process, for good.
+/// A process, identified permanently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pub pid: u32,
@@ -10,7 +10,7 @@ pub struct Process {
     pub start: String,
     /// The boot, as the kernel names it.
     pub boot: String,
-    /// The pid name space; a process of another one cannot be judged from here.
+    /// The PID namespace; a process of another one cannot be checked from here.
     pub space: String,
 }
 
@@ -21,8 +21,8 @@ impl Process {
         Self { pid, start: start_of(pid).unwrap_or_default(), boot: boot(), space: space() }
     }
 
-    /// Whether it still runs. A zombie does not. A process of another pid name space counts as alive,
-    /// because nothing can be known of it.
+    /// Whether it still runs. A zombie does not. A process of another PID namespace counts as alive, because it cannot
+    /// be checked.
     pub fn alive(&self) -> bool {
         if self.boot != boot() {
             return false;
@@ -40,10 +40,10 @@ impl Process {
     }
 }
 
-/// Start time of a living process; `None` for the dead and for zombies.
+/// Start time of a living process; `None` for ended ones and zombies.
 fn start_of(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything: count from behind the last one.
+    // The name, in parentheses, may contain anything: fields are counted after the last parenthesis.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X" | "x") {

@@ -1,4 +1,4 @@
-//! A connection to a database whose schema and pages were looked at.
+//! Opens a connection and checks its schema and pages.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use crate::open::Options;
 use crate::open::connect::{self, Target};
 use crate::open::migrate::{self, DatabaseKind};
 
-/// How long the check after an unclean end may take. What it does not reach is found when it is read.
+/// Time limit of the check after an unclean end. Damage that it does not reach is found when it is read.
 const CHECK: Duration = Duration::from_millis(150);
 
-/// And the one after signs of damage.
+/// Time limit of the check after signs of damage.
 const FULL_CHECK: Duration = Duration::from_secs(3);
 
-/// A connection that may write, to a schema that is current and (where asked) checked.
+/// A connection for writing, with the present schema and (where asked for) checked.
 pub(crate) fn open_writer(
     target: &Target,
     check: Check,
@@ -41,13 +41,13 @@ pub(crate) fn open_writer(
     Ok(conn)
 }
 
-/// How closely to look at a database that is opened.
+/// How thoroughly a database is checked when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     None,
-    /// Cut off after [`CHECK`].
+    /// Ended after [`CHECK`].
     Quick,
-    /// Damage was seen in the last run, or another program changed the files: indexes are checked against tables, too.
+    /// Damage was found in the last run, or another program changed the files: indexes are compared with tables, too.
     Full,
 }
 

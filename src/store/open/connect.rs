@@ -11,22 +11,22 @@ use crate::error::{Result, StoreError};
 /// Before 3.51.3 two writers could corrupt a file (a race of checkpoint and log reset).
 pub(crate) const SQLITE_FLOOR: i32 = 3_051_003;
 
-/// "TLLR": says that a database is ours (`file` and SQLite's header show it).
+/// "TLLR": identifies a database of Tiller's (`file` and SQLite's header show it).
 pub(crate) const APPLICATION_ID: i32 = 0x544c_4c52;
 
-/// SQLite's own patience; the writer has more of its own above it.
+/// SQLite's own busy time-out; the writer retries beyond it.
 const BUSY: Duration = Duration::from_millis(400);
 
 /// Where a database is.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     File(PathBuf),
-    /// Kept in memory under this name; gone when the last connection closes.
+    /// In memory under this name; gone when the last connection closes.
     Memory(String),
 }
 
 impl Target {
-    /// For messages and checks; for memory the name.
+    /// The path for messages and checks; in memory, the name.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::File(path) => path,
@@ -39,7 +39,7 @@ impl Target {
     }
 }
 
-/// Refuses an SQLite that is known to lose data.
+/// Refuses versions of SQLite that are known to lose data.
 pub(crate) fn check_version(number: i32) -> Result<()> {
     if number >= SQLITE_FLOOR {
         return Ok(());
@@ -65,7 +65,7 @@ fn open(target: &Target, flags: OpenFlags) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Opens without touching the file: closing it leaves the log alone. For looking at versions first.
+/// Opens without changing the file: closing it leaves the log alone. Used to read versions first.
 pub(crate) fn probe(target: &Target) -> Result<Connection> {
     let conn = open(target, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
@@ -73,7 +73,7 @@ pub(crate) fn probe(target: &Target) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Makes a probed connection the writer's. Says whether the write-ahead log is in use.
+/// Turns a probed connection into the writer's. Returns whether the write-ahead log is in use.
 pub(crate) fn into_writer(conn: &Connection, target: &Target) -> Result<bool> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, target.path());
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(sql)?;
@@ -88,7 +88,7 @@ pub(crate) fn into_writer(conn: &Connection, target: &Target) -> Result<bool> {
     } else {
         false
     };
-    // Checkpoints are ours: after the acknowledgement, never inside a commit that someone waits for.
+    // Checkpoints are run explicitly: after the acknowledgement, never within a commit that a caller waits for.
     conn.execute_batch(
         "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA fullfsync=ON; PRAGMA checkpoint_fullfsync=ON;
          PRAGMA mmap_size=0; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=33554432;
@@ -98,7 +98,7 @@ pub(crate) fn into_writer(conn: &Connection, target: &Target) -> Result<bool> {
     Ok(wal)
 }
 
-/// A connection that only reads.
+/// A read-only connection.
 pub(crate) fn reader(target: &Target) -> Result<Connection> {
     let conn = open(target, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     conn.execute_batch(

@@ -8,35 +8,35 @@ use crate::open::folder;
 use crate::open::migrate;
 use crate::tree::entries::{COLUMNS, Raw, uncount};
 
-/// What the doctor saw.
+/// The report of the doctor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Doctor {
     pub path: String,
     pub sqlite: String,
-    /// Of the file, and of this program.
+    /// Schema version of the file, and of this program.
     pub schema: u32,
     pub schema_known: u32,
-    /// What SQLite's integrity check found; empty: nothing.
+    /// Problems that SQLite's integrity check found.
     pub problems: Vec<String>,
-    /// Entries whose checksum is wrong.
+    /// Number of entries with a wrong checksum.
     pub damaged_entries: u64,
     pub sessions: u64,
     pub entries: u64,
-    /// Bytes of the database, of its log, and within the database unused.
+    /// Sizes in bytes of the database, of its log, and of the unused part of the database.
     pub bytes: u64,
     pub log_bytes: u64,
     pub free_bytes: u64,
-    /// The network file system that it is on.
+    /// The network file system that it is on, if any.
     pub network: Option<String>,
-    /// Why nothing is saved; empty: all is well.
+    /// Why nothing is saved; empty when saving works.
     pub not_saving: String,
 }
 
 impl Store {
-    /// Checks everything: reads the whole database once.
+    /// Checks everything, which reads the whole database once.
     ///
     /// # Errors
-    /// When it cannot even be asked.
+    /// When the database cannot be queried at all.
     pub fn doctor(&self) -> Result<Doctor> {
         let path = self.path();
         let health = self.health().borrow().why();

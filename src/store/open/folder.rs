@@ -1,5 +1,5 @@
-//! The data folder: modes, owner, kind of file system, the lock that shows living processes, and the stamp of a
-//! clean end.
+//! The data folder: modes, owner, kind of file system, the lock that marks living processes, and the stamp of a clean
+//! end.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, StoreError};
 
-/// `path` with `suffix` behind its file name, for instance `tiller.db-wal`.
+/// `path` with `suffix` appended to its file name, for instance `tiller.db-wal`.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     path.with_file_name(name)
 }
 
-/// Makes the folder (0700) where needed, and checks that it is `uid`'s and can be written.
+/// Creates the folder (0700) if needed, and checks that it belongs to `uid` and is writable.
 pub(crate) fn prepare_dir(dir: &Path, uid: u32) -> Result<()> {
     if !dir.exists() {
         DirBuilder::new()
@@ -37,14 +37,14 @@ pub(crate) fn prepare_dir(dir: &Path, uid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Makes an empty database file (0600) if there is none. True when it was made now.
+/// Creates an empty database file (0600) if there is none. True when it was created.
 ///
 /// An existing file is never opened here: closing any descriptor of it would drop SQLite's locks.
 pub(crate) fn prepare_file(path: &Path, uid: u32) -> Result<bool> {
     let io = |e: std::io::Error| StoreError::from_io(&e, path);
     let made = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => {
-            // The name itself must survive a power loss, too.
+            // The name itself must survive a loss of power, too.
             if let Some(dir) = path.parent() {
                 File::open(dir).and_then(|d| d.sync_all()).map_err(io)?;
             }
@@ -80,7 +80,7 @@ pub(crate) fn network_kind(dir: &Path) -> Option<String> {
     }
 }
 
-/// File systems without dependable shared memory or locks, by `statfs` magic (statfs(2), linux/magic.h).
+/// File systems without reliable shared memory or locks, by `statfs` magic (statfs(2), linux/magic.h).
 #[cfg(any(target_os = "linux", test))]
 pub(crate) fn name_of_magic(magic: u32) -> Option<&'static str> {
     Some(match magic {
@@ -98,16 +98,15 @@ pub(crate) fn name_of_magic(magic: u32) -> Option<&'static str> {
     })
 }
 
-/// A lock that is held while the store is open. Processes share it; a process that gets it alone is the only one.
-/// The kernel drops it when a process dies, however it dies.
+/// A lock that is held while the store is open. Processes share it; a process that gets it exclusively is the only one.
+/// The kernel releases it when a process ends.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
 }
 
 impl Presence {
-    /// Takes the lock. The flag says whether no other process has the store open; then others wait until
-    /// [`Presence::share`].
+    /// Takes the lock. The flag: no other process has the store open; others then wait until [`Presence::share`].
     pub(crate) fn take(db: &Path) -> Result<(Self, bool)> {
         let path = beside(db, ".lock");
         let io = |e: std::io::Error| StoreError::from_io(&e, &path);
@@ -124,12 +123,12 @@ impl Presence {
                 file.lock_shared().map_err(io)?;
                 Ok((Self { file }, false))
             }
-            // No locks on this file system: be careful and assume company.
+            // The file system has no locks: assume that there are other processes.
             Err(TryLockError::Error(_)) => Ok((Self { file }, false)),
         }
     }
 
-    /// Lets others in.
+    /// Lets other processes open the store.
     pub(crate) fn share(&self) {
         if self.file.lock_shared().is_err() {
             tracing::debug!("the presence lock cannot be shared on this file system");
@@ -142,8 +141,8 @@ impl Presence {
     }
 }
 
-/// What the files looked like at the end of the last process. Equal at the next start: they were not touched,
-/// and that process ended cleanly.
+/// The stamp: size, time and inode of the files at the end of the last process. When it is equal at the next start,
+/// that process ended cleanly and the files were not changed.
 pub(crate) fn stamp_of(db: &Path) -> String {
     let one = |path: &Path| match fs::metadata(path) {
         Ok(m) => format!("{} {} {}.{:09}", m.ino(), m.len(), m.mtime(), m.mtime_nsec()),
@@ -152,7 +151,7 @@ pub(crate) fn stamp_of(db: &Path) -> String {
     format!("{}\n{}\n", one(db), one(&beside(db, "-wal")))
 }
 
-/// Writes the stamp; called alone, after the last connection was closed. A failure only costs a check later.
+/// Writes the stamp; called after the last connection was closed. A failure only costs a check later.
 pub(crate) fn write_stamp(db: &Path) {
     let path = beside(db, ".clean");
     let written = OpenOptions::new()
@@ -167,10 +166,10 @@ pub(crate) fn write_stamp(db: &Path) {
     }
 }
 
-/// What the stamp said.
+/// The result of comparing the stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
-    /// The last end was clean, and the files were not touched since.
+    /// The last end was clean, and the files were not changed since.
     Right,
     /// Another program changed them.
     Wrong,
@@ -178,7 +177,7 @@ pub(crate) enum Stamp {
     Absent,
 }
 
-/// Reads the stamp and takes it away.
+/// Reads the stamp and removes it.
 pub(crate) fn take_stamp(db: &Path) -> Stamp {
     let path = beside(db, ".clean");
     let stamp = match fs::read_to_string(&path) {
@@ -193,12 +192,12 @@ pub(crate) fn take_stamp(db: &Path) -> Stamp {
     stamp
 }
 
-/// Which file a path leads to: device and inode.
+/// Identity of the file at a path: device and inode.
 pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))
 }
 
-/// Bytes of a file; 0 when there is none.
+/// Size of a file in bytes; 0 when there is none.
 pub(crate) fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |m| m.len())
 }

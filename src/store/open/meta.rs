@@ -1,4 +1,4 @@
-//! Small facts by name (the last model, the theme that was chosen, what the tour has shown).
+//! Small values by name (the last model, the chosen theme, the tour's progress).
 
 use rusqlite::{OptionalExtension, params};
 
@@ -7,7 +7,7 @@ use crate::open::Store;
 use crate::write::ticket::Ticket;
 
 impl Store {
-    /// A fact.
+    /// The value of a key.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -20,7 +20,7 @@ impl Store {
         })
     }
 
-    /// Sets a fact; `None` removes it.
+    /// Sets a value; `None` removes it.
     pub fn set_meta(&self, key: &str, value: Option<String>) -> Ticket<()> {
         let key = key.to_owned();
         self.write(move |conn| {

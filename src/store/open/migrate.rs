@@ -11,7 +11,7 @@ use crate::error::{Result, StoreError};
 use crate::open::connect::APPLICATION_ID;
 use crate::open::folder;
 
-/// One step from the version before it. The version is the position in the list, from 1.
+/// Migrations, each from the version before it. The version is the position in the list, from 1.
 pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0001_init.sql"),
     include_str!("../schema/0002_heads.sql"),
@@ -26,10 +26,10 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0011_drafts.sql"),
 ];
 
-/// So many versions ahead is damage, not the future.
+/// A version this far ahead is damage, not a newer program.
 const IMPLAUSIBLE: u32 = 10_000;
 
-/// The schema that this program writes.
+/// The schema version that this program writes.
 pub(crate) fn latest() -> u32 {
     u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
 }
@@ -42,20 +42,20 @@ pub(crate) fn versions(conn: &Connection) -> rusqlite::Result<(u32, i32)> {
     ))
 }
 
-/// What a database is to this program.
+/// The kind of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DatabaseKind {
     /// No schema yet.
     Empty,
-    /// Ours, at this older version.
+    /// A database of Tiller's at this older version.
     Older(u32),
     Current,
 }
 
-/// Judges without writing.
+/// Determines the kind without writing.
 ///
 /// # Errors
-/// [`StoreError::Newer`], [`StoreError::NotOurs`], or what reading the header gave.
+/// [`StoreError::Newer`], [`StoreError::NotOurs`], or the error of reading the header.
 pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<DatabaseKind> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
     let (version, application) = versions(conn).map_err(sql)?;
@@ -92,8 +92,8 @@ pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<Databa
     }
 }
 
-/// Brings an empty or older database to the end of `steps`, all in one transaction. An older one is first
-/// copied to `<name>.v<version>-<time>.bak` (through SQLite's backup, never by copying the live file).
+/// Migrates an empty or older database to the end of `steps`, all in one transaction. An older one is first copied to
+/// `<name>.v<version>-<time>.bak` (through SQLite's backup, never by copying the live file).
 pub(crate) fn migrate(
     conn: &Connection,
     path: Option<&Path>,
@@ -114,7 +114,7 @@ pub(crate) fn migrate(
     };
     conn.execute_batch("BEGIN EXCLUSIVE").map_err(sql)?;
     let run = || -> rusqlite::Result<()> {
-        // Another process may have been quicker.
+        // Another process may have migrated it in the meantime.
         let (version, _) = versions(conn)?;
         if version != from {
             return Ok(());
@@ -138,11 +138,11 @@ pub(crate) fn migrate(
     }
 }
 
-/// Copies the database as it stands to `to` (0600). The name appears when the copy is whole and on disk.
+/// Copies the database to `to` (0600). The name appears when the copy is complete and on disk.
 pub(crate) fn backup(conn: &Connection, to: &Path) -> Result<()> {
     let half = folder::beside(to, ".half");
     let io = |e: std::io::Error| StoreError::from_io(&e, to);
-    // Of a copy that a kill cut short.
+    // A partial copy that a kill left.
     match std::fs::remove_file(&half) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
         _ => {}

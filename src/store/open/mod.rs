@@ -1,4 +1,4 @@
-//! Opening and closing.
+//! Opening and closing the store.
 
 pub(crate) mod check;
 pub(crate) mod connect;
@@ -28,21 +28,21 @@ use crate::write::health::{self, Health};
 use crate::write::ticket::Ticket;
 use crate::write::writer::{OnFailure, Writer};
 
-/// Readers that are kept for the next read.
+/// Maximum number of idle read connections that are kept.
 const READERS: usize = 4;
-/// What the store is given from outside. The default is the real world.
+/// External dependencies of the store. The default is the real system.
 #[derive(Clone)]
 pub struct Options {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdSource>,
     pub on_failure: OnFailure,
-    /// The user whose files these must be.
+    /// The user who must own the files.
     pub uid: u32,
-    /// For the day of a cost; `None`: the system's, looked up when first needed.
+    /// Time zone for the day of a cost; `None`: the system's, determined on first use.
     pub zone: Option<TimeZone>,
-    /// Names the network file system behind a folder, if it is on one.
+    /// Returns the name of the network file system of a folder, if it is on one.
     pub network: fn(&Path) -> Option<String>,
-    /// Go on there all the same, without a write-ahead log (slower, and for one process at a time).
+    /// Use a network file system nevertheless, without a write-ahead log (slower, and for one process at a time).
     pub network_ok: bool,
 }
 
@@ -60,14 +60,14 @@ impl Default for Options {
     }
 }
 
-/// The store. Cheap to clone; the last clone that goes saves what waits and closes.
+/// The store. Cheap to clone; dropping the last clone saves waiting jobs and closes it.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
-    // Fields drop in this order: the writer ends before the readers and the presence go.
+    // Fields are dropped in this order: the writer ends before the readers and the presence.
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
     pub(crate) index: Index,
@@ -77,7 +77,7 @@ pub(crate) struct Inner {
     health: watch::Receiver<Health>,
     identity: Option<(u64, u64)>,
     notices: Vec<Notice>,
-    /// True for a reader of a file that may not be written at all.
+    /// True for the reader of a file on a file system that is read-only.
     immutable: bool,
     presence: Option<Presence>,
     pub(crate) holds: LeaseFiles,
@@ -90,12 +90,12 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens the database at `path` (usually `<data>/tiller.db`), making folder and file where needed.
+    /// Opens the database at `path` (usually `<data>/tiller.db`), creating folder and file if needed.
     ///
-    /// After an unclean end it is checked; damage leads to a salvage copy, which [`Store::notices`] reports.
+    /// After an unclean end it is checked; damage leads to a salvage, which [`Store::notices`] reports.
     ///
     /// # Errors
-    /// Each names what to do: `ReadOnly`, `Foreign`, `Network`, `Newer`, `NotOurs`, `OldSqlite`, `Full`, `Io`.
+    /// `ReadOnly`, `Foreign`, `Network`, `Newer`, `NotOurs`, `OldSqlite`, `Full` or `Io`; each says what to do.
     pub fn open(path: &Path, options: Options) -> Result<Self> {
         connect::check_version(rusqlite::version_number())?;
         let (dir, name) = match (path.parent(), path.file_name()) {
@@ -108,7 +108,7 @@ impl Store {
             }
         };
         folder::prepare_dir(dir, options.uid)?;
-        // The file itself may not be a link, the way to it may.
+        // The file itself must not be a symbolic link; its folders may be.
         let path = dir.canonicalize().map_err(|e| StoreError::from_io(&e, dir))?.join(name);
         let mut notices = Vec::new();
         let network = (options.network)(path.parent().unwrap_or(dir));
@@ -130,7 +130,7 @@ impl Store {
             () if stamp == Stamp::Right => Check::None,
             () => Check::Quick,
         };
-        // From opening to a clean end there is a log, if only an empty one.
+        // From opening to a clean end there is a log, possibly an empty one.
         let log_lost = check != Check::None
             && stamp == Stamp::Absent
             && folder::size(&path) > 0
@@ -148,7 +148,7 @@ impl Store {
             Err(StoreError::Corrupt { detail, .. }) if alone => {
                 let salvage = recover::salvage(&path, &detail, &options)?;
                 let notice = salvage.notice();
-                // The process that opens it first may not show notices.
+                // The process that opens it first may not be able to show notices.
                 if report::keep(&path, &notice).is_err() {
                     notices.push(notice);
                 }
@@ -176,7 +176,7 @@ impl Store {
         Self::assemble(conn, target, options, notices, Health::Ok, Some(presence))
     }
 
-    /// Keeps everything in memory, after the person agreed to go on without saving.
+    /// Keeps everything in memory, after the person agreed to continue without saving.
     ///
     /// # Errors
     /// When SQLite cannot start.
@@ -190,13 +190,12 @@ impl Store {
     /// Opens for reading only: a newer schema, a foreign or read-only folder. The file is not changed.
     ///
     /// # Errors
-    /// When it cannot be read, or is not ours.
+    /// When it cannot be read, or is not a database of Tiller's.
     pub fn read_only(path: &Path, options: Options) -> Result<Self> {
         connect::check_version(rusqlite::version_number())?;
         let path = path.canonicalize().map_err(|e| StoreError::from_io(&e, path))?;
         let target = Target::File(path.clone());
-        // With a log beside it the shared memory is needed; without, or where it cannot be had, the file
-        // is read as it stands.
+        // With a log shared memory is needed; without a log, or without shared memory, the file alone is read.
         let log = folder::size(&folder::beside(&path, "-wal")) > 0;
         let tried = connect::reader(&target).and_then(|conn| {
             migrate::versions(&conn).map(|v| (conn, v)).map_err(|e| StoreError::from_sql(&e, &path))
@@ -261,7 +260,7 @@ impl Store {
         })
     }
 
-    /// Notices about the opening for the person (salvage, lost log, network file system).
+    /// Notices for the person about the opening (salvage, lost log, network file system).
     pub fn notices(&self) -> &[Notice] {
         &self.inner.notices
     }
@@ -273,15 +272,15 @@ impl Store {
         }
     }
 
-    /// Whether writes reach the disk, and a channel that says when that changes.
+    /// Whether writes reach the disk. The writer thread holds the sender and sends each change.
     pub fn health(&self) -> watch::Receiver<Health> {
         self.inner.health.clone()
     }
 
-    /// Looks at the file now: an idle store does not notice by itself that it was moved away.
+    /// Checks the file now: an idle store does not notice that its file was moved away.
     ///
     /// # Errors
-    /// [`StoreError::Moved`], or why nothing is saved.
+    /// [`StoreError::Moved`], or the reason why nothing is saved.
     pub fn check(&self) -> Result<()> {
         if let Health::Failing(error) = &*self.inner.health.borrow() {
             return Err(error.clone());
@@ -295,26 +294,26 @@ impl Store {
         }
     }
 
-    /// Tries to save now what waits, instead of at the next pause's end.
+    /// Retries saving now instead of after the present pause.
     pub fn retry(&self) {
         if let Some(writer) = &self.inner.writer {
             writer.retry();
         }
     }
 
-    /// Where the database is; the name of the memory when nothing is saved.
+    /// The path of the database; in memory, its name.
     pub fn path(&self) -> PathBuf {
         self.inner.target.path().to_owned()
     }
 
-    /// Saves what waits and ends the writer; later writes give [`StoreError::Closed`]. Reads still work.
+    /// Saves waiting jobs and ends the writer; later writes give [`StoreError::Closed`]. Reads still work.
     pub fn close(&self) {
         if let Some(writer) = &self.inner.writer {
             writer.close();
         }
     }
 
-    /// Hands a change to the writer. The change may run more than once, each time in a fresh transaction.
+    /// Submits a change to the writer. The change may run more than once, each time in a new transaction.
     pub(crate) fn write<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
@@ -322,8 +321,8 @@ impl Store {
         self.submit(false, work)
     }
 
-    /// As [`Self::write`], for what holds for living processes only: it is seen by all of them when it is answered,
-    /// but does not wait for the disk by itself.
+    /// As [`Self::write`], for data that matters to living processes only: it is visible to all of them when it is
+    /// acknowledged, but does not wait for the disk.
     pub(crate) fn write_passing<T: Send + 'static>(
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
@@ -345,7 +344,7 @@ impl Store {
         }
     }
 
-    /// Reads on a connection that is not the writer's.
+    /// Reads on a connection other than the writer's.
     pub(crate) fn read<T>(&self, work: impl Fn(&Connection) -> Result<T>) -> Result<T> {
         let path = self.inner.target.path();
         let taken = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -357,7 +356,7 @@ impl Store {
         let began = Instant::now();
         let result = loop {
             match work(&conn).map_err(|e| e.at(path)) {
-                // SQLite already waited each time.
+                // SQLite has already waited each time.
                 Err(StoreError::Busy { .. }) if began.elapsed() < Duration::from_secs(5) => {}
                 other => break other,
             }
@@ -378,7 +377,7 @@ impl Store {
     pub(crate) fn read_once<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let work = std::cell::Cell::new(Some(work));
         self.read(|conn| match work.take() {
-            // One transaction, so that all of it is of the same moment.
+            // One transaction, so that all reads see the same state.
             Some(work) => {
                 conn.execute_batch("BEGIN")?;
                 let result = work(conn);
@@ -389,7 +388,7 @@ impl Store {
         })
     }
 
-    /// Damage was seen: the next start looks closely.
+    /// Records signs of damage: the next start checks thoroughly.
     fn suspect(&self) {
         if let Target::File(path) = &self.inner.target
             && !self.inner.immutable

@@ -37,7 +37,7 @@ fn x8_files_are_0600_in_a_folder_that_is_0700() {
     }
     assert!(modes(&data).iter().all(|(_, mode)| *mode == 0o600), "{:?}", modes(&data));
     assert_eq!((mode(&data), mode(&dir.path().join("a"))), (0o700, 0o700));
-    // Loose modes of before are tightened.
+    // Loose modes are corrected.
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     drop(Store::open(&path, options()).unwrap());
@@ -88,7 +88,7 @@ fn s5_a_folder_of_another_user_is_refused_in_one_line() {
     assert!(notice.message.contains("belongs to another user") && !notice.message.contains('\n'));
     assert!(notice.hints[0].contains("TILLER_HOME"));
 
-    // After consent: everything works, in memory, and says so.
+    // After consent everything works in memory, and the health says so.
     let store = Store::not_saving(&notice.message, options()).unwrap();
     assert_eq!(*store.health().borrow(), Health::NotSaving(notice.message.clone()));
     let s = session(&store, 1);
@@ -96,14 +96,14 @@ fn s5_a_folder_of_another_user_is_refused_in_one_line() {
     assert_eq!(store.paths().tail(s, "main", 5).unwrap().earlier, 295);
     assert_eq!(store.sessions().list(&Filter::default()).unwrap().len(), 1);
     assert_eq!(*store.health().borrow(), Health::NotSaving(notice.message));
-    // Another one in the same process is not the same.
+    // Another one in the same process is separate.
     assert_eq!(
         Store::not_saving("x", options()).unwrap().sessions().list(&Filter::default()).unwrap(),
         vec![]
     );
 }
 
-/// A read-only bind mount in a mount name space of its own: even the administrator cannot write there.
+/// A read-only bind mount in a mount namespace of its own: even root cannot write there.
 #[test]
 fn s5_a_read_only_folder_is_refused_in_one_line_and_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -183,7 +183,7 @@ fn other_files_are_not_touched() {
     assert_eq!(Store::open(&path, options()).unwrap_err(), StoreError::NotOurs { path: real.clone() });
     assert_eq!(Store::read_only(&path, options()).unwrap_err(), StoreError::NotOurs { path: real });
     assert_eq!(digest(&path), before);
-    // A link in the place of the database (planted by somebody else) is not followed.
+    // A symbolic link in place of the database (planted by another user) is not followed.
     let link = dir.path().join("link.db");
     std::os::unix::fs::symlink(&path, &link).unwrap();
     let error = Store::open(&link, options()).unwrap_err();
@@ -236,7 +236,7 @@ fn an_older_schema_is_backed_up_and_brought_up_to_date() {
     assert_eq!(std::fs::metadata(&backup).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// Version 2: what waited, ran and was held belongs to the head that was the current one.
+/// Version 2: queued messages, the running turn and the lease are assigned to the current head.
 #[test]
 fn version_1_is_brought_to_heads() {
     let dir = tempfile::tempdir().unwrap();
@@ -278,7 +278,7 @@ fn version_1_is_brought_to_heads() {
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
-/// Version 11 has no table of drafts: what an import left in it is found among the prompts.
+/// Version 11 has no table of drafts: imported drafts are found among the prompts.
 #[test]
 fn drafts_of_version_10_join_the_history_of_prompts() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! The full-text index: a database of its own beside the first (`search.db`), made from it and safe to delete.
-//! So the write path of a turn does not pay for it, and damage in it costs a rebuild, not a session.
+//! The full-text index: a separate database beside the main one (`search.db`), derived from it and safe to delete. So
+//! writes during a turn do not pay for it, and damage costs a rebuild, not a session.
 //!
-//! Rows are taken over in order of `entries.seq`, which only grows. Words of the row's kind, session, project and
-//! agent stand in a second column, so that a filter is one more word of the query instead of a walk over rows.
+//! Rows are indexed in the ascending order of `entries.seq`. Words for the row's kind, session, project and agent stand
+//! in a second column, so that a filter is one more word of the query instead of a scan.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -19,13 +19,13 @@ use crate::open::connect::Target;
 use crate::open::folder;
 use crate::tree::entries::{COLUMNS, Raw};
 
-/// Of the index; another one is made anew.
+/// Version of the index; an index of another version is rebuilt.
 const VERSION: u32 = 1;
 /// Entries in one transaction.
 const STEP: u64 = 500;
-/// Bytes of one entry's text that can be found. A reply is far below; the tail of a huge output is on disk.
+/// Bytes of an entry's text that are indexed. Replies are far shorter; the full text of huge outputs is on disk.
 const TEXT: usize = 256 << 10;
-/// How long another process that indexes is waited for.
+/// How long to wait for another process that indexes.
 const BUSY: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = "
@@ -40,12 +40,12 @@ CREATE VIRTUAL TABLE words USING fts5(
   tokenize='unicode61 remove_diacritics 2'
 );";
 
-/// The open index; `None` until it is first needed.
+/// The open index; `None` before its first use.
 #[derive(Default)]
 pub(crate) struct Index(Mutex<Option<Connection>>);
 
 impl Index {
-    /// Calls `work` with the index, opening it first where need be. Damage in it throws it away once.
+    /// Calls `work` with the index, opening it first if needed. A damaged index is deleted and rebuilt once.
     pub(crate) fn with<T>(&self, store: &Store, work: impl Fn(&Connection) -> Result<T>) -> Result<T> {
         let mut slot = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         for last in [false, true] {
@@ -70,8 +70,7 @@ impl Index {
 }
 
 impl Search<'_> {
-    /// Deletes the index, which is made again when it is next needed: words of what was removed for good must not
-    /// stay in it.
+    /// Deletes the index, which is rebuilt on its next use: words of permanently removed sessions must not stay in it.
     pub fn forget_index(&self) {
         let mut slot = self.store.inner.index.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         drop(slot.take());
@@ -118,7 +117,7 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
             folder::prepare_file(path, store.inner.options.uid)?;
             Connection::open(path).map_err(sql)?
         }
-        // Its only connection: it lives as long as the store.
+        // Its only connection, which lives as long as the store.
         Target::Memory(_) => Connection::open_in_memory().map_err(sql)?,
     };
     conn.busy_timeout(BUSY).map_err(sql)?;
@@ -130,7 +129,7 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
     let version: u32 = conn.query_row("PRAGMA user_version", [], |r| r.get(0)).map_err(sql)?;
     if version == 0 {
         conn.execute_batch("BEGIN IMMEDIATE").map_err(sql)?;
-        // Another process may have been quicker.
+        // Another process may have created it in the meantime.
         let version: u32 = conn.query_row("PRAGMA user_version", [], |r| r.get(0)).map_err(sql)?;
         let schema = if version == 0 { SCHEMA } else { "" };
         conn.execute_batch(&format!("{schema} PRAGMA user_version={VERSION}; COMMIT")).map_err(sql)?;
@@ -143,7 +142,7 @@ fn open_at(store: &Store, path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Whether the index is of this database: a salvaged one numbers its rows anew.
+/// Whether the index belongs to this database: a salvage renumbers rows.
 fn fits(store: &Store, index: &Connection) -> Result<bool> {
     let last: Option<(i64, Uuid)> = index
         .query_row("SELECT seq, entry FROM docs ORDER BY seq DESC LIMIT 1", [], |r| {
@@ -154,12 +153,12 @@ fn fits(store: &Store, index: &Connection) -> Result<bool> {
     store.read(|conn| {
         let found: Option<Uuid> =
             conn.query_row("SELECT id FROM entries WHERE seq = ?1", [seq], |r| r.get(0)).optional()?;
-        // The last row may have been swept with its session; the rows before it tell then.
+        // The last row may have been removed with its session; then earlier rows are compared.
         Ok(found.is_none_or(|found| found == entry))
     })
 }
 
-/// A filter as a word that no text holds in this column.
+/// A filter as a word that no text contains in this column.
 pub(crate) fn tag(kind: char, value: &str) -> String {
     format!("{kind}{}", &blake3::hash(value.as_bytes()).to_hex()[..16])
 }
@@ -168,7 +167,7 @@ pub(crate) fn role_tag(role: SearchRole) -> String {
     tag('r', role.name())
 }
 
-/// Takes over up to `most` entries; gives how many are left.
+/// Indexes up to `most` entries; returns how many are left.
 pub(crate) fn catch_up(store: &Store, index: &Connection, most: u64) -> Result<u64> {
     let mut taken = 0;
     loop {
@@ -211,7 +210,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
             let (seq, project): (i64, String) = (row.get(8)?, row.get(9)?);
             let mut tags = vec![tag('s', &raw.session.to_string()), tag('p', &project), tag('a', &raw.agent)];
             let mut text = String::new();
-            // A damaged entry has nothing to find.
+            // A damaged entry has no text to find.
             if let Ok(entry) = raw.clone().decode()
                 && let Some(role) = SearchRole::of_kind(entry.body.kind())
             {
@@ -225,7 +224,7 @@ fn batch(store: &Store, from: i64) -> Result<Vec<Doc>> {
     })
 }
 
-/// Adds rows, unless another process did: then nothing happens.
+/// Adds rows, unless another process has already added them.
 fn put(index: &Connection, from: i64, docs: &[Doc]) -> Result<()> {
     index.execute_batch("BEGIN IMMEDIATE")?;
     let run = || -> Result<()> {

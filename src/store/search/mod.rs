@@ -1,4 +1,4 @@
-//! Search in what was said: by the full-text index, newest first.
+//! Search in entries through the full-text index, newest first.
 
 pub(crate) mod index;
 
@@ -17,14 +17,13 @@ use crate::tree::heads;
 
 /// Characters of a preview on each side of the match.
 const AROUND: usize = 60;
-/// Hits in a page at most.
+/// Maximum number of hits in a page.
 const PAGE: u32 = 1000;
-/// Rows that are looked at for a query whose words the index does not hold (signs, scripts without spaces).
+/// Maximum number of rows that are scanned for a query that the index cannot answer (signs, scripts without spaces).
 const SCANNED: usize = 50_000;
 
 impl Search<'_> {
-    /// A page of the entries that match. Up to `most` new entries are taken into the index first; what is left then
-    /// is said in [`SearchPage::behind`].
+    /// A page of matching entries. Up to `most` new entries are indexed first; [`SearchPage::behind`] counts the rest.
     ///
     /// # Errors
     /// When a database cannot be read.
@@ -51,7 +50,7 @@ impl Search<'_> {
             Ok(SearchPage { behind, ..found.page })
         });
         match page {
-            // No room or right for an index here.
+            // No space or permission for an index here.
             Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
                 tracing::warn!(error = %e, "searched without an index");
                 self.scan(query, &words)
@@ -60,15 +59,15 @@ impl Search<'_> {
         }
     }
 
-    /// Takes what is new into the index.
+    /// Indexes all new entries.
     ///
     /// # Errors
-    /// When a database cannot be read or the index not be written.
+    /// When a database cannot be read, or the index cannot be written.
     pub fn index(&self) -> Result<()> {
         self.store.inner.index.with(self.store, |index| catch_up(self.store, index, u64::MAX)).map(|_| ())
     }
 
-    /// Without the index: the newest entries, one by one.
+    /// Without the index: scans the newest entries one by one.
     fn scan(&self, query: &SearchQuery, words: &Words) -> Result<SearchPage> {
         let (since, until) = bounds(query);
         let ids: Vec<(Uuid, Uuid)> = self.store.read(|conn| {
@@ -102,12 +101,12 @@ fn bounds(query: &SearchQuery) -> (i64, i64) {
     (query.since.map_or(i64::MIN, Time::millis), query.until.map_or(i64::MAX, Time::millis))
 }
 
-/// The query, taken apart.
+/// A parsed query.
 pub(crate) struct Words {
-    /// Words and phrases that must be there, as written; the last may be unfinished.
+    /// Required words and phrases, as written; the last may be unfinished.
     with: Vec<String>,
     without: Vec<String>,
-    /// The last of `with` may go on.
+    /// The last of `with` may be a prefix.
     open: bool,
 }
 
@@ -143,7 +142,7 @@ impl Words {
         self.with.is_empty()
     }
 
-    /// The word that narrows a scan best: the longest part without marks that JSON escapes.
+    /// The most selective part for a scan: the longest one without characters that JSON escapes.
     pub(crate) fn plainest(&self) -> &str {
         let parts = self
             .with
@@ -152,7 +151,7 @@ impl Words {
         parts.max_by_key(|w| w.len()).unwrap_or_default()
     }
 
-    /// For the index; `None` when it cannot answer.
+    /// The query in the index's syntax; `None` when the index cannot answer it.
     pub(crate) fn query(&self, query: &SearchQuery) -> Option<String> {
         let known = |w: &String| w.chars().any(char::is_alphanumeric) && !w.chars().any(unspaced);
         if !self.with.iter().chain(&self.without).all(known) {
@@ -183,26 +182,26 @@ impl Words {
     }
 }
 
-/// Written without spaces between words (Chinese, Japanese, Thai): the index holds whole sentences of it.
+/// Scripts without spaces between words (Chinese, Japanese, Thai): the index holds whole sentences of them.
 fn unspaced(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
         | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// What a hit's session is.
+/// Facts about a hit's session.
 struct About {
     title: String,
     project: String,
-    /// Entries on the branch that is asked for, where one is.
+    /// Entries on the requested branch, if there is one.
     branch: Option<HashSet<Uuid>>,
 }
 
-/// Filters what the index cannot, skips the pages before, and makes previews.
+/// Applies the filters that the index cannot, skips the pages before, and creates previews.
 struct Collector<'a> {
     store: &'a Store,
     query: &'a SearchQuery,
     words: &'a Words,
-    /// The rows were not found by the index: every filter is applied here.
+    /// The rows are from a scan, not from the index: every filter is applied here.
     literal: bool,
     skipped: u32,
     sessions: HashMap<Uuid, Option<About>>,
@@ -215,7 +214,7 @@ impl<'a> Collector<'a> {
         Self { store, query, words, literal: false, skipped: 0, sessions, page }
     }
 
-    /// Looks at one row; `false`: the page is full.
+    /// Processes one row; `false`: the page is full.
     fn take(&mut self, entry: Uuid, session: Uuid) -> Result<bool> {
         if !self.sessions.contains_key(&session) {
             let about = about(self.store, session, self.query.branch.as_deref())?;
@@ -241,7 +240,7 @@ impl<'a> Collector<'a> {
                 .optional()?;
             Ok(found)
         })?;
-        // Swept, or damaged since.
+        // Removed or damaged since.
         let Some(entry) = raw.and_then(|raw| raw.decode().ok()) else { return Ok(true) };
         let Some(role) = SearchRole::of_kind(entry.body.kind()) else { return Ok(true) };
         let text = entry.body.search_text();
@@ -286,7 +285,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// `None`: it is in the trash, gone, or has no such branch.
+/// `None`: the session is in the trash or gone, or has no such branch.
 fn about(store: &Store, session: Uuid, branch: Option<&str>) -> Result<Option<About>> {
     store.read(|conn| {
         let found = conn
@@ -303,7 +302,7 @@ fn about(store: &Store, session: Uuid, branch: Option<&str>) -> Result<Option<Ab
     })
 }
 
-/// All entries from `head` up.
+/// All entries from `head` to the root.
 fn path(conn: &Connection, head: Uuid) -> Result<HashSet<Uuid>> {
     let mut statement = conn.prepare_cached(
         "WITH RECURSIVE up(id) AS (
@@ -314,12 +313,12 @@ fn path(conn: &Connection, head: Uuid) -> Result<HashSet<Uuid>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The first match in its surroundings: the words together if they stand so, else the first that is there. Lower
-/// case may be longer than the original, so positions are counted in characters of the original.
+/// The first match with its surroundings: the words together if they are adjacent, else the first one that occurs.
+/// Lower case may be longer than the original, so positions are counted in characters of the original.
 fn preview(text: &str, words: &[String]) -> (String, (usize, usize)) {
     let chars: Vec<char> = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut lower = String::with_capacity(text.len());
-    // For each byte of `lower`: the character of `text` that it came from.
+    // For each byte of `lower`: the index of its character in `text`.
     let mut from = Vec::with_capacity(text.len());
     for (n, c) in text.chars().enumerate() {
         let start = lower.len();
@@ -329,7 +328,7 @@ fn preview(text: &str, words: &[String]) -> (String, (usize, usize)) {
     let together = words.join(" ");
     let wanted = std::iter::once(&together).chain(words).map(|w| w.to_lowercase());
     let hit = wanted.filter(|w| !w.is_empty()).find_map(|w| lower.find(&w).map(|at| (at, w.len())));
-    // Spelled otherwise (accents): the beginning.
+    // Spelled differently (accents): the beginning.
     let (first, end) = hit.map_or((0, 0), |(at, long)| (from[at], from[at + long - 1] + 1));
     let (begin, stop) = (first.saturating_sub(AROUND), (end + AROUND).min(chars.len()));
     let before: String = chars[begin..first].iter().collect();

@@ -169,7 +169,7 @@ fn a_lost_damaged_or_foreign_index_is_made_again() {
         std::fs::write(&index, bytes).unwrap();
         assert_eq!(found(&open(), &ask("needle")), [entry_id(1)]);
     }
-    // Damage in the middle, seen only while searching.
+    // Damage in the middle, noticed only during a search.
     let mut torn = good;
     for byte in &mut torn[4096 + 200..] {
         *byte ^= 0x5a;
@@ -210,7 +210,7 @@ fn a_folder_without_room_for_an_index_is_searched_all_the_same() {
     let (dir, store) = scratch();
     let s = session(&store, 1);
     add(&store, s, 1, "needle here");
-    // A folder in its place cannot be opened as a database.
+    // A folder of this name cannot be opened as a database.
     std::fs::create_dir(dir.path().join("data/search.db")).unwrap();
     assert_eq!(found(&store, &ask("needle")), [entry_id(1)]);
 }

@@ -11,25 +11,25 @@ use crate::handles::Agents;
 use crate::tree::entries::uncount;
 use crate::write::ticket::Ticket;
 
-/// One agent, as it stood last.
+/// The last state of an agent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentRow {
     /// The session that it works for.
     pub root: SessionId,
     pub id: AgentId,
-    /// Its own.
+    /// Its own session.
     pub session: SessionId,
-    /// What it was asked; the engine's form.
+    /// Its task, in the engine's form.
     pub brief: Value,
     pub state: AgentState,
-    /// What it brought; the engine's form.
+    /// Its result, in the engine's form.
     pub report: Option<Value>,
     /// Its end was reported to its parent.
     pub announced: bool,
     pub created: Time,
 }
 
-/// What the session of an agent shows of its work.
+/// An agent's work, as recorded in its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worked {
     /// Replies of its model.
@@ -38,13 +38,13 @@ pub struct Worked {
     pub results: u64,
     /// The time of its last entry.
     pub last: Option<Time>,
-    /// Sums over all calls of models.
+    /// Sums over all model calls.
     pub usage: Usage,
-    /// As far as prices are known.
+    /// Sum of the known prices.
     pub cost: Cost,
 }
 
-/// Marks agents whose end stands in an entry of this commit.
+/// Marks agents whose end is reported in an entry of this commit.
 pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[AgentId]) -> Result<()> {
     for id in ids {
         conn.prepare_cached("UPDATE agents SET announced = 1 WHERE root = ?1 AND name = ?2")?
@@ -53,13 +53,13 @@ pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[AgentId]) -> 
     Ok(())
 }
 
-/// A state of a later version does not run here.
+/// Maps the state of a later version to one that is not running.
 pub(crate) fn state(word: String) -> AgentState {
     serde_json::from_value(Value::String(word)).unwrap_or(AgentState::Interrupted)
 }
 
 impl Agents<'_> {
-    /// Writes an agent down as it stands.
+    /// Saves the state of an agent.
     pub fn put(&self, row: AgentRow) -> Ticket<()> {
         self.store.write(move |conn| {
             let state = serde_json::to_value(row.state)?;
@@ -83,7 +83,7 @@ impl Agents<'_> {
         })
     }
 
-    /// What an agent has done, by what its session holds.
+    /// The work of an agent, from the entries of its session.
     ///
     /// # Errors
     /// When the database cannot be read.

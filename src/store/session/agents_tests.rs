@@ -30,14 +30,14 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
     let append = Append { announced: Some(told), ..Append::new(root, "main") };
     store.entries().append(append).wait().unwrap();
     assert!(store.agents().list(root).unwrap()[0].announced);
-    // What is written of it later does not make it be told again, until it works again.
+    // Later writes do not cause its end to be reported again, unless it works again.
     store.agents().put(done).wait().unwrap();
     assert!(store.agents().list(root).unwrap()[0].announced);
     store.agents().put(row("main/a1", AgentState::Running)).wait().unwrap();
     assert!(!store.agents().list(root).unwrap()[0].announced);
 }
 
-/// Agents that the person starts before anything is said.
+/// Agents that the person starts before the first message.
 #[test]
 fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
     let (_dir, store) = scratch();
@@ -96,7 +96,7 @@ fn a_session_with_only_an_agent_is_listed_and_the_agents_own_is_not() {
     store.agents().put(row).wait().unwrap();
     store.sessions().mark_used(own, "its task".into()).wait().unwrap();
     assert_eq!(listed(), [(root, "look for it".to_owned())]);
-    // What was said keeps its place as the words.
+    // The first message stays the preview.
     store.sessions().mark_used(root, "another".into()).wait().unwrap();
     assert_eq!(listed()[0].1, "look for it");
 }

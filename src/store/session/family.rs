@@ -1,4 +1,4 @@
-//! Sessions that hang off another: its agents', and theirs.
+//! Sessions below another one: those of its agents, at any depth.
 
 use std::collections::HashSet;
 
@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::handles::Agents;
 use crate::tree::entries::uncount;
 
-/// All of them, at any depth, without `root` itself: each after its parent, siblings in the order of their ids. Each
-/// comes once, also where an imported file has a circle of parents.
+/// All of them, without `root` itself: each after its parent, siblings in the order of their ids. Each occurs once,
+/// even if an imported file has a cycle of parents.
 pub(crate) fn below(conn: &Connection, root: SessionId) -> Result<Vec<SessionId>> {
     let mut statement = conn.prepare_cached(
         "SELECT s.id FROM agents a JOIN sessions s ON s.id = a.session WHERE a.root = ?1
@@ -35,7 +35,7 @@ pub(crate) fn below(conn: &Connection, root: SessionId) -> Result<Vec<SessionId>
     Ok(family)
 }
 
-/// What the replies of one session took.
+/// Usage and cost of one session's replies.
 fn spent(conn: &Connection, session: SessionId) -> Result<(Usage, Option<Cost>)> {
     let mut statement = conn.prepare_cached(
         "SELECT coalesce(sum(input), 0), coalesce(sum(output), 0), coalesce(sum(cache_read), 0),
@@ -56,7 +56,7 @@ fn spent(conn: &Connection, session: SessionId) -> Result<(Usage, Option<Cost>)>
 }
 
 impl Agents<'_> {
-    /// The sessions that hang off this one, at any depth: its agents'.
+    /// The sessions of this session's agents, at any depth.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -64,7 +64,7 @@ impl Agents<'_> {
         self.store.read(|conn| below(conn, session))
     }
 
-    /// What agents took that these entries of a session started, with theirs: how many they were, tokens, money.
+    /// Usage of the agents that these entries started, and of the agents below them: number of agents, tokens, cost.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -1,4 +1,4 @@
-//! The trash. A session that was thrown away can be taken back for 30 days; then it goes for good.
+//! The trash. A session in the trash can be restored for 30 days; then it is removed for good.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::session::family;
 use crate::session::sessions::MadeBy;
 use crate::write::ticket::Ticket;
 
-/// How long the trash keeps.
+/// How long a session stays in the trash.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// A session without a lease that is younger may be about to be opened by the process that made it.
+/// A younger session without a lease may be about to be opened by the process that created it.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// Everything that belongs to a session, children first.
+/// Tables with rows of a session, children first.
 const TABLES: &[&str] = &[
     "tags",
     "heads",
@@ -45,7 +45,7 @@ pub struct Swept {
 }
 
 impl Trash<'_> {
-    /// Throws a session into the trash, or takes it back. Those of its agents go with it.
+    /// Moves a session and those of its agents to the trash, or restores them.
     pub fn set_trashed(&self, session: SessionId, trashed: bool) -> Ticket<()> {
         let now = self.store.now().millis();
         self.store.write(move |conn| {
@@ -62,7 +62,7 @@ impl Trash<'_> {
         })
     }
 
-    /// Removes what lies in the trash for more than 30 days. What was paid stays in the table of costs.
+    /// Removes sessions that have been in the trash for more than 30 days. Their costs are kept.
     pub fn sweep(&self) -> Ticket<Swept> {
         let before = self.store.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
         self.store.write(move |conn| {
@@ -75,13 +75,13 @@ impl Trash<'_> {
         })
     }
 
-    /// Removes a session for good, with those of its agents. What was paid stays in the table of costs.
+    /// Removes a session for good, with those of its agents. Their costs are kept.
     pub fn discard(&self, session: SessionId) -> Ticket<Swept> {
         self.store.write(move |conn| remove(conn, &mut vec![session.0]))
     }
 
-    /// Removes ephemeral sessions that no living process has: their runs were killed. Gives their ids. A session without a
-    /// lease stays for its first minute, because its process may be about to take one.
+    /// Removes ephemeral sessions without a living process: their runs were killed. Returns their ids. A session
+    /// without a lease stays for its first minute, because its process may be about to take one.
     pub fn discard_ephemeral(&self) -> Ticket<Vec<SessionId>> {
         let fresh = self.store.now().millis() - i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX);
         self.store.write(move |conn| {
@@ -129,13 +129,13 @@ impl Trash<'_> {
 
 /// Removes these sessions and those below them.
 fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Swept> {
-    // Those of agents that were thrown away before they went along.
+    // Including those of agents that were moved to the trash earlier.
     for n in 0..old.len() {
         old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
     }
     old.sort_unstable();
     old.dedup();
-    // Parents and children go together; the links are checked at the end.
+    // Parents and children are deleted together; foreign keys are checked at the end.
     conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
     let mut swept = Swept::default();
     for id in old.iter() {

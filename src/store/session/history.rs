@@ -9,7 +9,7 @@ use crate::handles::Prompts;
 use crate::session::sessions::like;
 use crate::write::ticket::Ticket;
 
-/// The project is the session's.
+/// Inserts a prompt under the session's project.
 pub(crate) fn insert(conn: &Connection, session: SessionId, text: &str, now: Time) -> Result<()> {
     if text.trim().is_empty() {
         return Ok(());
@@ -23,13 +23,13 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, text: &str, now: Tim
 }
 
 impl Prompts<'_> {
-    /// Adds a prompt (also one that was cleared, not sent).
+    /// Adds a prompt (also one that was cleared instead of sent).
     pub fn add(&self, session: SessionId, text: &str) -> Ticket<()> {
         let (text, now) = (text.to_owned(), self.store.now());
         self.store.write(move |conn| insert(conn, session, &text, now))
     }
 
-    /// Prompts that hold every word of `filter`, newest first, each once.
+    /// Prompts that contain every word of `filter`, newest first, without duplicates.
     ///
     /// # Errors
     /// When the database cannot be read.

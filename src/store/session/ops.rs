@@ -1,4 +1,4 @@
-//! The operation log: only ever added to.
+//! The operation log: rows are only added.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{Op, OpId, SessionId};
@@ -6,7 +6,7 @@ use tiller_protocol::{Op, OpId, SessionId};
 use crate::error::Result;
 use crate::handles::Sessions;
 
-/// Adds `op` behind the last one of its session, which becomes its parent.
+/// Adds `op` after the last one of its session, which becomes its parent.
 pub(crate) fn append(conn: &Connection, op: &Op) -> Result<()> {
     let last = conn
         .prepare_cached("SELECT id FROM ops WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
@@ -15,7 +15,7 @@ pub(crate) fn append(conn: &Connection, op: &Op) -> Result<()> {
     insert(conn, &Op { parent: op.parent.or(last), ..op.clone() })
 }
 
-/// Adds `op` as it stands.
+/// Adds `op` unchanged.
 pub(crate) fn insert(conn: &Connection, op: &Op) -> Result<()> {
     conn.prepare_cached("INSERT INTO ops(id, session, body) VALUES(?1, ?2, ?3)")?.execute(params![
         op.id.0,

@@ -1,5 +1,5 @@
-//! What waits on a head: messages, questions, entries without a place yet. Short lists that are replaced as a
-//! whole.
+//! State that waits on a head: messages, questions, and entries that are not in the tree yet. Short lists that are
+//! replaced as a whole.
 
 use rusqlite::{Connection, params};
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(crate) fn put<T: Serialize>(
     Ok(())
 }
 
-/// One row as it stands.
+/// Inserts one row unchanged.
 pub(crate) fn put_one(
     conn: &Connection,
     table: &'static str,
@@ -55,7 +55,7 @@ fn get<T: DeserializeOwned>(
         let rows = statement.query_map(params![session.0, head], |r| r.get(0))?;
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     })?;
-    // One that cannot be read any more must not hide the others.
+    // An unreadable one must not hide the others.
     Ok(bodies
         .iter()
         .filter_map(|body| {
@@ -89,7 +89,7 @@ impl Unfinished<'_> {
         get(self.store, "asks", session, head)
     }
 
-    /// Forgets the waiting questions of all heads of a session.
+    /// Deletes the waiting questions of all heads of a session.
     pub fn clear_asks(&self, session: SessionId) -> Ticket<()> {
         self.store.write(move |conn| {
             conn.execute("DELETE FROM asks WHERE session = ?1", params![session.0])?;
@@ -97,7 +97,8 @@ impl Unfinished<'_> {
         })
     }
 
-    /// Adds the body of an entry that waits for its place on a head that no agent of this process has open.
+    /// Adds the body of an entry to a head that no agent of this process has open; it is appended when the head is
+    /// opened.
     pub fn add_pending(&self, session: SessionId, head: &str, body: EntryBody) -> Ticket<()> {
         let head = head.to_owned();
         self.store.write(move |conn| {
@@ -110,7 +111,7 @@ impl Unfinished<'_> {
         })
     }
 
-    /// Bodies of entries that wait for their place.
+    /// Bodies of entries that are not in the tree yet.
     ///
     /// # Errors
     /// When the database cannot be read.

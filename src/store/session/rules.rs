@@ -1,4 +1,4 @@
-//! Permission rules that hold for one session. What they mean is the permission room's affair.
+//! Permission rules of one session. The room `permit` defines their meaning.
 
 use rusqlite::params;
 use tiller_protocol::SessionId;
@@ -8,7 +8,7 @@ use crate::handles::Rules;
 use crate::write::ticket::Ticket;
 
 impl Rules<'_> {
-    /// Forgets the rules of a session: an imported session brings no permissions along.
+    /// Deletes the rules of a session: an imported session has no permissions.
     pub fn clear(&self, session: SessionId) -> Ticket<()> {
         self.store.write(move |conn| {
             conn.execute("DELETE FROM rules WHERE session = ?1", [session.0])?;
@@ -16,7 +16,7 @@ impl Rules<'_> {
         })
     }
 
-    /// Adds a rule, in the form in which the permission room writes it.
+    /// Adds a rule, in the syntax of `permit`.
     pub fn add(&self, session: SessionId, rule: &str) -> Ticket<()> {
         let (rule, now) = (rule.to_owned(), self.store.now());
         self.store.write(move |conn| {

@@ -1,4 +1,4 @@
-//! The turn in flight. When its process is gone, this is what was interrupted.
+//! The running turn. If its process has ended, this is the interrupted turn.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{SessionId, Time};
@@ -11,7 +11,7 @@ use crate::write::ticket::Ticket;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     pub agent: String,
-    /// In words for the person, for instance `a reply of anthropic/x` or `the command cargo test`.
+    /// A description for the person, for instance `a reply of anthropic/x` or `the command cargo test`.
     pub what: String,
     pub since: Time,
 }
@@ -33,13 +33,13 @@ pub(crate) fn put(conn: &Connection, session: SessionId, head: &str, state: Opti
 }
 
 impl Unfinished<'_> {
-    /// Marks the turn in flight, or its end. (Usually part of an [`crate::Append`].)
+    /// Records the running turn, or its end. (Usually part of an [`crate::Append`].)
     pub fn set_running(&self, session: SessionId, head: &str, state: Option<Running>) -> Ticket<()> {
         let head = head.to_owned();
         self.store.write(move |conn| put(conn, session, &head, state.as_ref()))
     }
 
-    /// The turn that is marked as in flight on a head. On a head that was just opened: the interrupted turn.
+    /// The turn that is recorded as running on a head. On a head that was just opened, that is the interrupted turn.
     ///
     /// # Errors
     /// When the database cannot be read.

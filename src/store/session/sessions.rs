@@ -1,4 +1,4 @@
-//! Sessions: making, finding, naming and putting away.
+//! Sessions: creating, finding, naming and archiving.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_protocol::op::OpChange;
@@ -13,21 +13,20 @@ use crate::session::ops;
 use crate::tree::entries::uncount;
 use crate::write::ticket::Ticket;
 
-/// What a session was made by.
+/// The origin of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MadeBy {
     /// A person at the screen or in an editor.
     #[default]
     Person,
-    /// A run without a screen (`tiller exec`, `tiller workflow run`): in no list that does not ask for it.
+    /// A run without a screen (`tiller exec`, `tiller workflow run`): listed only on request.
     Exec,
-    /// A run of which no session is kept: in no list at all, and removed at its end, or at the next start if it was
-    /// killed.
+    /// A run whose session is not kept: never listed, and removed at its end, or at the next start if it was killed.
     Ephemeral,
 }
 
 impl MadeBy {
-    /// As the column `origin` has it.
+    /// The value of the column `origin`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Person => "",
@@ -36,7 +35,7 @@ impl MadeBy {
         }
     }
 
-    /// Any other text is that of a newer version: a session is rather shown than lost.
+    /// Any other value is from a newer version: such a session is listed.
     fn of(name: &str) -> Self {
         match name {
             "exec" => Self::Exec,
@@ -46,7 +45,7 @@ impl MadeBy {
     }
 }
 
-/// What a new session starts with.
+/// The properties of a new session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     pub id: SessionId,
@@ -55,7 +54,7 @@ pub struct NewSession {
     pub title: String,
     pub model: ModelRef,
     pub profile: Profile,
-    /// The entry of another session that it hangs off (subagents). Such sessions are not listed.
+    /// The entry of another session that started it (for agents). Such sessions are not listed.
     pub spawned_by: Option<EntryId>,
     pub made_by: MadeBy,
 }
@@ -70,23 +69,23 @@ pub struct SessionRow {
     /// The session's own hard budget.
     pub budget: Option<Cost>,
     pub spawned_by: Option<EntryId>,
-    /// When it was thrown away.
+    /// When it was moved to the trash.
     pub trashed: Option<Time>,
 }
 
 /// Which sessions to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only of this workspace; `None`: everywhere.
+    /// Only of this workspace; `None`: of all.
     pub project: Option<String>,
-    /// Words that all must be in title, preview, project or id.
+    /// Words that must all occur in title, preview, project or id.
     pub text: String,
     pub archived: bool,
-    /// Those in the trash instead of the others.
+    /// List the trash instead.
     pub trashed: bool,
-    /// Also those of runs without a screen.
+    /// Include runs without a screen.
     pub exec: bool,
-    /// At most so many; 0: all.
+    /// Maximum number; 0: all.
     pub limit: u32,
 }
 
@@ -115,7 +114,7 @@ fn from_row(row: &Row<'_>, judge: &LivenessCheck) -> rusqlite::Result<SessionRow
             archived: row.get(8)?,
             exec: MadeBy::of(&row.get::<_, String>("origin")?) != MadeBy::Person,
             preview: row.get(9)?,
-            // A turn in flight is interrupted only when no process works on it.
+            // A running turn is interrupted only when no process works on it.
             interrupted: if holder.is_some() { None } else { what },
             open_in: holder.map(|h| h.pid.to_string()),
         },
@@ -134,7 +133,7 @@ pub(crate) fn must_exist(conn: &Connection, id: SessionId) -> Result<()> {
         .ok_or(StoreError::NoSession(id))
 }
 
-/// The person did something here: it goes to the top of the list.
+/// Records an action of the person: the session moves to the top of the list.
 pub(crate) fn touch(conn: &Connection, id: SessionId, now: Time) -> Result<()> {
     conn.prepare_cached(
         "UPDATE sessions SET used = ?2, used_order = 1 + (SELECT max(used_order) FROM sessions) WHERE id = ?1",
@@ -143,20 +142,20 @@ pub(crate) fn touch(conn: &Connection, id: SessionId, now: Time) -> Result<()> {
     Ok(())
 }
 
-/// Makes a head the one with which the session is opened.
+/// Sets the head on which the session is opened.
 pub(crate) fn set_current(conn: &Connection, id: SessionId, head: &str) -> Result<()> {
     conn.prepare_cached("UPDATE sessions SET head = ?2 WHERE id = ?1 AND head <> ?2")?
         .execute(params![id.0, head])?;
     Ok(())
 }
 
-/// `%` and `_` in a person's words mean themselves.
+/// Escapes `%` and `_` in a person's words.
 pub(crate) fn like(word: &str) -> String {
     format!("%{}%", word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
 }
 
 impl Sessions<'_> {
-    /// Makes a session. It is listed from the person's first message on.
+    /// Creates a session. It is listed from the person's first message on.
     pub fn create(&self, new: NewSession) -> Ticket<()> {
         let now = self.store.now();
         self.store.write(move |conn| {
@@ -179,8 +178,8 @@ impl Sessions<'_> {
         })
     }
 
-    /// Notes that the person did something other than send a message: the session is listed from now on, by these words as
-    /// long as it has no message.
+    /// Records that the person did something other than send a message: the session is listed from now on, with these
+    /// words until it has a message.
     pub fn mark_used(&self, id: SessionId, words: String) -> Ticket<()> {
         let now = self.store.now();
         self.store.write(move |conn| {
@@ -204,8 +203,8 @@ impl Sessions<'_> {
         })
     }
 
-    /// Sessions in the order of the person's last act, newest first. Those in which nothing was said yet, and
-    /// those of subagents, are left out.
+    /// Sessions by the time of the person's last action, newest first. Sessions without messages, and those of agents,
+    /// are left out.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -245,8 +244,8 @@ impl Sessions<'_> {
         })
     }
 
-    /// The session that `--continue` means at the screen: the one last used in this workspace by a person. Where there
-    /// is none, that of the last run without a screen.
+    /// The session for `--continue` at the screen: the one that a person used last in this workspace. If there is none,
+    /// that of the last run without a screen.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -258,7 +257,7 @@ impl Sessions<'_> {
         }
     }
 
-    /// The session that `--continue` means without a screen: the one last used in this workspace, with or without a screen.
+    /// The session for `--continue` without a screen: the one last used in this workspace, with or without a screen.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -267,15 +266,15 @@ impl Sessions<'_> {
         Ok(self.list(&filter)?.pop())
     }
 
-    /// A person goes on with it at the screen: from now on it is listed like a session of their own.
+    /// Records that a person continues it at the screen: from now on it is listed like other sessions of persons.
     pub fn adopt(&self, id: SessionId) -> Ticket<()> {
         self.store.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
     }
 
-    /// Finds a session by its id or the beginning of it.
+    /// Finds a session by its id or a prefix of it.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`]; [`StoreError::Conflict`] when several begin like this.
+    /// [`StoreError::NotFound`]; [`StoreError::Conflict`] when several match.
     pub fn find(&self, prefix: &str) -> Result<SessionId> {
         let wanted: String = prefix.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
         let ids: Vec<Uuid> = self.store.read(|conn| {
@@ -294,8 +293,8 @@ impl Sessions<'_> {
         }
     }
 
-    /// Gives a session a title, by the person (an act that moves it up) or by a model. What `op` says of the
-    /// title before is put right.
+    /// Sets the title of a session, by the person (which moves the session up) or by a model. The title before is
+    /// filled into `op`.
     pub fn set_title(&self, id: SessionId, title: &str, by_person: bool, op: Option<Op>) -> Ticket<()> {
         let (title, now) = (title.to_owned(), self.store.now());
         self.store.write(move |conn| {
@@ -315,8 +314,8 @@ impl Sessions<'_> {
         })
     }
 
-    /// Gives a session a title where it has none: a model's title never takes the place of a person's, whichever
-    /// process that was given in.
+    /// Sets the title of a session that has none: a model's title never replaces a person's, in whichever process that
+    /// was set.
     pub fn set_title_if_none(&self, id: SessionId, title: &str) -> Ticket<()> {
         let title = title.to_owned();
         self.store.write(move |conn| {
@@ -326,7 +325,7 @@ impl Sessions<'_> {
         })
     }
 
-    /// Puts a session away, or brings it back.
+    /// Archives a session, or brings it back.
     pub fn set_archived(&self, id: SessionId, archived: bool, op: Option<Op>) -> Ticket<()> {
         self.store.write(move |conn| {
             change(conn, id, "archived", &archived)?;
@@ -351,7 +350,7 @@ impl Sessions<'_> {
         self.store.write(move |conn| change(conn, id, "budget", &micro))
     }
 
-    /// Undoes a change of title or archive state, as an operation says it was before.
+    /// Undoes a change of title or archive state: restores the value before.
     pub fn revert(&self, undone: &Op, op: Op) -> Ticket<()> {
         match &undone.change {
             OpChange::Head { name, before, .. } => {
@@ -368,7 +367,7 @@ impl Sessions<'_> {
             OpChange::Tag { name, before, .. } => {
                 self.store.tags().set(undone.session, name, *before, Some(op))
             }
-            // The snapshots handle the files; a new branch is made when the session is opened.
+            // The snapshots restore the files; a new branch is created when the session is opened.
             OpChange::Files { .. } | OpChange::Compaction { .. } => {
                 Ticket::ready(Err(StoreError::Conflict("this is not undone by a row alone".into())))
             }
@@ -376,7 +375,7 @@ impl Sessions<'_> {
     }
 }
 
-/// `column` is one of ours, as below.
+/// `column` is a constant of this file.
 fn value(conn: &Connection, id: SessionId, column: &'static str) -> Result<String> {
     conn.prepare_cached(&format!("SELECT {column} FROM sessions WHERE id = ?1"))?
         .query_row(params![id.0], |r| r.get(0))
@@ -384,7 +383,7 @@ fn value(conn: &Connection, id: SessionId, column: &'static str) -> Result<Strin
         .ok_or(StoreError::NoSession(id))
 }
 
-/// `column` is one of ours, never a caller's text.
+/// `column` is a constant of this file, never a caller's text.
 fn change(conn: &Connection, id: SessionId, column: &'static str, to: &dyn rusqlite::ToSql) -> Result<()> {
     let rows = conn
         .prepare_cached(&format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1"))?

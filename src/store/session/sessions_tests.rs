@@ -36,7 +36,7 @@ fn s14_the_list_is_in_the_order_of_acts_however_the_clock_jumps() {
     clock.jump(Time(NOW.0 - 10 * DAY));
     say(&store, a, 4, "fourth");
     assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
-    // Opening, a model's title and archiving are no acts that move a session up.
+    // Opening, a model's title and archiving do not move a session up.
     store.sessions().set_title(b, "named", false, None).wait().unwrap();
     store.leases().acquire(b, "main", Take::IfFree).wait().unwrap();
     assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
@@ -47,8 +47,8 @@ fn s14_the_list_is_in_the_order_of_acts_however_the_clock_jumps() {
     assert_eq!(tail.entries.iter().map(|e| e.id).collect::<Vec<_>>(), vec![entry_id(1), entry_id(4)]);
 }
 
-/// A thousand jumps of up to a day, there and back: order is that of acts, in lists, on paths, in searches, in what is
-/// exported; nothing is counted twice, and nothing is swept before its time.
+/// A thousand jumps of the clock of up to a day, in both directions: lists, paths, searches and exports follow the
+/// order of actions; nothing is counted twice, and nothing is removed too early.
 #[test]
 fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
     const DAY: i64 = 24 * 3600 * 1000;
@@ -169,7 +169,7 @@ fn settings_and_operations_are_kept_and_reversed() {
     assert_eq!((row.summary.title.as_str(), row.summary.model.0.as_str()), ("new", "x/y"));
     assert_eq!((row.profile, row.budget, row.head.as_str()), (Profile::Full, Some(Cost(5)), "main"));
 
-    // Whoever undoes need not know what stands there, nor which operation was the last.
+    // The caller of an undo need not know the present value, nor the last operation.
     let undo = op(2, OpChange::Title { before: "?".into(), after: "session 1".into() });
     store.sessions().revert(&rename, undo.clone()).wait().unwrap();
     let before = OpChange::Title { before: "new".into(), after: "session 1".into() };
@@ -325,7 +325,7 @@ fn a_session_of_which_none_is_kept_goes_when_its_process_is_dead() {
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [], "one is at work, the other about to be");
     clock.advance(std::time::Duration::from_secs(61));
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [fresh]);
-    // As after kill -9: the lease stands in the table, and the process is not the one that took it.
+    // As after kill -9: the lease is in the table, and this process is not the one that took it.
     drop((lease, one));
     let killed = |conn: &rusqlite::Connection| Ok(conn.execute("UPDATE leases SET start = start + 1", [])?);
     assert_eq!(two.write(killed).wait().unwrap(), 1);

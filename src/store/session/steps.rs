@@ -1,4 +1,4 @@
-//! What a session saw of the workspace's files: ids of the snapshot store, in order.
+//! States of the workspace's files as a session saw them: ids of the snapshot store, in order.
 
 use std::collections::HashMap;
 
@@ -11,36 +11,36 @@ use crate::error::Result;
 use crate::handles::Steps;
 use crate::write::ticket::Ticket;
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepOf {
     /// The state at an entry.
     Point(EntryId),
-    /// What a tool call did.
+    /// The changes of a tool call.
     Call(String),
-    /// What a restore did.
+    /// The changes of a restore.
     Restore(OpId),
-    /// What others changed before a point: an entry's.
+    /// Changes of others before a state at an entry.
     OthersBefore(EntryId),
-    /// What others changed before a tool call.
+    /// Changes of others before a tool call.
     OthersBeforeCall(String),
-    /// What others changed before a restore.
+    /// Changes of others before a restore.
     OthersBeforeRestore(OpId),
 }
 
 /// One state, or one change from a state to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepRow {
-    /// Grows with time; 0 for a row that is to be added.
+    /// Ascending with time; 0 for a new row.
     pub id: i64,
     pub of: StepOf,
     /// Snapshot before it; `None` for a point.
     pub before: Option<String>,
     pub after: String,
-    /// What changed, as far as it is listed.
+    /// Changed files, as far as they are listed.
     pub files: Vec<StepFile>,
     pub time: Time,
-    /// When `before` was looked at, where that is known.
+    /// When the state `before` was taken, where that is known.
     pub began: Option<Time>,
 }
 
@@ -63,7 +63,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
         of,
         before: row.get(5)?,
         after: row.get(6)?,
-        // A list that cannot be read hides names, nothing else.
+        // An unreadable list only loses the names.
         files: serde_json::from_str(&files).unwrap_or_default(),
         time: Time(row.get(8)?),
         began: row.get::<_, Option<i64>>(9)?.map(Time),
@@ -71,7 +71,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
 }
 
 impl Steps<'_> {
-    /// Adds a row; its id comes back.
+    /// Adds a row; returns its id.
     pub fn add(&self, session: SessionId, step: StepRow) -> Ticket<i64> {
         self.store.write(move |conn| {
             let (kind, entry, call, op): (_, Option<Uuid>, Option<&str>, Option<Uuid>) = match &step.of {
@@ -116,7 +116,7 @@ impl Steps<'_> {
         })
     }
 
-    /// The first state that was seen at an entry.
+    /// The first state at an entry.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -131,7 +131,7 @@ impl Steps<'_> {
         })
     }
 
-    /// The last row of a session: the state that it knows.
+    /// The last row of a session: its last known state.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -146,8 +146,8 @@ impl Steps<'_> {
         })
     }
 
-    /// Files that calls and restores of other sessions of the same folder changed from `since` on, each with the
-    /// session that did it last and its title.
+    /// Files that calls and restores of other sessions of the same folder changed since `since`, each with the session
+    /// that changed it last and that session's title.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -176,7 +176,7 @@ impl Steps<'_> {
         Ok(changed)
     }
 
-    /// All rows of a call, by its id, oldest first.
+    /// All rows of one subject, oldest first.
     pub(crate) fn of(&self, session: SessionId, of: &StepOf) -> Result<Vec<StepRow>> {
         let (kind, call) = match of {
             StepOf::Call(call) => ("call", call),
@@ -192,7 +192,7 @@ impl Steps<'_> {
         })
     }
 
-    /// What others changed right before an entry.
+    /// Changes of others directly before an entry.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -207,7 +207,7 @@ impl Steps<'_> {
         })
     }
 
-    /// Every snapshot that some session of `project` refers to.
+    /// Every snapshot that a session of `project` refers to.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -262,7 +262,7 @@ mod tests {
         used.sort();
         assert_eq!(used, ["later", "s0", "s1"]);
         assert!(store.steps().snapshots_in_use("/elsewhere").unwrap().is_empty());
-        // What others did before an entry is no state at it.
+        // Changes of others before an entry are no state at it.
         store.steps().add(s, row(StepOf::OthersBefore(entry_id(2)), Some("s0"), "s3")).wait().unwrap();
         store.steps().add(s, row(StepOf::OthersBeforeCall("c9".into()), Some("s3"), "s4")).wait().unwrap();
         assert_eq!(store.steps().point(entry_id(2)).unwrap(), None);
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!((last.of, last.after.as_str()), (StepOf::OthersBeforeCall("c9".into()), "s4"));
         let before = |n| store.steps().others_before(entry_id(n)).unwrap().map(|row| row.after);
         assert_eq!([before(1), before(2)], [None, Some("s3".into())]);
-        // Another session of the folder sees which session it was; changes by others are not that session's.
+        // Another session of the folder gets the session; changes by others are not attributed to that session.
         let other = session(&store, 2);
         let found = store.steps().changed_elsewhere(other, NOW).unwrap();
         assert_eq!(found["a"], (s, "session 1".to_owned()));

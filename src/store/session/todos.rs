@@ -1,5 +1,5 @@
-//! Todo lists. Each state is a row that never changes; entries and heads point to the one in force, so every
-//! branch has the list that it had there.
+//! Todo lists. Each state is a row that never changes; entries and heads refer to the one in force, so every branch has
+//! its own list.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{EntryId, SessionId, TodoItem};
@@ -9,7 +9,7 @@ use crate::handles::Todos;
 use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
-/// Adds a state and makes it the head's, and its entry's. Entries below that one keep theirs.
+/// Adds a state and makes it that of the head and of its entry. Earlier entries keep theirs.
 pub(crate) fn put(conn: &Connection, session: SessionId, head: &str, list: &[TodoItem]) -> Result<()> {
     let entry = heads::get(conn, session, head)?.and_then(|h| h.entry);
     conn.prepare_cached("INSERT INTO todo_states(session, entry, list) VALUES(?1, ?2, ?3)")?
@@ -26,7 +26,7 @@ fn list(text: Option<String>) -> Result<Vec<TodoItem>> {
 }
 
 impl Todos<'_> {
-    /// The list at an entry; empty where there was none yet.
+    /// The list at an entry; empty when there was none.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -1,5 +1,5 @@
-//! What the person said about folders. Trust is for content: it holds only while every item's hash is the one
-//! that was shown.
+//! The person's decisions about folders. Trust applies to content: it is valid only while every item has the hash that
+//! was shown.
 
 use rusqlite::{OptionalExtension, Row, params};
 use tiller_protocol::Time;
@@ -16,13 +16,13 @@ pub struct TrustRow {
     pub folder: String,
     /// False: never ask again, and never load.
     pub trusted: bool,
-    /// What was shown.
+    /// The items that were shown.
     pub items: Vec<TrustItem>,
     pub time: Time,
 }
 
 impl TrustRow {
-    /// Items that were not shown in this form: new ones, and changed ones. Empty: the decision holds.
+    /// New and changed items since the decision. Empty: the decision is still valid.
     pub fn news<'a>(&self, now: &'a [TrustItem]) -> Vec<&'a TrustItem> {
         now.iter().filter(|item| !self.items.contains(item)).collect()
     }
@@ -40,7 +40,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<(TrustRow, String)> {
     ))
 }
 
-/// Items that cannot be read any more count as never shown.
+/// Unreadable items count as not shown.
 fn with_items((row, items): (TrustRow, String)) -> TrustRow {
     TrustRow { items: serde_json::from_str(&items).unwrap_or_default(), ..row }
 }
@@ -90,7 +90,7 @@ impl Trust<'_> {
         })
     }
 
-    /// Forgets a decision. The answer says whether there was one.
+    /// Deletes a decision. Returns whether there was one.
     pub fn revoke(&self, folder: &str) -> Ticket<bool> {
         let folder = folder.to_owned();
         self.store

@@ -11,20 +11,20 @@ use crate::error::Result;
 use crate::handles::Workflows;
 use crate::write::ticket::Ticket;
 
-/// One workflow, as it stood last.
+/// The last state of a workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkflowRow {
     /// The session that it works for.
     pub root: SessionId,
-    /// `w1`, and so on.
+    /// `w1`, `w2`, ...
     pub id: String,
-    /// What it is made of; the engine's form.
+    /// Its definition, in the engine's form.
     pub definition: Value,
     pub state: StepState,
     pub created: Time,
-    /// The main agent has received its end.
+    /// The main agent has received its result.
     pub announced: bool,
-    /// By the step's id; a step that nothing is known of has not begun.
+    /// By the step's id; a step without a row has not begun.
     pub steps: BTreeMap<String, WorkflowStep>,
 }
 
@@ -32,9 +32,9 @@ pub struct WorkflowRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkflowStep {
     pub state: StepState,
-    /// The agent that works at it, or did last.
+    /// The agent that works on it, or did so last.
     pub agent: Option<AgentId>,
-    /// What it brought; the engine's form.
+    /// Its result, in the engine's form.
     pub report: Option<Value>,
 }
 
@@ -42,7 +42,7 @@ fn word(state: StepState) -> Result<String> {
     Ok(serde_json::to_value(state)?.as_str().unwrap_or_default().to_owned())
 }
 
-/// A state of a later version does not run here.
+/// Maps the state of a later version to one that is not running.
 fn state(word: String) -> StepState {
     serde_json::from_value(Value::String(word)).unwrap_or(StepState::Interrupted)
 }
@@ -51,7 +51,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
-/// Marks workflows whose end stands in an entry of this commit.
+/// Marks workflows whose end is reported in an entry of this commit.
 pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[String]) -> Result<()> {
     for id in ids {
         conn.prepare_cached("UPDATE workflows SET announced = 1 WHERE root = ?1 AND id = ?2")?
@@ -61,7 +61,7 @@ pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[String]) -> R
 }
 
 impl Workflows<'_> {
-    /// Writes a workflow down as it stands, without its steps.
+    /// Saves a workflow without its steps.
     pub fn put(&self, row: WorkflowRow) -> Ticket<()> {
         self.store.write(move |conn| {
             conn.prepare_cached(
@@ -82,7 +82,7 @@ impl Workflows<'_> {
         })
     }
 
-    /// Writes one step down as it stands.
+    /// Saves one step.
     pub fn put_step(&self, root: SessionId, workflow: String, step: String, row: WorkflowStep) -> Ticket<()> {
         self.store.write(move |conn| {
             conn.prepare_cached(
@@ -102,7 +102,7 @@ impl Workflows<'_> {
         })
     }
 
-    /// The workflows of a session, in the order in which they were started.
+    /// The workflows of a session, in the order of their start.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -1,4 +1,4 @@
-//! Test processes: this very test binary, started again with its part in the child's environment only.
+//! Child processes for tests: this test binary again, with its role in the child's environment.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{Append, Health, Options, Running, Store, StoreError, Take};
 const PART: &str = "TILLER_STORE_TEST_PART";
 const PATH: &str = "TILLER_STORE_TEST_PATH";
 
-/// The command that plays `part` on the database at `path`, behind `wrapper` (a tracer, a name space).
+/// The command for the role `part` on the database at `path`, run by `wrapper` (a tracer, a namespace).
 pub(crate) fn command(wrapper: &[&str], part: &str, path: &Path) -> Command {
     let me = std::env::current_exe().unwrap();
     let mut words: Vec<&std::ffi::OsStr> = wrapper.iter().map(|w| w.as_ref()).collect();
@@ -25,7 +25,7 @@ pub(crate) fn command(wrapper: &[&str], part: &str, path: &Path) -> Command {
     command
 }
 
-/// What a child says in lines that begin with `> ` (the test harness prints others).
+/// Lines of a child's output that begin with `> ` (the test harness prints others).
 pub(crate) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let out: ChildStdout = child.stdout.take().unwrap();
     BufReader::new(out)
@@ -40,7 +40,7 @@ fn say(text: &str) {
     out.flush().unwrap();
 }
 
-/// Nothing by itself; in a child it plays the part.
+/// Does nothing by itself; in a child process it runs the role.
 #[test]
 fn part_of_another_test() {
     let (Ok(part), Ok(path)) = (std::env::var(PART), std::env::var(PATH)) else { return };
@@ -64,8 +64,8 @@ fn run_entry(run: u128, n: u128) -> EntryId {
     entry_id(run * 1_000_000 + n)
 }
 
-/// A session with turns of three tools each, saying `ack N` after each entry that was acknowledged, `audit N`
-/// after each approval, `mid` and `end` around each turn.
+/// A session with turns of three tools each. Prints `ack N` after each acknowledged entry, `audit N` after each
+/// approval, `mid` and `end` around each turn.
 fn turns(path: &Path, count: u128) {
     let run = u128::from(std::process::id());
     let store = Store::open(path, options()).unwrap();
@@ -110,7 +110,7 @@ fn turns(path: &Path, count: u128) {
     say("done");
 }
 
-/// Takes session 1 and writes to it until it is killed or loses it.
+/// Takes session 1 and writes to it until it is killed or loses the lease.
 fn hold(path: &Path) {
     let store = Store::open(path, options()).unwrap();
     let lease = store.leases().acquire(session_id(1), "main", Take::IfFree).wait().unwrap();
@@ -136,7 +136,7 @@ fn hold(path: &Path) {
     }
 }
 
-/// Writes so many entries to a session of its own and tells how long each took, in microseconds.
+/// Writes this many entries to a session of its own and prints how long each took, in microseconds.
 fn write(path: &Path, count: &str) {
     let store = Store::open(path, Options { network: |_| None, ..Options::default() }).unwrap();
     let run = u128::from(std::process::id());
@@ -156,8 +156,7 @@ fn write(path: &Path, count: &str) {
     }
 }
 
-/// On a disk of 4 MiB with a ballast file beside the database: writes until nothing fits, then removes the
-/// ballast.
+/// On a disk of 4 MiB with a ballast file beside the database: writes until the disk is full, then removes the ballast.
 fn small_disk(path: &Path) {
     let store = Store::open(path, options()).unwrap();
     let session = session(&store, 1);

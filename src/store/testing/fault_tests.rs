@@ -1,4 +1,4 @@
-//! S9: a kill during a migration. S12: readers that never rest, and the log.
+//! S9: a kill during a migration. S12: permanent readers, and the size of the log.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::testing::child::{command, lines};
 use crate::testing::*;
 use crate::{Append, Options, Store, open::folder, open::migrate};
 
-/// A database of about so many bytes, as version 3 wrote it. The number of entries.
+/// Creates a database of about this size, as version 3 wrote it. Returns the number of entries.
 fn old_database(path: &Path, bytes: usize) -> u128 {
     const EACH: usize = 20_000;
     let count = (bytes / EACH) as u128;
@@ -36,7 +36,7 @@ fn old_database(path: &Path, bytes: usize) -> u128 {
     count
 }
 
-/// Whole backups below a folder, each opened and looked at.
+/// Complete backups below a folder, each opened and checked.
 fn backups(dir: &Path, count: u128) -> usize {
     let all = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
     let whole = all.filter(|p| p.extension().is_some_and(|e| e == "bak"));
@@ -65,7 +65,7 @@ fn migrations(bytes: usize, points: usize) {
         std::fs::copy(&old, &path).unwrap();
         path
     };
-    // How many times each call is made by the thread that migrates.
+    // How often the migrating thread makes each call.
     let path = fresh("count");
     let log = dir.path().join("log");
     let calls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "rename", "unlink"];
@@ -99,7 +99,7 @@ fn migrations(bytes: usize, points: usize) {
             .unwrap();
             lines(&mut child).for_each(drop);
             killed += usize::from(!child.wait().unwrap().success());
-            // Old or new; and what is new has a whole backup.
+            // Old or new; a new one has a complete backup.
             let version = migrate::versions(&Connection::open(&path).unwrap()).unwrap().0;
             let whole = backups(path.parent().unwrap(), count);
             match version {
@@ -134,7 +134,8 @@ fn s9_killed_during_a_migration_of_100_megabytes() {
     migrations(100 << 20, 12);
 }
 
-/// Writes so many bytes (twice: a message is kept as said and as sent) while two readers walk paths without a pause. The longest that the log became, in bytes.
+/// Writes this many bytes (twice: a message is stored as typed and as sent) while two readers walk paths without pause.
+/// Returns the maximum size of the log, in bytes.
 fn log_under_readers(bytes: usize) -> u64 {
     const EACH: usize = 200_000;
     let (dir, store) = scratch();
@@ -185,7 +186,7 @@ fn s12_half_a_gigabyte_under_readers_that_never_rest() {
     assert!(log_under_readers(1 << 29) < 64 << 20);
 }
 
-/// Somebody else's transaction cannot be ended: the log grows with it, nothing is lost, and it is short again after.
+/// A transaction of another process cannot be ended: the log grows with it, nothing is lost, and it shrinks afterwards.
 #[test]
 fn s12_a_reader_that_holds_on_costs_room_and_nothing_else() {
     let (dir, store) = scratch();

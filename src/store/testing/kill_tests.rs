@@ -1,4 +1,4 @@
-//! Processes that die at any moment (S1, S2), and many at once (S11).
+//! Processes that are killed at any moment (S1, S2), and many at once (S11).
 
 use std::collections::HashSet;
 use std::process::Command;
@@ -10,11 +10,11 @@ use crate::testing::child::{command, lines};
 use crate::testing::*;
 use crate::{Filter, Store};
 
-/// Of S1; the nightly figure is 1,000.
+/// For S1; the nightly figure is 1,000.
 const KILLS: u64 = 50;
-/// Kill points of S2 for each kind of call; the nightly form takes all.
+/// Kill points of S2 for each kind of call; the nightly run takes all.
 const POINTS: usize = 8;
-/// Of S11; the nightly figures are 20 and 500, with slowed flushes.
+/// For S11; the nightly figures are 20 and 500, with slowed flushes.
 const PROCESSES: usize = 20;
 const WRITES: usize = 25;
 
@@ -41,7 +41,7 @@ impl Told {
         }
     }
 
-    /// Acknowledged ⊆ stored, the tree is whole, and what was interrupted is known.
+    /// Checks that all acknowledged data is stored, the tree is complete, and the interrupted turn is known.
     fn check(&self, store: &Store) {
         let Some(session) = self.session else { return };
         let tail = store.paths().tail(session, "main", 10_000).unwrap();
@@ -49,7 +49,7 @@ impl Told {
         for id in &self.entries {
             assert!(stored.contains(id), "{id} was acknowledged and is lost");
         }
-        // The write in flight may have come through, no more.
+        // At most the unacknowledged write may be stored in addition.
         assert!(tail.entries.len() <= self.entries.len() + 1);
         assert_eq!((tail.earlier, tail.damaged), (0, 0));
         let approvals: HashSet<String> =
@@ -70,7 +70,7 @@ fn killed(trials: u64) {
     for trial in 0..trials {
         let mut child = command(&[], "turns 1000", &path).spawn().unwrap();
         let said = lines(&mut child);
-        // Spread over start, first commits and steady running, in odd steps.
+        // Spread over start, first commits and steady running, in uneven steps.
         let patience = Duration::from_micros(trial * 1_237 % 60_000);
         let killer = std::thread::spawn(move || {
             std::thread::park_timeout(patience);
@@ -91,7 +91,7 @@ fn killed(trials: u64) {
         if trial % 10 == 9 {
             assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
         }
-        // Left as a crash would leave it, now and then, so that logs of several runs pile up.
+        // Left as after a crash for several runs, so that their logs accumulate.
         drop(store);
     }
     assert!(acknowledged > 0, "no child came far enough");
@@ -112,7 +112,7 @@ fn s1_whole_1_000_kills() {
     killed(1_000);
 }
 
-/// How many times a child makes each call. `None` without a tracer that may trace.
+/// How often a child makes each call. `None` without a tracer that is permitted to trace.
 fn calls_made(path: &std::path::Path) -> Option<Vec<(String, usize)>> {
     let log = path.parent()?.with_extension("trace");
     let mut child = command(
@@ -136,7 +136,7 @@ fn calls_made(path: &std::path::Path) -> Option<Vec<(String, usize)>> {
     if !finished || trace.is_empty() {
         return None;
     }
-    // The tracer counts for each thread, and so do we: a line begins with the thread's number.
+    // The tracer counts for each thread, and so does this: a line begins with the thread's number.
     let mut counts: std::collections::BTreeMap<(&str, &str), usize> = std::collections::BTreeMap::new();
     for line in trace.lines() {
         if let Some((thread, call)) = line.split_once(' ')
@@ -189,7 +189,7 @@ fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
     assert!(killed * 10 > trials * 8, "only {killed} of {trials} were killed");
 }
 
-/// S6: a flush fails once. Nothing is acknowledged on it; after the reopening everything is there, once.
+/// S6: a flush fails once. Nothing is acknowledged on it; after reopening everything is stored exactly once.
 #[test]
 fn s6_a_failed_flush_is_not_acknowledged_and_nothing_is_written_twice() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ fn s6_a_failed_flush_is_not_acknowledged_and_nothing_is_written_twice() {
         eprintln!("skipped: strace is not installed");
         return;
     }
-    // Counted for each thread: these come in the writer's commits, the opening has fewer.
+    // Counted for each thread: these are in the writer's commits, the opening has fewer.
     for when in [3, 6, 9] {
         let path = dir.path().join(format!("{when}/tiller.db"));
         drop(Store::open(&path, options()).unwrap());
@@ -225,7 +225,7 @@ fn s6_a_failed_flush_is_not_acknowledged_and_nothing_is_written_twice() {
     }
 }
 
-/// Processes that write at once, under a tracer that slows their flushes or without one. The 99th percentile.
+/// Processes that write at once, with a tracer that slows their flushes or without one. Returns the 99th percentile.
 fn writers(tracer: &[&str], writes: usize) -> Duration {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("data/tiller.db");
@@ -259,11 +259,11 @@ fn writers(tracer: &[&str], writes: usize) -> Duration {
 #[test]
 fn s11_quick_twenty_processes_start_and_write_at_once() {
     let p99 = writers(&[], WRITES);
-    // The row's figure is 500 ms on a quiet machine; this one may be shared by other builds.
+    // The row says 500 ms on a quiet machine; this one may be shared with other builds.
     assert!(p99 < Duration::from_millis(2_000), "{p99:?}");
 }
 
-/// Twenty flushes of 50 ms one after the other are a second already: what counts is that nobody gives up.
+/// Twenty flushes of 50 ms in a row take a second already: the test only checks that no process gives up.
 #[test]
 #[ignore = "the row's size: ten minutes"]
 fn s11_whole_twenty_processes_with_slow_flushes() {

@@ -19,7 +19,7 @@ use crate::{Append, NewSession, Options, Store};
 /// 2026-11-21T20:00:00Z.
 pub(crate) const NOW: Time = Time(1_795_291_200_000);
 
-/// A clock that stands still, counted ids, UTC.
+/// A fixed clock, counted ids, UTC.
 pub(crate) fn options() -> Options {
     Options {
         clock: Arc::new(ManualClock::new(NOW)),
@@ -30,7 +30,7 @@ pub(crate) fn options() -> Options {
     }
 }
 
-/// A store in a scratch folder.
+/// A store in a temporary folder.
 pub(crate) fn scratch() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(&dir.path().join("data/tiller.db"), options()).unwrap();

@@ -1,5 +1,5 @@
-//! S3: the power goes. What a process wrote is recorded by a tracer, and every state that the disk may then be in is
-//! opened: what was acknowledged is there, and nothing is damaged.
+//! S3: loss of power. A tracer records the writes of a process, and every possible resulting state of the disk is
+//! opened: acknowledged data is there, and nothing is damaged.
 
 use std::collections::HashSet;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::testing::child::command;
 use crate::testing::options;
 use crate::{Filter, Store};
 
-/// Plays a part of a child and records it. `None`: no tracer here.
+/// Runs a role of a child and records it. `None`: no tracer here.
 fn record(part: &str, data: &std::path::Path, log: &std::path::Path) -> Option<Recording> {
     if Command::new("strace").arg("-V").output().is_err() {
         eprintln!("skipped: strace is not installed");
@@ -28,7 +28,7 @@ fn record(part: &str, data: &std::path::Path, log: &std::path::Path) -> Option<R
     Some(Recording::read(&log, data))
 }
 
-/// What the child said to be on disk, by its words.
+/// What the child reported as saved, by its words.
 fn told(said: &[String], word: &str) -> Vec<String> {
     let lines = said.iter().flat_map(|s| s.lines());
     lines.filter_map(|l| l.rsplit_once("> ")?.1.strip_prefix(word).map(|id| id.trim().to_owned())).collect()

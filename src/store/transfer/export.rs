@@ -1,4 +1,4 @@
-//! A session as JSONL, with those of its agents, written from one state of the database. The format is in
+//! Exports a session as JSONL, with those of its agents, from one state of the database. The format is in
 //! [`crate::transfer::lines`].
 
 use std::io::{BufWriter, Write};
@@ -35,7 +35,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Every row of `query` (with the session as its parameter) as the line that `to` makes.
+    /// Writes every row of `query` (with the session as its parameter) as the line that `to` creates.
     fn all(
         &mut self,
         conn: &Connection,
@@ -51,7 +51,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Everything that belongs to a session.
+    /// Writes everything that belongs to a session.
     fn rows(&mut self, conn: &Connection, session: SessionId) -> Result<()> {
         self.all(
             conn,
@@ -132,10 +132,10 @@ impl Lines<'_> {
 }
 
 impl Transfer<'_> {
-    /// Writes a session and the sessions of its agents to `out`; gives the number of lines.
+    /// Writes a session and the sessions of its agents to `out`; returns the number of lines.
     ///
     /// # Errors
-    /// [`StoreError::NoSession`]; when it cannot be read, or `out` not be written.
+    /// [`StoreError::NoSession`]; when it cannot be read, or `out` cannot be written.
     pub fn export(&self, session: SessionId, out: &mut dyn Write) -> Result<u64> {
         self.store.read_once(|conn| {
             let mut lines = Lines { out: BufWriter::new(out), count: 0 };

@@ -18,7 +18,7 @@ fn text_of(store: &Store, session: SessionId) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// Branches with names, some put away, tags, and what the files were.
+/// Adds named and archived branches, tags, and file states.
 fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
     let step = |of, before: Option<&str>| StepRow {
         began: None,
@@ -68,8 +68,8 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
     }
 }
 
-/// A session with some of everything, its shape chosen by `shape`: for each entry its parent (backwards) and
-/// its kind.
+/// A session with entries of all kinds, its shape chosen by `shape`: for each entry its parent (backwards) and its
+/// kind.
 fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
     let s = session(store, 1);
     for (n, (back, kind, text)) in shape.iter().enumerate() {
@@ -198,7 +198,7 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
         store.entries().append(append).wait().unwrap();
         session_id(id)
     };
-    // The one below has the smaller id: clocks jump.
+    // The one below has the smaller id, since clocks jump.
     let (child, grandchild) = (below(32, 1), below(31, 32_000));
     for (name, of, by) in
         [("main/a1", child, 1), ("main/a1/a1", grandchild, 32_000), ("main/a2", session_id(33), 1)]
@@ -240,7 +240,7 @@ proptest! {
         let s = fill(&store, &shape);
         let text = text_of(&store, s);
 
-        // The same ids elsewhere: the same file again.
+        // The same ids in another store: the same file again.
         let other = Store::not_saving("test", options()).unwrap();
         let came = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
         prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64, others: 0 });
@@ -253,7 +253,7 @@ proptest! {
         let again = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait();
         prop_assert!(matches!(again, Err(StoreError::Conflict(_))), "{:?}", again);
 
-        // New ids beside it: the same but for the ids.
+        // New ids beside it: equal except for the ids.
         let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
         prop_assert_ne!(copy, s);
         let copied = text_of(&other, copy);
@@ -293,7 +293,7 @@ proptest! {
         prop_assert_eq!(other.workflows().list(s).unwrap(), store.workflows().list(s).unwrap());
         prop_assert_eq!(other.sessions().list(&crate::Filter::default()).unwrap().len(), 1, "only the main one is listed");
 
-        // A copy beside it is one family of its own.
+        // A copy beside it is separate with all its sessions.
         let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
         let copied = text_of(&other, copy);
         prop_assert_eq!(copied.lines().count(), text.lines().count());
@@ -306,7 +306,7 @@ proptest! {
         prop_assert_eq!(other.sessions().get(agents[0].session).unwrap().spawned_by.unwrap().to_string(), named);
         prop_assert_eq!(other.doctor().unwrap().problems, Vec::<String>::new());
 
-        // An agent's alone is a session like any other.
+        // The session of an agent can be exported alone.
         let alone = text_of(&store, grandchild);
         let third = Store::not_saving("test", options()).unwrap();
         third.transfer().import(&mut alone.as_bytes(), Keep::Ids).wait().unwrap();
@@ -335,7 +335,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
         "{:?}",
         import(&broken)
     );
-    // A parent that never comes.
+    // A parent that does not exist.
     let orphan: String =
         text.lines().filter(|l| !l.contains("\"text\":\"a\"")).map(|l| format!("{l}\n")).collect();
     assert!(matches!(import(&orphan), Err(StoreError::Import { .. })), "{:?}", import(&orphan));
@@ -346,7 +346,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let hostile = text.replacen("\"list\":[", &format!("\"list\":{deep},\"x\":["), 1);
     assert!(import(&hostile).is_err());
     assert_eq!(other.sessions().get(s), Err(StoreError::NoSession(s)));
-    // Fields that we do not know are for later versions.
+    // Unknown fields are reserved for later versions.
     let more = text.replacen("{\"head\":{", "{\"head\":{\"colour\":\"red\",", 1);
     assert_eq!(import(&more).unwrap().session, s);
     assert_eq!(
@@ -355,7 +355,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     );
 }
 
-/// A file of version 1: no names, no tags, no steps.
+/// A file of version 1: no branch names, no tags, no steps.
 #[test]
 fn an_old_file_is_read() {
     let (_dir, store) = scratch();
@@ -366,7 +366,7 @@ fn an_old_file_is_read() {
         .filter(|l| !l.starts_with("{\"tag\"") && !l.starts_with("{\"step\"") && !l.contains("\"label\""))
         .map(|l| format!("{l}\n"))
         .collect();
-    // Drafts were exported until version 3.
+    // Drafts were exported up to version 2.
     let draft = r#"{"draft":{"project":"/w","body":{"message":{"text":"half a thou"},"cursor":4,"aside":[{"text":"later"}]}}}"#;
     let old = format!("{old}{draft}\n");
     let (_other_dir, other) = scratch();
@@ -377,7 +377,7 @@ fn an_old_file_is_read() {
     assert!(!branches.is_empty() && branches.iter().all(|b| b.label.is_empty() && !b.archived));
 }
 
-/// Nothing in a file leads into a session that it does not hold, and a step says what it is about.
+/// Nothing in a file may refer to a session outside of it, and a step must name its subject.
 #[test]
 fn a_file_cannot_point_elsewhere() {
     let (_dir, store) = scratch();

@@ -1,5 +1,5 @@
-//! Reading a session back from JSONL. The file may come from anywhere: everything in it is checked, and all
-//! of it is added or nothing.
+//! Imports a session from JSONL. The file is not trusted: everything in it is checked, and either all of it is added or
+//! nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -12,28 +12,28 @@ use crate::transfer::import_rows::Rows;
 use crate::transfer::lines::{Line, Sheet, parse};
 use crate::write::ticket::Ticket;
 
-/// Which identifiers an imported session gets.
+/// Which ids an imported session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// Those of the file: a move. A session that is there already is a [`StoreError::Conflict`].
+    /// Those of the file: a move. An existing session is a [`StoreError::Conflict`].
     Ids,
     /// New ones: a copy.
     Nothing,
 }
 
-/// What came in.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub session: SessionId,
-    /// Of all sessions of the file.
+    /// In all sessions of the file.
     pub entries: u64,
-    /// Sessions that hang off it: its agents'.
+    /// Further sessions: those of its agents.
     pub others: u64,
 }
 
 impl Transfer<'_> {
-    /// Reads a session and the sessions of its agents. The file is read before the ticket comes back; the rows are added
-    /// in one commit.
+    /// Imports a session and the sessions of its agents. The file is read before the ticket is returned; the rows are
+    /// added in one commit.
     pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
         let sheets = match parse(input) {
             Ok(parsed) => parsed,
@@ -50,7 +50,7 @@ impl Transfer<'_> {
             let theirs: HashSet<Uuid> = sheets.iter().map(|s| s.session.id).collect();
             let all: Vec<HashSet<Uuid>> = sheets.iter().map(Sheet::entries).collect();
             for (n, (sheet, ours)) in sheets.iter().zip(&all).enumerate() {
-                // Its parent. Below an entry that the file does not hold it would never be shown.
+                // Its parent. Below an entry that the file does not contain it would never be shown.
                 let hangs = |e: &Uuid| n > 0 && !ours.contains(e) && all.iter().any(|o| o.contains(e));
                 let spawned_by = sheet.session.spawned_by.filter(hangs);
                 let mut rows = Rows {
@@ -73,7 +73,7 @@ impl Transfer<'_> {
     }
 }
 
-/// New identifiers for all that has one.
+/// New ids for everything that has one.
 fn fresh(sheets: &[Sheet], mut next: impl FnMut() -> Uuid) -> HashMap<Uuid, Uuid> {
     let mut fresh = HashMap::new();
     let mut give = |old: Uuid| {

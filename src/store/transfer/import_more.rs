@@ -1,5 +1,5 @@
-//! A file of a session that is here already, and went on elsewhere: what is new is added to it, nothing twice. What
-//! went on here stays where it is.
+//! Imports a session that exists already and was continued elsewhere: only new entries are added. Local continuations
+//! are kept.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -17,11 +17,11 @@ use crate::write::ticket::Ticket;
 use crate::{session::sessions, tree::heads};
 
 impl Transfer<'_> {
-    /// Adds the entries of a file that are not here yet to the session of that id, with its heads and tags. A head
-    /// that was continued here, or is open, stays; then the file's gets a name of its own.
+    /// Adds the file's new entries to the session with the same id, with its heads and tags. A head that was continued
+    /// here, or is open, stays; then the file's head gets a name of its own.
     ///
     /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file has an entry that
-    /// is here in another way, or holds more than one session; [`StoreError::Import`].
+    /// differs from the one here, or contains more than one session; [`StoreError::Import`].
     pub fn import_more(&self, input: &mut dyn BufRead) -> Ticket<Imported> {
         let mut sheets = match parse(input) {
             Ok(parsed) => parsed,
@@ -91,14 +91,14 @@ fn add(conn: &Connection, sheet: &Sheet) -> Result<Imported> {
     Ok(Imported { session, entries: fresh, others: 0 })
 }
 
-/// Whether an entry is here, as the file has it.
+/// Whether an entry exists here, with the same content as in the file.
 fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBody) -> Result<bool> {
     let there: Option<(Uuid, Option<Uuid>, String)> = conn
         .prepare_cached("SELECT session, parent, payload FROM entries WHERE id = ?1")?
         .query_row(params![line.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
         .optional()?;
     let Some((of, parent, payload)) = there else { return Ok(false) };
-    // A damaged one is reported elsewhere; it is here.
+    // A damaged entry is reported elsewhere; it exists here.
     let same = read_body(&payload).map_or(true, |was| was == *body);
     if of == session.0 && parent == line.parent && same {
         return Ok(true);
@@ -106,7 +106,7 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
     Err(StoreError::Conflict(format!("the file has a different version of entry {}", line.id)))
 }
 
-/// Where a branch of the file goes on: its head moves along, unless it went elsewhere here.
+/// Where a branch of the file continues: its head moves along, unless it was continued differently here.
 fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<Uuid>) -> Result<()> {
     let Some(to) = head.entry.filter(|e| ours.contains(e)) else { return Ok(()) };
     let mut statement =
@@ -116,14 +116,14 @@ fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<
     if there.iter().any(|(_, at)| *at == to) {
         return Ok(());
     }
-    // Its own first; numbers of branches change from file to file.
+    // Its own name first; numbers of branches differ between files.
     let mut mine: Vec<&(String, Uuid)> = there.iter().collect();
     mine.sort_by_key(|(name, _)| *name != head.name);
     for (name, at) in mine {
         let same_kind =
             *name == head.name || (name.starts_with("branch-") && head.name.starts_with("branch-"));
-        // Its own, where it was not continued here: it may have gone another way there, and what was left has a
-        // head in the file as well.
+        // Its own head, where it was not continued here: it may have been continued differently there, and the part
+        // that was left has a head in the file as well.
         let goes = (*name == head.name && !head.name.starts_with("branch-") && ours.contains(at))
             || (same_kind && leads(conn, *at, to, ours)?);
         if goes && !is_open(conn, session, name)? {
@@ -142,7 +142,7 @@ fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<
     Ok(())
 }
 
-/// Whether the way to `to` comes by `at`. Results that only stood in for those that the file has now are passed over.
+/// Whether the path to `to` passes `at`. Placeholder results that the file now replaces are skipped.
 fn leads(conn: &Connection, at: Uuid, to: Uuid, ours: &HashSet<Uuid>) -> Result<bool> {
     let row = |id: Uuid| -> Result<(Option<Uuid>, i64, String)> {
         Ok(conn

@@ -1,5 +1,5 @@
-//! The rows of one session of a file. The file may come from anywhere: nothing in it leads into a session that it does
-//! not hold.
+//! Inserts the rows of one session of a file. The file is not trusted: nothing in it may refer to a session outside of
+//! the file.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,18 +15,18 @@ use crate::error::{Result, StoreError};
 use crate::transfer::lines::{AgentLine, Line, ParsedLine, Sheet, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw};
 
-/// One session's.
+/// Inserts the rows of one session.
 pub(crate) struct Rows<'a> {
     pub(crate) conn: &'a Connection,
-    /// Old identifiers → new ones; empty when they stay.
+    /// Old ids → new ones; empty when ids are kept.
     pub(crate) fresh: &'a HashMap<Uuid, Uuid>,
-    /// Its entries, by their old identifiers.
+    /// The session's entries, by their old ids.
     pub(crate) ours: &'a HashSet<Uuid>,
-    /// The sessions of the file, by their old identifiers.
+    /// The sessions of the file, by their old ids.
     pub(crate) theirs: &'a HashSet<Uuid>,
-    /// Numbers of todo states in the file → in the database.
+    /// Ids of todo states in the file → in the database.
     pub(crate) todos: HashMap<i64, i64>,
-    /// By its new identifier.
+    /// By its new id.
     pub(crate) session: SessionId,
 }
 
@@ -35,7 +35,7 @@ impl Rows<'_> {
         self.fresh.get(&old).copied().unwrap_or(old)
     }
 
-    /// Where a head or a tag may point: another session's entry is none of its business.
+    /// The new id of an entry that a head or a tag refers to; another session's entry is an error.
     fn ours(&self, old: Uuid) -> Result<Uuid> {
         if self.ours.contains(&old) { Ok(self.id(old)) } else { Err(StoreError::NoEntry(EntryId(old))) }
     }
@@ -44,7 +44,7 @@ impl Rows<'_> {
         EntryId(self.id(old.0))
     }
 
-    /// The session, and all that belongs to it.
+    /// Inserts the session and everything that belongs to it.
     pub(crate) fn add(&mut self, sheet: &Sheet, spawned_by: Option<Uuid>) -> Result<()> {
         let head = &sheet.session;
         self.conn.execute(
@@ -70,7 +70,7 @@ impl Rows<'_> {
             ],
         )?;
         for (place, parsed) in (0..).zip(&sheet.lines) {
-            // Places of what waits only have to grow.
+            // Positions of waiting items only need to be ascending.
             self.row(&head.head, parsed, place).map_err(|e| match e {
                 error if error.is_trouble() => error,
                 StoreError::Conflict(detail) => {
@@ -182,7 +182,7 @@ impl Rows<'_> {
                     params![session.0, time, text],
                 )?;
             }
-            // Earlier versions export drafts; text that was not sent is found in the history of prompts.
+            // Earlier versions export drafts; unsent text goes to the history of prompts.
             Line::Draft { body, .. } => {
                 for message in std::iter::once(&body.message).chain(&body.aside) {
                     crate::session::history::insert(conn, session, &message.text, Time(0))?;
@@ -209,7 +209,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// One that worked for this session. Its own session is in the file, or nowhere: it never began.
+    /// An agent of this session. Its own session is in the file, or it never began.
     fn agent(&self, agent: &AgentLine) -> Result<()> {
         let own = SessionId(self.id(agent.session));
         if !self.theirs.contains(&agent.session)
@@ -236,7 +236,7 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// JSON of the engine's own, as it stands in the file; only identifiers of a copy change.
+    /// JSON in the engine's form, unchanged; only the ids of a copy are replaced.
     fn renamed(&self, raw: &RawValue) -> Result<String> {
         let mut value: Value = serde_json::from_str(raw.get())?;
         if self.fresh.is_empty() {
@@ -246,7 +246,7 @@ impl Rows<'_> {
         Ok(value.to_string())
     }
 
-    /// No deeper than JSON may be read.
+    /// No deeper than the JSON parser allows.
     fn rename(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -296,7 +296,7 @@ impl Rows<'_> {
         n.and_then(|n| self.todos.get(&n).copied())
     }
 
-    /// The body as it stands in the file; only summaries name other entries.
+    /// The body, unchanged; only summaries refer to other entries.
     fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
         let mut body = body.clone();
         match &mut body {
@@ -346,7 +346,7 @@ impl Rows<'_> {
     }
 }
 
-/// The text, if it is a `T`.
+/// The text, if it parses as `T`.
 fn check<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Result<&str> {
     serde_json::from_str::<T>(raw.get())?;
     Ok(raw.get())

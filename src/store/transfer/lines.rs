@@ -1,4 +1,4 @@
-//! A session as JSONL: a header line, then one line for each row: `{"entry":{"id":...}}`. Without loss.
+//! The export format: a header line, then one line for each row: `{"entry":{"id":...}}`. Lossless.
 //!
 //! | row | fields |
 //! | --- | --- |
@@ -7,16 +7,16 @@
 //! | `entry` | `id`, `parent`, `agent`, `time`, `snapshot`, `todo`, `body` (as in the protocol) |
 //! | `head` | `name`, `entry`, `todo`, `label`, `archived` |
 //! | `tag` | `name`, `entry`, `time` |
-//! | `step` | the columns: what the workspace's files were |
+//! | `step` | the columns: states of the workspace's files |
 //! | `op` | `body` |
 //! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
 //! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
 //! | `agent`, `workflow`, `workflow_step` | the columns: agents that worked for the session, and their states |
-//! | `session` | as in the header: from here on, lines are of this session, which hangs off one before it |
+//! | `session` | as in the header: the following lines are of this session, which was started by one before it |
 //!
-//! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
-//! machine (leases, the turn in flight) is left out. Version 1 had no tags, no steps and no names of branches,
-//! version 2 no agents, no workflows and one session only.
+//! Parents come before their children. Readers ignore unknown fields. Data of this machine (leases, the running turn)
+//! is left out. Version 1 had no tags, no steps and no names of branches, version 2 no agents, no workflows and one
+//! session only.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::tree::entries::read_body;
 
-/// Of the format.
+/// Version of the format.
 pub(crate) const VERSION: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,13 +57,12 @@ pub(crate) struct SessionLine {
     pub(crate) preview: String,
 }
 
-/// All lines but the first.
-/// Text that was not sent.
+/// Unsent text.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct DraftLine {
     pub message: Message,
-    /// Texts that were put aside, the latest last.
+    /// Texts that were set aside, the latest last.
     pub aside: Vec<Message>,
 }
 
@@ -95,7 +94,7 @@ pub(crate) enum Line {
         time: i64,
         text: String,
     },
-    /// Of files of earlier versions only.
+    /// In files of earlier versions only.
     Draft {
         project: String,
         body: DraftLine,
@@ -103,7 +102,7 @@ pub(crate) enum Line {
     Agent(AgentLine),
     Workflow(WorkflowLine),
     WorkflowStep(WorkflowStepLine),
-    /// Another session begins.
+    /// The lines of another session begin.
     Session(Box<SessionLine>),
 }
 
@@ -133,7 +132,7 @@ pub(crate) struct TagLine {
     pub(crate) time: i64,
 }
 
-/// What it is about stands in the field of its kind: `entry` of a point, `call`, `op` of a restore.
+/// The subject is in the field of its kind: `entry` of a point, `call`, `op` of a restore.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StepLine {
     pub(crate) kind: String,
@@ -161,7 +160,7 @@ pub(crate) struct EntryLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) todo: Option<i64>,
     pub(crate) body: Box<RawValue>,
-    /// The text of a damaged entry, whose body then is a note.
+    /// The text of a damaged entry, whose body is then a note.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) damaged: Option<String>,
 }
@@ -188,7 +187,7 @@ pub(crate) struct CallLine {
     /// input, output, cache_read, cache_write, reasoning
     pub(crate) tokens: [i64; 5],
     pub(crate) cost: Option<i64>,
-    /// A count of `tokens` is an estimate. Left out where it is not.
+    /// At least one count of `tokens` is an estimate. Left out when false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) estimated: bool,
 }
@@ -211,7 +210,7 @@ pub(crate) struct WorkflowLine {
     pub(crate) definition: Box<RawValue>,
     pub(crate) state: String,
     pub(crate) created: i64,
-    /// Unknown in older files: those agents are not reported again.
+    /// Missing in older files: those agents are not reported again.
     #[serde(default = "told")]
     pub(crate) announced: bool,
 }
@@ -231,10 +230,10 @@ pub(crate) struct WorkflowStepLine {
     pub(crate) report: Option<Box<RawValue>>,
 }
 
-/// Bytes of one line at most.
+/// Maximum bytes of one line.
 const LINE: u64 = 256 * 1024 * 1024;
 
-/// A line, and an entry's body where it is one.
+/// A line, and the body's text if it is an entry.
 pub(crate) struct ParsedLine {
     pub(crate) line: Line,
     pub(crate) number: usize,
@@ -248,7 +247,7 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// The identifiers of its entries.
+    /// The ids of its entries.
     pub(crate) fn entries(&self) -> HashSet<Uuid> {
         let ids = self
             .lines
@@ -258,7 +257,7 @@ impl Sheet {
     }
 }
 
-/// What a file of an export is of: its session, and all entries. `None`: it is none.
+/// The session and the entries of an export file. `None`: it is not an export.
 pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
     let sheets = parse(&mut &bytes[..]).ok()?;
     let id = SessionId(sheets.first()?.session.id);
@@ -269,8 +268,8 @@ pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
     StoreError::Import { line, detail: detail.to_string() }
 }
 
-/// Reads a whole file and checks each line by itself. The first is the session that it is of, the others hang off it;
-/// no identifier of a session comes twice.
+/// Parses a whole file and checks each line by itself. The first session is the exported one, the others were started
+/// by it or below it; no session id may occur twice.
 pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
     use std::io::Read;
     let mut sheets: Vec<Sheet> = Vec::new();

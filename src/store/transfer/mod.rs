@@ -1,4 +1,4 @@
-//! Sessions as JSON lines: writing them, and reading them back from any file.
+//! Sessions as JSON lines: export, and import from any file.
 
 pub(crate) mod export;
 pub(crate) mod import;

@@ -1,4 +1,4 @@
-//! Where two paths of a session part.
+//! The common part of two paths of a session.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::EntryId;
@@ -7,12 +7,12 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Tree;
 
-/// Two entries and what they have in common.
+/// Two entries and their last common entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
     /// The last entry on both paths; `None`: there is none.
     pub base: Option<EntryId>,
-    /// How many entries each path has after it.
+    /// Number of entries of each path after it.
     pub left: u64,
     pub right: u64,
 }
@@ -25,7 +25,7 @@ fn above(conn: &Connection, id: Uuid) -> Result<(Option<Uuid>, i64)> {
 }
 
 impl Tree<'_> {
-    /// Where the paths of two entries part. Walks only as far up as they differ.
+    /// Finds the last common entry of two paths. Walks up only as far as they differ.
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.

@@ -1,5 +1,4 @@
-//! The one way in which a conversation grows: entries, head and everything that belongs to the same moment,
-//! in one commit.
+//! The only way in which a conversation grows: entries, head and everything that belongs to them in one commit.
 
 use rusqlite::{Connection, params};
 use tiller_protocol::view::AuditRow;
@@ -20,48 +19,48 @@ use crate::{
     session::running, session::sessions, session::todos, session::workflows, tree::heads,
 };
 
-/// What is to be added. All of it is on disk when the ticket resolves, or none.
+/// The data to be added. All of it is on disk when the ticket resolves, or none.
 #[derive(Clone, Debug)]
 pub struct Append {
     pub session: SessionId,
     /// Name of the head that moves to the last of `entries`.
     pub head: String,
-    /// In order; each names its parent.
+    /// In order; each refers to its parent.
     pub entries: Vec<Entry>,
-    /// When set: the head must stand here, else nothing happens ([`StoreError::Conflict`]).
+    /// When set: the head must be at this entry, else nothing happens ([`StoreError::Conflict`]).
     pub expect: Option<Option<EntryId>>,
     pub op: Option<Op>,
-    /// The todo list as of the last entry (or as of now, without entries).
+    /// The todo list as of the last entry (or the present list, without entries).
     pub todos: Option<Vec<TodoItem>>,
-    /// The turn in flight: `Some(None)` says that it ended.
+    /// The running turn: `Some(None)` records its end.
     pub running: Option<Option<Running>>,
-    /// What waits after this.
+    /// The queue afterwards.
     pub queue: Option<Vec<Queued>>,
     pub asks: Option<Vec<Ask>>,
-    /// Bodies of entries that still wait for their place after this.
+    /// Bodies of entries that are still not in the tree afterwards.
     pub pending: Option<Vec<EntryBody>>,
-    /// Calls of models that were made.
+    /// Model calls that were made.
     pub calls: Vec<Call>,
     pub audit: Vec<AuditRow>,
     /// A prompt for the history.
     pub prompt: Option<String>,
-    /// When set: the session must still be ours, else nothing happens ([`StoreError::Held`]).
+    /// When set: the lease must still be held, else nothing happens ([`StoreError::Held`]).
     pub lease: Option<Lease>,
-    /// Whose end is reported in `entries`.
+    /// Agents and workflows whose end is reported in `entries`.
     pub announced: Option<Announced>,
 }
 
-/// Agents and workflows of a session whose end goes to the main agent.
+/// Agents and workflows of a session whose end is reported to the main agent.
 #[derive(Clone, Debug)]
 pub struct Announced {
     pub root: SessionId,
     pub agents: Vec<AgentId>,
-    /// By their ids, `w1`.
+    /// By their ids, `w1`, ...
     pub workflows: Vec<String>,
 }
 
 impl Append {
-    /// Nothing yet, for head `head` of `session`.
+    /// An empty one for head `head` of `session`.
     pub fn new(session: SessionId, head: impl Into<String>) -> Self {
         Self {
             session,
@@ -82,7 +81,7 @@ impl Append {
         }
     }
 
-    /// With these entries.
+    /// Sets the entries.
     #[must_use]
     pub fn entries(mut self, entries: Vec<Entry>) -> Self {
         self.entries = entries;
@@ -90,7 +89,7 @@ impl Append {
     }
 }
 
-/// Ready for the writer: everything that can fail without the database was done by the caller.
+/// Ready for the writer: the caller has done everything that can fail without the database.
 struct PreparedAppend {
     append: Append,
     raws: Vec<Raw>,
@@ -99,7 +98,7 @@ struct PreparedAppend {
 }
 
 impl Entries<'_> {
-    /// Adds and moves the head. Resolves when it is on disk.
+    /// Adds the data and moves the head. Resolves when it is on disk.
     ///
     /// Errors of the ticket: [`StoreError::Conflict`] (an id that is there already, a head that moved),
     /// [`StoreError::NoSession`], [`StoreError::NoEntry`] (parent), [`StoreError::Held`],
@@ -146,7 +145,7 @@ impl PreparedAppend {
         let mut todo = head.as_ref().and_then(|h| h.todo);
         let last = raws.last().map(|raw| raw.id);
         for (raw, entry) in raws.iter().zip(&append.entries) {
-            // The head's list holds where its path goes on; on another branch the parent's does.
+            // The head's list applies where its path continues; on another branch the parent's does.
             let carried = head.as_ref().filter(|h| h.entry == raw.parent).and(todo);
             entries::insert(conn, raw, &entry.body, carried)?;
         }
@@ -189,7 +188,7 @@ impl PreparedAppend {
         Ok(())
     }
 
-    /// Keeps the session's row in step: number of entries, preview, last act of the person's.
+    /// Updates the session's row: number of entries, preview, the person's last action.
     fn count(&self, conn: &Connection, session: SessionId, now: Time) -> Result<()> {
         let said = self.append.entries.iter().rev().find_map(|entry| match &entry.body {
             EntryBody::User { message, origin, .. } if *origin != Origin::Engine => Some(&message.text),
@@ -205,7 +204,7 @@ impl PreparedAppend {
         }
         if said.is_some() || self.append.prompt.is_some() {
             sessions::touch(conn, session, now)?;
-            // Where the person spoke last is where the session is opened next.
+            // The session is opened next on the branch of the person's last message.
             sessions::set_current(conn, session, &self.append.head)?;
         }
         Ok(())
@@ -221,7 +220,7 @@ pub(crate) fn preview(text: &str) -> String {
     }
 }
 
-/// An identifier that is there or not, for rows that may lack one.
+/// The id or null, for a nullable column.
 pub(crate) fn optional(id: Option<EntryId>) -> Option<Uuid> {
     id.map(|id| id.0)
 }

@@ -72,7 +72,7 @@ fn everything_of_a_moment_is_added_or_nothing() {
         ..Append::new(s, "main").entries(vec![user(s, entry_id(n), parent, "hello")])
     };
     store.entries().append(full(1, None)).wait().unwrap();
-    // The second says that nothing was there before it.
+    // The second expects an empty head.
     let late = store.entries().append(full(2, None)).wait();
     assert!(matches!(late, Err(StoreError::Conflict(_))), "{late:?}");
 
@@ -97,7 +97,7 @@ fn each_branch_has_the_list_that_it_had_there() {
         let entries = vec![user(s, entry_id(n), parent.map(entry_id), "x")];
         store.entries().append(Append { todos, ..Append::new(s, head).entries(entries) }).wait().unwrap();
     };
-    // Before anything was said.
+    // Before the first message.
     store.todos().set(s, "main", list("zero")).wait().unwrap();
     add("main", 1, None, None);
     add("main", 2, Some(1), Some(list("two")));

@@ -1,4 +1,4 @@
-//! Branches and tags: what the person calls heads and entries, and which branches are put away. Nothing is deleted.
+//! Branches and tags: names that the person gives to heads and entries, and archived branches. Nothing is deleted.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::op::OpChange;
@@ -13,16 +13,16 @@ use crate::write::ticket::Ticket;
 /// A head, as the person sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchRow {
-    /// Never changes; what leases and queues know it by.
+    /// Never changes; leases and queues refer to it.
     pub name: String,
-    /// What the person calls it; empty: it has no name.
+    /// The name that the person gave it; empty: none.
     pub label: String,
-    /// Its last entry; `None`: nothing was said on it.
+    /// Its last entry; `None`: it has no entries.
     pub entry: Option<EntryId>,
-    /// When that was.
+    /// Time of that entry.
     pub time: Option<Time>,
     pub archived: bool,
-    /// A living process that has it open.
+    /// Process id of a living process that has it open.
     pub open_in: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ impl Branches<'_> {
         })
     }
 
-    /// Names a branch (empty: takes its name away). What `op` says of the name before is put right.
+    /// Names a branch (empty: removes the name). The name before is filled into `op`.
     ///
     /// The ticket's error is [`StoreError::Conflict`] when another branch has that name.
     pub fn set_label(&self, session: SessionId, head: &str, label: &str, op: Option<Op>) -> Ticket<()> {
@@ -87,7 +87,7 @@ impl Branches<'_> {
         })
     }
 
-    /// Puts a branch away, or brings it back.
+    /// Archives a branch, or brings it back.
     pub fn set_archived(&self, session: SessionId, head: &str, archived: bool, op: Option<Op>) -> Ticket<()> {
         let head = head.to_owned();
         self.store.write(move |conn| {
@@ -103,7 +103,7 @@ impl Branches<'_> {
     }
 }
 
-/// `column` is one of ours.
+/// `column` is a constant of this file.
 fn column<T: rusqlite::types::FromSql>(
     conn: &Connection,
     session: SessionId,
@@ -116,7 +116,7 @@ fn column<T: rusqlite::types::FromSql>(
         .ok_or_else(|| StoreError::NotFound(format!("branch {head}")))
 }
 
-/// Adds the operation, with what was before put right.
+/// Adds the operation; `right` fills in the value before.
 pub(crate) fn logged(conn: &Connection, op: Option<&Op>, right: impl FnOnce(&mut OpChange)) -> Result<()> {
     let Some(op) = op else { return Ok(()) };
     let mut op = op.clone();
@@ -180,7 +180,7 @@ mod tests {
         );
         let ops = store.sessions().ops(s, 10).unwrap();
         assert_eq!(ops[1].change, label("try b", "plan b"), "what it was called before is put right");
-        // Growing a branch keeps its name.
+        // A branch that grows keeps its name.
         store.heads().set(s, "branch-2", Some(entry_id(1)), None).wait().unwrap();
         assert_eq!(store.branches().list(s).unwrap()[0].label, "plan b");
 

@@ -8,13 +8,13 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::handles::Entries;
 
-/// Nesting of JSON in a payload at most. Reading is recursive, and a model chooses the depth.
+/// Maximum nesting of JSON in a payload. Parsing is recursive, and a model chooses the depth.
 const MAX_DEPTH: usize = 256;
 
-/// What [`Raw::from_row`] reads, in this order.
+/// The columns that [`Raw::from_row`] reads, in this order.
 pub(crate) const COLUMNS: &str = "id, parent, session, agent, time, payload, sum, snapshot";
 
-/// An entry with its body already written.
+/// An entry with its body serialised.
 #[derive(Clone, Debug)]
 pub(crate) struct Raw {
     pub(crate) id: Uuid,
@@ -28,7 +28,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Writes the body. Refuses what could not be read back.
+    /// Serialises the body. Refuses a body that could not be read back.
     pub(crate) fn encode(entry: &Entry) -> Result<Self> {
         let payload = serde_json::to_string(&entry.body)?;
         let depth = depth_of(&payload);
@@ -79,7 +79,7 @@ impl Raw {
         })
     }
 
-    /// Reads the body back.
+    /// Parses the body.
     pub(crate) fn decode(self) -> Result<Entry> {
         if self.sum != self.checksum() {
             return Err(StoreError::Record(format!("entry {} does not match its checksum", self.id)));
@@ -88,8 +88,8 @@ impl Raw {
         Ok(self.with(body))
     }
 
-    /// As [`Raw::decode`], but a damaged entry becomes a note that says so: one bad record must not close a
-    /// session. The flag says whether it was.
+    /// As [`Raw::decode`], but a damaged entry becomes a note that says so: one bad record must not prevent opening a
+    /// session. The flag: it was damaged.
     pub(crate) fn decode_or_note(self) -> (Entry, bool) {
         match self.clone().decode() {
             Ok(entry) => (entry, false),
@@ -114,7 +114,7 @@ impl Raw {
     }
 }
 
-/// Reads a payload, deeper than serde_json would by itself, but not deeper than we write.
+/// Parses a payload: deeper than serde_json allows by default, but not deeper than is written.
 pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
     if depth_of(payload) > MAX_DEPTH {
         return Err(StoreError::Record("nested too deep".into()));
@@ -126,7 +126,7 @@ pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
     Ok(body)
 }
 
-/// How deep brackets nest, outside strings.
+/// Nesting depth of brackets, outside strings.
 fn depth_of(json: &str) -> usize {
     let (mut depth, mut deepest, mut text, mut escaped) = (0_usize, 0, false, false);
     for byte in json.bytes() {
@@ -145,17 +145,17 @@ fn depth_of(json: &str) -> usize {
     deepest
 }
 
-/// A count as SQLite can hold it; too large ones saturate.
+/// A count as an SQLite integer; larger ones saturate.
 pub(crate) fn count(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// And back.
+/// Reverses [`count`].
 pub(crate) fn uncount(n: i64) -> u64 {
     u64::try_from(n).unwrap_or(0)
 }
 
-/// What an entry's descendants inherit from it.
+/// Values that an entry inherits from its parent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inherited {
     pub(crate) session: Uuid,
@@ -243,7 +243,7 @@ impl Entries<'_> {
         raw.decode()
     }
 
-    /// What an entry is, by [`EntryBody::kind`]; `None`: it is not there.
+    /// The [`EntryBody::kind`] of an entry; `None`: it does not exist.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -256,7 +256,7 @@ impl Entries<'_> {
         })
     }
 
-    /// Entries right below one (where branches part), oldest first.
+    /// Entries directly below one (where branches diverge), oldest first.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -269,7 +269,7 @@ impl Entries<'_> {
         })
     }
 
-    /// The result of a tool call, by the call's id within a session. The newest, should there be several.
+    /// The result of a tool call, by the call's id within a session. The newest, if there are several.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -40,7 +40,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
         any::<f64>().prop_filter_map("finite", |f| Number::from_f64(f).map(Value::Number)),
-        // Any bit pattern that is a finite number, subnormal ones too.
+        // Any bit pattern of a finite number, including subnormal ones.
         any::<u64>().prop_filter_map("finite", |b| Number::from_f64(f64::from_bits(b)).map(Value::Number)),
         any::<String>().prop_map(Value::from),
         "\\PC{0,12}".prop_map(Value::from),
@@ -101,7 +101,7 @@ fn deep_values_are_stored_or_refused_but_never_lost() {
         }
         value
     };
-    // Deeper than serde_json reads by default (128), as a reply parsed at that limit is once it is wrapped.
+    // Deeper than serde_json parses by default (128), as a reply at that limit is once it is wrapped.
     store
         .entries()
         .append(Append::new(session, "main").entries(vec![call(session, 1, None, nested(200))]))
@@ -121,7 +121,7 @@ fn a_damaged_entry_becomes_a_note_and_closes_nothing() {
     let (_dir, store) = scratch();
     let session = session(&store, 1);
     grow(&store, session, 1, 5);
-    // Below SQLite's notice: a letter of the payload changes on the disk.
+    // Unnoticed by SQLite: a letter of the payload changes on the disk.
     let raw = rusqlite::Connection::open(store.path()).unwrap();
     raw.execute(
         "UPDATE entries SET payload = replace(payload, 'message 3', 'massage 3') WHERE id = ?1",
@@ -175,7 +175,7 @@ fn links_are_checked() {
     assert!(matches!(twice, Err(StoreError::Conflict(_))), "{twice:?}");
     let nowhere = add(session_id(7), user(session_id(7), entry_id(9), None, "x"));
     assert_eq!(nowhere, Err(StoreError::NoSession(session_id(7))));
-    // None of it moved anything.
+    // None of it moved the head.
     assert_eq!(store.heads().get(one, "main").unwrap(), Some(entry_id(2)));
     assert_eq!(store.sessions().get(one).unwrap().summary.entries, 2);
     assert_eq!(store.entries().children(entry_id(1)).unwrap(), vec![entry_id(2)]);

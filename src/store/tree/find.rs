@@ -1,5 +1,5 @@
-//! Which entries hold words, for the filter of the tree's browser: numbers only, all at once, so that the browser
-//! can keep what it shows in place.
+//! Finds entries for the filter of the tree browser: numbers only, all at once, so that the browser can keep its
+//! position.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::handles::Search;
 use crate::search::Words;
 use crate::search::index::catch_up;
 
-/// Entries that are found at most: the newest.
+/// Maximum number of entries that are found: the newest.
 const MOST: usize = 200_000;
-/// The same where every payload has to be read.
+/// The same when every payload has to be read.
 const SCANNED: usize = 20_000;
 
 impl Search<'_> {
-    /// Numbers of all entries that hold the words, of the sessions of a project or of all. Up to `most` new entries
-    /// are taken into the index first.
+    /// Numbers of all entries that contain the words, in the sessions of a project or of all. Up to `most` new entries
+    /// are indexed first.
     ///
     /// # Errors
     /// When a database cannot be read.
@@ -42,7 +42,7 @@ impl Search<'_> {
             Ok(TreeFound { behind, ..grouped(rows, MOST)? })
         });
         match found {
-            // No room or right for an index here.
+            // No space or permission for an index here.
             Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
                 tracing::warn!(error = %e, "searched without an index");
                 self.scan_trees(words.plainest(), project)
@@ -66,7 +66,7 @@ impl Search<'_> {
     }
 }
 
-/// Rows come newest first.
+/// Groups rows by session; they are read newest first.
 fn grouped(rows: impl Iterator<Item = rusqlite::Result<(i64, Uuid)>>, most: usize) -> Result<TreeFound> {
     let mut sessions: BTreeMap<Uuid, Vec<i64>> = BTreeMap::new();
     let (mut n, mut more) = (0, false);

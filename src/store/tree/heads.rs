@@ -40,7 +40,7 @@ pub(crate) fn put(
 }
 
 impl Heads<'_> {
-    /// Where a head stands. `None`: there is no such head, or nothing was said on it yet.
+    /// The entry of a head. `None`: there is no such head, or it has no entries.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -63,8 +63,8 @@ impl Heads<'_> {
         })
     }
 
-    /// Moves a head (or makes it) without adding an entry: fork, jump, undo. It becomes the session's
-    /// current head, and takes the todo list of the entry that it moves to.
+    /// Moves a head (or creates it) without adding an entry: fork, jump, undo. It becomes the session's current head,
+    /// and takes the todo list of its entry.
     pub fn set(&self, session: SessionId, name: &str, entry: Option<EntryId>, op: Option<Op>) -> Ticket<()> {
         let name = name.to_owned();
         self.store.write(move |conn| {
@@ -85,7 +85,7 @@ impl Heads<'_> {
         })
     }
 
-    /// Makes a head that is there the session's current one. It stays where it stands.
+    /// Makes an existing head the session's current one, without moving it.
     ///
     /// The ticket's error is [`StoreError::NotFound`] when there is no such head.
     pub fn go_to(&self, session: SessionId, name: &str, op: Option<Op>) -> Ticket<()> {
@@ -97,9 +97,9 @@ impl Heads<'_> {
         })
     }
 
-    /// Takes a head away that was left and holds nothing of its own: its last entry is on another head's path,
-    /// it has no name, nothing waits on it, and no process has it open. Says whether it was removed. (One that came
-    /// back after a loss of power is only in the way, so this does not wait for the disk.)
+    /// Removes a head that was left and holds nothing of its own: its last entry is on another head's path, it has no
+    /// name, nothing waits on it, and no process has it open. Returns whether it was removed. (Does not wait for the
+    /// disk: a head that returns after a loss of power does no harm.)
     pub fn drop_bare(&self, session: SessionId, name: &str) -> Ticket<bool> {
         let name = name.to_owned();
         self.store.write_passing(move |conn| {

@@ -1,4 +1,4 @@
-//! The nodes of a session, for browsing: read from the index alone, never from the payloads.
+//! The nodes of a session for the tree browser: read from the index alone, never from the payloads.
 
 pub(crate) mod apart;
 pub(crate) mod append;
@@ -22,19 +22,19 @@ use crate::error::{Result, StoreError};
 use crate::handles::Tree;
 use crate::tree::entries::uncount;
 
-/// What is in the index `entries_session`; another column here would read the payloads' pages.
+/// The columns of the index `entries_session`; any other column would read the payloads' pages.
 pub(crate) const NODES: &str =
     "SELECT seq, id, parent, kind, time, agent, model, input, output, cache_read, cache_write, cost
    FROM entries WHERE session = ?1 ORDER BY seq";
 
-/// Places of names and entries.
+/// Indices of names and entries.
 #[derive(Default)]
 struct Places {
     names: Vec<String>,
 }
 
 impl Places {
-    /// The place of a name; it is taken in when it is new. There are a handful.
+    /// The index of a name; a new name is added. There are few.
     fn of(&mut self, name: &str) -> u16 {
         let at = self.names.iter().position(|n| n == name).unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -44,11 +44,11 @@ impl Places {
     }
 }
 
-/// Nodes while they are read: most parents stand right before their child.
+/// Nodes while they are read: most parents come directly before their child.
 #[derive(Default)]
 struct Nodes {
     all: Vec<TreeNode>,
-    /// Made when first needed.
+    /// Created on first use.
     by_id: HashMap<Uuid, u32>,
 }
 
@@ -95,8 +95,8 @@ fn nodes(conn: &Connection, session: SessionId, tree: &mut SessionTree) -> Resul
     Ok(nodes)
 }
 
-/// Sessions that hang off this one, each with its agent. One that was started before anything was said hangs off the
-/// first entry.
+/// Sessions that were started in this one, each with its agent. A session that was started before the first entry is
+/// attached to that entry.
 fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<Vec<TreeSpawned>> {
     let mut statement = conn.prepare_cached(
         "SELECT s.id, s.spawned_by, s.title, s.preview, s.entries, s.cost, s.used, a.name, a.state
@@ -129,7 +129,7 @@ fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<V
             files: conn.prepare_cached(FILES)?.query_row(params![id], |r| r.get(0))?,
         });
     }
-    // As their names count. Ids of sessions that were made in the same millisecond are in no order.
+    // By the numbers in their names. The order of ids within a millisecond is arbitrary.
     found.sort_by(|a, b| {
         let key = |s: &TreeSpawned| s.agent.as_ref().map(|a| (a.0.len(), a.0.clone()));
         key(a).cmp(&key(b))
@@ -137,17 +137,17 @@ fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<V
     Ok(found)
 }
 
-/// What all replies of a session read and wrote.
+/// Tokens of all replies of a session.
 const TOKENS: &str =
     "SELECT coalesce(sum(input), 0) + coalesce(sum(output), 0) + coalesce(sum(cache_read), 0)
    + coalesce(sum(cache_write), 0) FROM entries WHERE session = ?1";
-/// Files that its calls changed.
+/// Number of files that its calls changed.
 const FILES: &str =
     "SELECT count(DISTINCT json_extract(f.value, '$.path')) FROM steps s, json_each(s.files) f
    WHERE s.session = ?1 AND s.kind = 'call'";
 
 impl Tree<'_> {
-    /// A session as a tree, without its words. Costs about a microsecond for each entry.
+    /// A session as a tree, without its texts. Takes about a microsecond for each entry.
     ///
     /// # Errors
     /// [`StoreError::NoSession`], or when the database cannot be read.
@@ -183,7 +183,7 @@ impl Tree<'_> {
                 });
             }
             for t in &tags {
-                // A tag that was put on an entry since the nodes were read is shown the next time.
+                // A tag that was set after the nodes were read is shown next time.
                 tree.tags.extend(nodes.place(t.entry.0).map(|node| TreeTag { name: t.name.clone(), node }));
             }
             tree.spawned = spawned(conn, session, &mut nodes)?;

@@ -1,5 +1,5 @@
-//! The path from a head back to the root, in the pieces that are needed: its end, a page further up, and what
-//! a model must see. None of them reads what lies before.
+//! The path from a head to the root, in parts: its end, a page further up, and the part for a model request. None of
+//! them reads earlier entries.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{Entry, EntryId, SessionId};
@@ -14,28 +14,28 @@ use crate::tree::heads;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tail {
     pub entries: Vec<Entry>,
-    /// How many entries of the path come before them.
+    /// Number of entries of the path that come before them.
     pub earlier: u64,
-    /// How many of `entries` are damaged and stand as notes.
+    /// Number of damaged entries among them, which are shown as notes.
     pub damaged: u32,
 }
 
-/// What a request is made of.
+/// The entries of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContextPath {
     /// The prefix in force: the latest one on the path, before or after the compaction.
     pub prefix: Option<Entry>,
     /// The latest compaction on the path.
     pub compaction: Option<Entry>,
-    /// Entries before the compaction that it kept word for word, oldest first, without prefixes.
+    /// Entries before the compaction that it kept unchanged, oldest first, without prefixes.
     pub kept: Vec<Entry>,
     /// Entries after the compaction (without one: all), oldest first, without prefixes.
     pub after: Vec<Entry>,
-    /// Damaged entries among them.
+    /// Number of damaged entries among them.
     pub damaged: u32,
 }
 
-/// Walks up from `from` (inclusive), `limit` entries or down to depth `floor`.
+/// Walks up from `from` (inclusive), `limit` entries or to depth `floor`.
 fn walk(conn: &Connection, from: Uuid, limit: i64, floor: i64) -> Result<Vec<(Raw, i64)>> {
     let mut statement = conn.prepare_cached(&format!(
         "WITH RECURSIVE up(id, depth, n) AS (
@@ -69,7 +69,7 @@ fn one(conn: &Connection, id: Uuid) -> Result<Option<Raw>> {
 }
 
 impl Paths<'_> {
-    /// Every entry of a session, parents before their children. Damaged ones stand as notes.
+    /// Every entry of a session, parents before their children. Damaged ones are replaced by notes.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -83,7 +83,7 @@ impl Paths<'_> {
         })
     }
 
-    /// The last `limit` entries of a head's path. Costs the same at any length of the session.
+    /// The last `limit` entries of a head's path. The cost does not depend on the length of the session.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -95,7 +95,7 @@ impl Paths<'_> {
         Ok(tail(raws))
     }
 
-    /// As [`Paths::tail`], from any entry (inclusive) up.
+    /// As [`Paths::tail`], up from any entry (inclusive).
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
@@ -104,7 +104,7 @@ impl Paths<'_> {
         if raws.is_empty() { Err(StoreError::NoEntry(entry)) } else { Ok(tail(raws)) }
     }
 
-    /// `count` entries of the path before `before` (which is not among them).
+    /// `count` entries of the path before `before` (exclusive).
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
@@ -119,8 +119,7 @@ impl Paths<'_> {
         Ok(tail(raws))
     }
 
-    /// What a request at this head is made of. Reads back to the latest compaction (and what it kept), not
-    /// further.
+    /// The entries of a request at this head. Reads back to the latest compaction (and what it kept), not further.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -167,7 +166,7 @@ impl Paths<'_> {
             walk(conn, entry.0, i64::MAX, floor)
         })?;
         let mut context = ContextPath { prefix, compaction, ..ContextPath::default() };
-        // What was kept begins at `kept_from`; a pointer that is not on this path keeps nothing.
+        // The kept part begins at `kept_from`; a pointer that is not on this path keeps nothing.
         let on_path = kept_from.is_some_and(|kept| raws.iter().any(|(raw, _)| raw.id == kept.0));
         let mut passed = anchors.compaction.is_none();
         for (raw, _) in raws {

@@ -80,13 +80,13 @@ fn the_context_begins_at_the_latest_compaction() {
     assert_eq!(context.compaction.map(|e| e.id), Some(entry_id(5)));
     assert_eq!((ids(&context.kept), ids(&context.after)), (vec![3, 4], vec![7]));
 
-    // Nothing kept; the prefix from before stays in force.
+    // Nothing is kept; the prefix from before stays in force.
     add(vec![compaction(s, 8, 7, None), say(9, 8)]);
     let context = store.paths().context(s, "main").unwrap();
     assert_eq!(context.prefix.map(|e| e.id), Some(entry_id(6)));
     assert_eq!((ids(&context.kept), ids(&context.after)), (vec![], vec![9]));
 
-    // A pointer to another branch keeps nothing, rather than everything.
+    // A pointer to another branch keeps nothing.
     store.heads().set(s, "side", Some(entry_id(4)), None).wait().unwrap();
     store
         .entries()
@@ -99,8 +99,8 @@ fn the_context_begins_at_the_latest_compaction() {
     assert_eq!(ids(&store.paths().context_at(entry_id(4)).unwrap().after), vec![2, 3, 4]);
 }
 
-/// S16: a session of 50,000 entries opens and pages as a small one. (Memory is measured by the bench of the
-/// whole program.)
+/// S16: a session of 50,000 entries opens and pages as fast as a small one. (A bench of the whole program measures
+/// memory.)
 #[test]
 fn s16_a_long_session_opens_like_a_small_one() {
     const ENTRIES: u128 = 50_000;
@@ -129,7 +129,7 @@ fn s16_a_long_session_opens_like_a_small_one() {
     assert_eq!((context.kept.len(), context.after.len()), (4, 1));
     assert_eq!(store.sessions().list(&crate::Filter::default()).unwrap()[0].entries, 50_002);
     let took = began.elapsed();
-    // The first search takes everything into the index; the next ones only look.
+    // The first search indexes everything; the next ones only query.
     store.search().index().unwrap();
     let began = Instant::now();
     let query = tiller_protocol::SearchQuery { text: "message 777".into(), limit: 20, ..Default::default() };

@@ -33,15 +33,14 @@ impl Tags<'_> {
         })
     }
 
-    /// Puts a tag on an entry (`None`: takes it off). One that is there moves. What `op` says of the place before is
-    /// put right.
+    /// Tags an entry (`None`: removes the tag). An existing tag moves. The entry before is filled into `op`.
     ///
-    /// The ticket's error is [`StoreError::NotFound`] when there is none to be taken off.
+    /// The ticket's error is [`StoreError::NotFound`] when there is no tag to remove.
     pub fn set(&self, session: SessionId, name: &str, entry: Option<EntryId>, op: Option<Op>) -> Ticket<()> {
         self.put(session, name, entry, true, op)
     }
 
-    /// As [`Self::set`], for a new one: the ticket's error is [`StoreError::Conflict`] when another entry has it.
+    /// As [`Self::set`], for a new tag: the ticket's error is [`StoreError::Conflict`] when another entry has it.
     pub fn add(&self, session: SessionId, name: &str, entry: EntryId, op: Option<Op>) -> Ticket<()> {
         self.put(session, name, Some(entry), false, op)
     }

@@ -1,4 +1,4 @@
-//! Trees as a browser reads them.
+//! Trees as the tree browser reads them.
 
 use serde_json::json;
 use tiller_protocol::restore::StepFile;
@@ -45,7 +45,7 @@ fn result(session: SessionId, n: u128, call: &str, outcome: ToolOutcome) -> till
     entry(session, entry_id(n), Some(entry_id(n - 1)), body)
 }
 
-/// Two calls of one turn, then two ways to go on.
+/// Two calls of one turn, then two continuations.
 fn grown() -> (tempfile::TempDir, Store, SessionId) {
     let (dir, store) = scratch();
     let s = session(&store, 1);
@@ -226,7 +226,7 @@ fn lines_say_what_rows_show() {
     assert_eq!(call.arguments["long"].as_str().unwrap().len(), LINE_LENGTH);
 }
 
-/// Long arguments are cut to this.
+/// Long arguments are shortened to this.
 const LINE_LENGTH: usize = 400;
 
 #[test]

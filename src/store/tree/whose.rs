@@ -1,5 +1,5 @@
-//! Which row of the states belongs to which call. Ids of calls are unique on a path, but two branches may use one
-//! twice, so a row belongs to the result that is the nearest in time, and a call that changed nothing has none.
+//! Assigns rows of file states to calls. Ids of calls are unique on a path, but two branches may use an id twice, so a
+//! row belongs to the result that is nearest in time, and a call without changes has none.
 
 use rusqlite::{Connection, params};
 use tiller_protocol::{SessionId, Time};
@@ -9,8 +9,8 @@ use crate::handles::Steps;
 use crate::session::steps::{StepOf, StepRow};
 use crate::tree::words::results;
 
-/// Whether a result of this call came from `from` to `to`, both included. Usually nothing did at all, and no payload
-/// is read.
+/// Whether there is a result of this call from `from` to `to`, both included. Usually there is no entry at all, and no
+/// payload is read.
 fn came(conn: &Connection, session: SessionId, call: &str, from: i64, to: i64) -> Result<bool> {
     if from > to {
         return Ok(false);
@@ -24,7 +24,7 @@ fn came(conn: &Connection, session: SessionId, call: &str, from: i64, to: i64) -
 }
 
 impl Steps<'_> {
-    /// Whether the row is what the call did whose result came at `time`: no result of that id is nearer to it.
+    /// Whether the row belongs to the call whose result has time `time`: no other result of that id is nearer.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -35,7 +35,7 @@ impl Steps<'_> {
         Ok(!self.store.read(|conn| came(conn, session, call, from, to))?)
     }
 
-    /// What a tool call did whose result came at `time`; `None`: it changed nothing.
+    /// The changes of the tool call whose result has time `time`; `None`: it changed nothing.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -50,14 +50,14 @@ impl Steps<'_> {
         Ok(None)
     }
 
-    /// What others changed right before a call whose result came at `time`.
+    /// Changes of others directly before the call whose result has time `time`.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn others_before_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
         let mut rows = self.of(session, &StepOf::OthersBeforeCall(call.into()))?;
         rows.retain(|row| row.time <= time);
-        // The last one before it, unless another result of that id came in between: then it was that one's.
+        // The last one before it, unless another result of that id comes in between: then it belongs to that one.
         let Some(row) = rows.pop() else { return Ok(None) };
         let (from, to) = (row.time.millis(), time.millis().saturating_sub(1));
         Ok((!self.store.read(|conn| came(conn, session, call, from, to))?).then_some(row))
@@ -91,7 +91,7 @@ mod tests {
                 tiller_protocol::Entry { time: at(time), ..entry(s, entry_id(n), Some(entry_id(1)), body) };
             store.entries().append(Append::new(s, head).entries(vec![result])).wait().unwrap();
         }
-        // The first changed something (its state was kept a little later), the last as well; the second did not.
+        // The first changed something (its state was stored a little later), and so did the last; the second did not.
         let add = |of, millis, after: &str| {
             let time = at(millis);
             let row = StepRow {
@@ -106,7 +106,7 @@ mod tests {
             store.steps().add(s, row).wait().unwrap();
         };
         add(StepOf::Call("c1".into()), 1_040, "first");
-        // The last one ran long: somebody changed a file at its start.
+        // The last one ran long: others changed a file at its start.
         add(StepOf::OthersBeforeCall("c1".into()), 5_200, "others");
         add(StepOf::Call("c1".into()), 9_001, "last");
         let did = |millis| store.steps().of_call(s, "c1", at(millis)).unwrap().map(|r| r.after);

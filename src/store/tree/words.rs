@@ -1,5 +1,4 @@
-//! What a browser of the tree needs from payloads, and no more of it: the first lines of the rows that are on the
-//! screen, and of each tool result the beginning.
+//! Parts of payloads for the tree browser: the first lines of the visible rows, and the beginning of each tool result.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,13 +13,13 @@ use crate::handles::Tree;
 use crate::session::steps::StepOf;
 use crate::tree::entries::{COLUMNS, Raw, read_body};
 
-/// Bytes of a tool result that hold its call and its outcome, as long as the call's id is not longer than any.
+/// Bytes at the start of a tool result that contain its call and its outcome, unless the call's id is unusually long.
 const HEAD: usize = 300;
-/// Bytes of a reply that hold why it ended, and what stands behind that.
+/// Bytes at the end of a reply that contain its stop reason and the fields after it.
 const END: usize = 500;
-/// Characters of a line, and of a text in a call's arguments.
+/// Maximum characters of a line, and of a text in a call's arguments.
 const LINE: usize = 400;
-/// Results of one reply that are passed on the way up to it.
+/// Maximum number of results that are skipped on the way up to their reply.
 const UP: usize = 200;
 
 /// The beginning of a tool result: call and outcome.
@@ -68,7 +67,7 @@ pub(crate) fn results(conn: &Connection, rows: &[i64]) -> Result<Vec<(i64, Strin
     Ok(found)
 }
 
-/// Those of these replies that did not come to their end: cut off, stopped, refused, or over their limit.
+/// Those of these replies that did not end normally: cut off, stopped, refused, or at their output limit.
 fn cut_off(conn: &Connection, rows: &[i64]) -> Result<Vec<i64>> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let mut blob = conn.blob_open("main", "entries", "payload", *first, true)?;
@@ -83,7 +82,7 @@ fn cut_off(conn: &Connection, rows: &[i64]) -> Result<Vec<i64>> {
                 let payload: String = conn
                     .prepare_cached("SELECT payload FROM entries WHERE seq = ?1")?
                     .query_row([row], |r| r.get(0))?;
-                // A damaged one is reported where it stands.
+                // A damaged one is reported at its own place.
                 !matches!(read_body(&payload), Ok(EntryBody::Assistant { stop, .. })
                     if !matches!(stop, StopReason::EndTurn | StopReason::ToolUse))
             }
@@ -95,8 +94,8 @@ fn cut_off(conn: &Connection, rows: &[i64]) -> Result<Vec<i64>> {
     Ok(found)
 }
 
-/// The end of a reply: why it ended. Quotes within texts are escaped, so the last key of that name is its own: only
-/// numbers and the model's name come behind it.
+/// The stop reason at the end of a reply. Quotes within texts are escaped, so the last key of that name is the right
+/// one: only numbers and the model's name follow it.
 fn stop(text: &str) -> Option<Value> {
     const KEY: &str = "\"stop\":";
     let rest = &text[text.rfind(KEY)? + KEY.len()..];
@@ -104,7 +103,7 @@ fn stop(text: &str) -> Option<Value> {
 }
 
 impl Tree<'_> {
-    /// How many files each entry changed, and which calls failed or replies were cut.
+    /// For each entry the number of files that it changed, and which calls failed or replies were cut off.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -125,7 +124,7 @@ impl Tree<'_> {
                 by_call.entry(call).or_default().push(at);
             }
         }
-        // The message of the person's that each node answers; parents stand before their children.
+        // The message of the person's that each node answers; parents come before their children.
         let mut turns: Vec<usize> = Vec::with_capacity(tree.nodes.len());
         for (n, node) in tree.nodes.iter().enumerate() {
             let above = node.parent.and_then(|p| turns.get(p as usize)).copied();
@@ -151,7 +150,7 @@ impl Tree<'_> {
         Ok(TreeMarks { files: files.into_iter().collect(), failed })
     }
 
-    /// The first lines of these entries. Those that are gone are left out.
+    /// The first lines of these entries. Entries that are gone are left out.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -183,7 +182,7 @@ impl Tree<'_> {
     }
 }
 
-/// The first line with words on it.
+/// The first line with words.
 fn words(body: &EntryBody) -> String {
     let first = |text: &str| {
         let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim();
@@ -211,14 +210,14 @@ fn words(body: &EntryBody) -> String {
     }
 }
 
-/// The first words of a summary that are no heading.
+/// The first words of a summary that are not a heading.
 fn gist(summary: &str) -> String {
     let lines = || summary.lines().map(str::trim).filter(|l| !l.is_empty());
     let line = lines().find(|l| !l.starts_with('#')).or_else(|| lines().next()).unwrap_or_default();
     line.trim_start_matches(['#', '-', '*', ' ']).chars().take(LINE).collect()
 }
 
-/// The call of a result: it stands in the nearest reply above.
+/// The call of a result: it is in the nearest reply above.
 fn call_of(
     conn: &Connection,
     parent: Option<EntryId>,
@@ -249,13 +248,13 @@ fn calls(conn: &Connection, id: Uuid) -> Result<Vec<ToolCall>> {
     let payload: String = conn
         .prepare_cached("SELECT payload FROM entries WHERE id = ?1")?
         .query_row(params![id], |r| r.get(0))?;
-    // A damaged one is reported where it stands.
+    // A damaged one is reported at its own place.
     let Ok(EntryBody::Assistant { blocks, .. }) = read_body(&payload) else { return Ok(Vec::new()) };
     let call = |b| if let Block::ToolCall(c) = b { Some(c) } else { None };
     Ok(blocks.into_iter().filter_map(call).collect())
 }
 
-/// Arguments with their long texts cut.
+/// Arguments with long texts shortened.
 fn shortened(value: &Value) -> Value {
     match value {
         Value::String(s) => Value::String(s.chars().take(LINE).collect()),

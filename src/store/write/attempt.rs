@@ -1,4 +1,4 @@
-//! One try to commit a batch: exactly once, and only into the file that the path leads to.
+//! One attempt to commit a batch: exactly once, and only into the file that the path leads to.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,13 +12,13 @@ use crate::open::connect::{self, Target};
 use crate::open::folder;
 use crate::write::writer::Job;
 
-/// Pages in the log after which it is copied back, between commits.
+/// Pages in the log after which it is checkpointed, between commits.
 const CHECKPOINT_PAGES: i64 = 1000;
-/// Pages of the log, copied back or not, after which a checkpoint also waits for readers, so that the log starts again
-/// from its beginning. Where there is always a reader, it would never do so by itself.
+/// Pages of the log after which a checkpoint also waits for readers, so that the log starts again from its beginning.
+/// With permanent readers it would never do so by itself.
 const RESTART_PAGES: i64 = 8000;
 
-/// The writer's connection and what is known of its last commit.
+/// The writer's connection and the state of its last commit.
 pub(crate) struct Attempt {
     conn: Option<Connection>,
     target: Target,
@@ -27,14 +27,14 @@ pub(crate) struct Attempt {
     log: Option<(u64, u64)>,
     id: Uuid,
     batch: i64,
-    /// This batch was tried before, and its outcome may not be known.
+    /// Whether this batch was attempted before, with a possibly unknown outcome.
     retried: bool,
-    /// What each job of the batch said in the last try that reached its commit.
+    /// The result of each job in the last attempt that reached its commit.
     outcomes: Vec<Result<()>>,
     seed: u64,
-    /// Pages at which the log is to start again.
+    /// Pages at which the log is to be restarted.
     restart_at: i64,
-    /// The handle does not wait for the disk at commits.
+    /// The connection does not wait for the disk at commits.
     passing: bool,
 }
 
@@ -57,13 +57,13 @@ impl Attempt {
         }
     }
 
-    /// From here on it is another batch.
+    /// Ends the batch: the next attempt is for another one.
     pub(crate) fn next_batch(&mut self) {
         self.batch += 1;
         self.retried = false;
     }
 
-    /// A pause of up to `at_most`, so that writers in step fall out of it (xorshift; any spread will do).
+    /// A random pause of up to `at_most`, so that writers do not stay in step (xorshift; any spread will do).
     pub(crate) fn jitter(&mut self, at_most: Duration) -> Duration {
         self.seed ^= self.seed << 13;
         self.seed ^= self.seed >> 7;
@@ -72,7 +72,7 @@ impl Attempt {
         Duration::from_micros(1 + self.seed % micros)
     }
 
-    /// Runs every job and commits. `Ok`: the batch is on disk (unless all jobs are passing ones), with the outcome of each
+    /// Runs every job and commits. `Ok`: the batch is on disk (unless all jobs are passing), with the result of each
     /// job. `Err`: nothing may be acknowledged.
     pub(crate) fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
         let tried = self.try_commit(jobs);
@@ -91,7 +91,7 @@ impl Attempt {
         let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
         let passing = jobs.iter().all(|job| job.passing());
         if passing != self.passing && (!passing || has_log(conn).map_err(sql)?) {
-            // The log stays whole without waiting, and the next full commit carries what this one left to the disk.
+            // The log stays intact without waiting, and the next full commit also flushes this one.
             conn.pragma_update(None, "synchronous", if passing { "NORMAL" } else { "FULL" }).map_err(sql)?;
             self.passing = passing;
         }
@@ -119,7 +119,7 @@ impl Attempt {
             }
             conn.prepare_cached("COMMIT").and_then(|mut s| s.execute([])).map_err(sql)?;
         }
-        // The commit may have gone into a file that is no longer at its place.
+        // The commit may have gone into a file that was moved away.
         self.check_identity()?;
         if self.target.is_file() && self.log.is_none() {
             self.log = folder::identity(&folder::beside(self.target.path(), "-wal"));
@@ -127,7 +127,7 @@ impl Attempt {
         Ok(std::mem::take(&mut self.outcomes))
     }
 
-    /// After an error: no transaction stays open, and a handle that saw the device fail is not trusted again.
+    /// After an error: closes an open transaction, and the connection after a failure of the device.
     fn clean_up(&mut self, error: &StoreError) {
         let Some(conn) = &self.conn else { return };
         if !conn.is_autocommit() && conn.execute_batch("ROLLBACK").is_err() {
@@ -140,7 +140,7 @@ impl Attempt {
         }
     }
 
-    /// A new handle, where the old one was given up.
+    /// Opens a new connection, where the old one was closed.
     fn connect(&mut self) -> Result<()> {
         if self.conn.is_none() {
             let conn = connect::probe(&self.target)?;
@@ -151,7 +151,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// The path must lead to the file that is open; the log, too.
+    /// Checks that the path leads to the open file, and the log's path to its log.
     fn check_identity(&self) -> Result<()> {
         let Some(identity) = self.identity else { return Ok(()) };
         let path = self.target.path();
@@ -165,8 +165,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// Copies a long log back into the database. After the acknowledgements, so that no writer waits for it; a
-    /// failure shows at the next commit.
+    /// Checkpoints a long log. Runs after the acknowledgements, so that no writer waits for it; a failure shows at the
+    /// next commit.
     pub(crate) fn checkpoint(&mut self) {
         let (Some(conn), true) = (&self.conn, self.target.is_file()) else { return };
         // Whether another connection was in the way, pages in the log, pages of them that were copied back.
@@ -176,7 +176,8 @@ impl Attempt {
         };
         let outcome = run("NOOP").and_then(|(_, log, done)| {
             if log >= self.restart_at {
-                // A reader that holds on makes each try a long one: the next comes when the log has grown as much again.
+                // A permanent reader makes each attempt a long one: the next follows when the log has grown as much
+                // again.
                 let (busy, ..) = run("RESTART")?;
                 self.restart_at = if busy { log + RESTART_PAGES } else { RESTART_PAGES };
             } else if log - done >= CHECKPOINT_PAGES {
@@ -192,13 +193,13 @@ impl Attempt {
     }
 }
 
-/// Runs one job in a savepoint of its own: its failure leaves the other jobs alone. The outer error is one of the whole
-/// batch.
+/// Runs one job in a savepoint of its own: its failure does not affect the other jobs. The outer error concerns the
+/// whole batch.
 fn run_one(conn: &Connection, job: &mut dyn Job, path: &Path) -> Result<Result<()>> {
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
     let step = |text: &str| conn.prepare_cached(text).and_then(|mut s| s.execute([])).map_err(sql);
     step("SAVEPOINT job")?;
-    // A panic is this job's failure, not the writer's end.
+    // A panic fails this job and does not end the writer.
     let ran = catch_unwind(AssertUnwindSafe(|| job.run(conn)))
         .unwrap_or_else(|_| Err(StoreError::Internal("a change panicked".into())));
     match ran.map_err(|e| e.at(path)) {
@@ -215,7 +216,7 @@ fn run_one(conn: &Connection, job: &mut dyn Job, path: &Path) -> Result<Result<(
     }
 }
 
-/// Where there is no log, every commit has to wait: half of one would be damage.
+/// Whether there is a log. Without it every commit has to wait: a partial one would be damage.
 fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
     conn.query_row("PRAGMA journal_mode", [], |r| r.get::<_, String>(0)).map(|mode| mode == "wal")
 }
@@ -227,7 +228,7 @@ fn committed(conn: &Connection, id: Uuid, batch: i64) -> rusqlite::Result<bool> 
     .map(|n| n > 0)
 }
 
-/// One row for each process would grow without end; identifiers sort by time.
+/// Deletes old rows, since there is one for each process; ids sort by time.
 fn forget_old_writers(conn: &Connection) -> rusqlite::Result<()> {
     let rows: i64 = conn.query_row("SELECT count(*) FROM writers", [], |r| r.get(0))?;
     if rows > 256 {

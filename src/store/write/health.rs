@@ -1,18 +1,18 @@
-//! Whether what is given to the store reaches the disk.
+//! Whether writes reach the disk.
 
 use tokio::sync::watch;
 
 use crate::error::StoreError;
 
-/// The state of saving, for the banner and for callers that wait.
+/// The state of saving, for the banner and for waiting callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Health {
-    /// Everything that was acknowledged is on disk, and so will the next be.
+    /// All acknowledged writes are on disk, and saving works.
     #[default]
     Ok,
-    /// Nothing is acknowledged; what was given is kept in memory and tried again.
+    /// Nothing is acknowledged; jobs are kept in memory and tried again.
     Failing(StoreError),
-    /// The person agreed to go on without saving: all is kept in memory only.
+    /// The person agreed to continue without saving: everything is in memory only.
     NotSaving(String),
 }
 
@@ -22,7 +22,7 @@ impl Health {
         matches!(self, Self::Ok)
     }
 
-    /// Why not, in one line; empty when all is well.
+    /// The reason, in one line; empty when saving works.
     pub fn why(&self) -> String {
         match self {
             Self::Ok => String::new(),

@@ -1,4 +1,4 @@
-//! The way of a write: one thread, batches, acknowledgements.
+//! Writing: one thread, batches, acknowledgements.
 
 pub(crate) mod attempt;
 pub(crate) mod health;

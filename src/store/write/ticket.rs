@@ -1,4 +1,4 @@
-//! What a write gives back: a future that also works for callers without a runtime.
+//! The result of a write: a future that also works for callers without a runtime.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -10,15 +10,15 @@ use tokio::sync::oneshot;
 
 use crate::error::{Result, StoreError};
 
-/// Resolves once the write is on disk, fully synchronised (or has failed for good). Dropping it does not
-/// take the write back.
+/// Resolves once the write is on disk, fully synchronised (or has failed permanently). Dropping it does not cancel the
+/// write.
 #[must_use = "a write is only sure once its ticket has resolved"]
 #[derive(Debug)]
 pub struct Ticket<T>(State<T>);
 
 #[derive(Debug)]
 enum State<T> {
-    /// The writer thread holds the sender; it goes away unanswered only when the store was closed.
+    /// The writer thread holds the sender; it is dropped without an answer only when the store was closed.
     Waiting(oneshot::Receiver<Result<T>>),
     Ready(Option<Result<T>>),
 }
@@ -31,7 +31,7 @@ impl<T> Ticket<T> {
         Self(State::Waiting(receiver))
     }
 
-    /// Answered already.
+    /// A ticket with its result.
     pub(crate) fn ready(result: Result<T>) -> Self {
         Self(State::Ready(Some(result)))
     }
@@ -39,7 +39,7 @@ impl<T> Ticket<T> {
     /// Blocks this thread until the write is on disk.
     ///
     /// # Errors
-    /// As the write says.
+    /// The error of the write.
     pub fn wait(self) -> Result<T> {
         struct Unpark(Thread);
         impl Wake for Unpark {

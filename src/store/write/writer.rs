@@ -1,6 +1,5 @@
-//! The one thread that writes. Jobs that wait together go into one transaction; each is acknowledged after
-//! its fully synchronised commit, never before. Only a transaction of nothing but passing jobs does not wait for
-//! the disk.
+//! The only thread that writes. Waiting jobs share one transaction; each is acknowledged after its fully synchronised
+//! commit, never before. Only a transaction that consists of passing jobs does not wait for the disk.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,31 +15,31 @@ use crate::write::attempt::Attempt;
 use crate::write::health::Health;
 use crate::write::ticket::Ticket;
 
-/// Jobs that may wait. A caller that has so many unanswered does not wait for its answers.
+/// Capacity of the queue of jobs. With more unanswered jobs than this, submitting fails.
 const WAITING: usize = 1024;
-/// Jobs in one transaction at most.
+/// Maximum number of jobs in one transaction.
 const BATCH: usize = 128;
 /// How long another process may hold the lock before a notice appears.
 const BUSY_QUIET: Duration = Duration::from_secs(5);
-/// Pauses between tries while the disk is in trouble.
+/// Shortest pause between attempts while saving fails.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// What to do with what cannot be saved now.
+/// What to do with jobs that cannot be saved now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFailure {
-    /// Keep it and try again until there is room; tickets stay open and [`Health`] says why.
+    /// Keep them and retry; tickets stay open and [`Health`] gives the reason.
     #[default]
     Keep,
-    /// Answer with the error at once (a headless run that must end).
+    /// Answer with the error at once (for a headless run that must end).
     Answer,
 }
 
-/// A change to the database. May run several times, each time in a fresh transaction.
+/// A change to the database. May run several times, each time in a new transaction.
 pub(crate) trait Job: Send {
     fn run(&mut self, conn: &Connection) -> Result<()>;
     fn answer(self: Box<Self>, outcome: Result<()>);
-    /// Whether it may be lost with the power: what it says holds for living processes only.
+    /// Whether it may be lost at a loss of power: its data matters to living processes only.
     fn passing(&self) -> bool;
 }
 
@@ -59,10 +58,10 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for TypedJob<T, F> 
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
         let Self { work, out, reply, .. } = *self;
-        // What the change holds (locks, files) is released before the caller gets the outcome.
+        // Resources of the change (locks, files) are released before the caller gets the result.
         drop(work);
         let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
-        // The caller may have gone; the write stays.
+        // The caller may have dropped the ticket; the write stays.
         drop(reply.send(answer));
     }
 
@@ -71,7 +70,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for TypedJob<T, F> 
     }
 }
 
-/// Wakes the writer from a pause, to stop or to try again now.
+/// Wakes the writer from a pause, to stop or to retry now.
 #[derive(Default)]
 pub(crate) struct Waker {
     signal: Mutex<Signal>,
@@ -102,9 +101,9 @@ impl Waker {
     }
 }
 
-/// The handle that the store keeps. Dropping it stops the thread, after what it was given is saved.
+/// The store's handle of the thread. Dropping it saves the submitted jobs and stops the thread.
 pub(crate) struct Writer {
-    /// The thread holds the other end; `None` once closing began, and then the thread drains and ends.
+    /// The thread holds the receiver; `None` once closing began, and then the thread drains the queue and ends.
     jobs: Mutex<Option<SyncSender<Box<dyn Job>>>>,
     waker: Arc<Waker>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -130,7 +129,7 @@ impl Writer {
         Ok(Self { jobs: Mutex::new(Some(jobs)), waker, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Hands a change over. Never blocks. `passing`: see [`Job::passing`].
+    /// Submits a change. Never blocks. `passing`: see [`Job::passing`].
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         passing: bool,
@@ -148,12 +147,12 @@ impl Writer {
         }
     }
 
-    /// Tries again now, instead of at the end of a pause.
+    /// Retries now, instead of after the present pause.
     pub(crate) fn retry(&self) {
         self.waker.wake(|r| r.retry = true);
     }
 
-    /// Saves what waits, and ends. What cannot be saved is answered with the reason.
+    /// Saves the waiting jobs and ends. Jobs that cannot be saved are answered with the reason.
     pub(crate) fn close(&self) {
         drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.waker.wake(|r| r.stop = true);
@@ -172,13 +171,13 @@ impl Drop for Writer {
     }
 }
 
-/// The thread's own state.
+/// State of the writer's thread.
 struct WriterLoop {
     inbox: Receiver<Box<dyn Job>>,
     attempt: Attempt,
     on_failure: OnFailure,
     health: watch::Sender<Health>,
-    /// What health is when nothing fails.
+    /// The health when nothing fails.
     resting: Health,
     waker: Arc<Waker>,
 }
@@ -225,7 +224,7 @@ impl WriterLoop {
                 return;
             }
             let wait = if busy { self.attempt.jitter(Duration::from_millis(20)) } else { pause };
-            // After the call to stop there is one more try.
+            // After the request to stop there is one more attempt.
             last = self.waker.pause(wait);
             if !busy {
                 pause = (pause * 2).min(PAUSE_MAX);

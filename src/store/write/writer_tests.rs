@@ -24,7 +24,7 @@ fn append(store: &Store, n: u128) -> Ticket<()> {
 fn one_failure_is_not_its_neighbours() {
     let (_dir, store) = scratch();
     let session = session(&store, 1);
-    // Held back, so that the next ones wait together and share a commit.
+    // Blocked, so that the next ones wait together and share a commit.
     let gate = Arc::new(Barrier::new(2));
     let blocked = gate.clone();
     let first = store.write(move |_| {
@@ -52,7 +52,7 @@ fn one_failure_is_not_its_neighbours() {
 #[test]
 fn only_what_passes_does_not_wait_for_the_disk_and_never_beside_what_stays() {
     let (_dir, store) = scratch();
-    // 1: not at commits; 2: at each.
+    // 1: not at commits; 2: at each commit.
     let level = |conn: &Connection| Ok(conn.query_row("PRAGMA synchronous", [], |r| r.get::<_, i64>(0))?);
     for _ in 0..2 {
         assert_eq!(store.write_passing(level).wait(), Ok(1));
@@ -112,8 +112,8 @@ fn too_many_waiting_changes_are_refused_at_once() {
     assert!(refused.iter().all(|e| *e == StoreError::Overloaded { waiting: WAITING }), "{refused:?}");
 }
 
-/// S4, from SQLite itself: the database may not grow (`max_page_count` gives a real SQLITE_FULL at the write;
-/// no disk is full here, the test below does that). Kept, told, and saved once there is room.
+/// S4, from SQLite itself: the database may not grow (`max_page_count` gives a real SQLITE_FULL at the write; the disk
+/// is not full, which the test below covers). Jobs are kept, reported, and saved once there is space.
 #[test]
 fn s4_what_does_not_fit_is_kept_and_saved_later() {
     let (_dir, store) = scratch();
@@ -176,8 +176,8 @@ fn s4_a_run_that_must_end_is_answered_at_once() {
     assert!(store.health().borrow().ok());
 }
 
-/// S4, from the disk: a tmpfs of 4 MiB in a mount name space of its own, with different amounts of room left,
-/// so that the space ends at different writes.
+/// S4, from the disk: a tmpfs of 4 MiB in a mount namespace of its own, with different amounts of free space, so that
+/// it ends at different writes.
 #[test]
 fn s4_a_full_disk_loses_nothing_and_saves_when_space_returns() {
     for ballast in [1_000_000, 1_500_000, 2_000_001, 2_600_003] {
@@ -210,7 +210,7 @@ fn mounts_allowed() -> bool {
         .is_ok_and(|s| s.success())
 }
 
-/// S13: moved away under load. No acknowledgement until it is back; then everything is there, once.
+/// S13: moved away during writes. Nothing is acknowledged until it is back; then everything is stored exactly once.
 #[test]
 fn s13_moved_away_acknowledgements_stop() {
     let (_dir, store) = scratch();
@@ -267,7 +267,7 @@ fn s13_deleted_or_replaced_is_an_error_and_never_an_acknowledgement() {
         harm(&store.path());
         let ticket = append(&store, 2);
         eventually("the banner", || !store.health().borrow().ok());
-        // Closing gives up what cannot be saved, and says so.
+        // Closing drops jobs that cannot be saved, and reports them.
         store.close();
         assert_eq!(ticket.wait(), Err(StoreError::Moved { path: store.path() }), "{name}");
     }
