@@ -1,4 +1,4 @@
-//! Arguments to command to exit code. Nothing else.
+//! Parses the arguments, runs the command, and returns its exit code.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Agent programs of other vendors that are on this machine: for the doctor, and for the setup of a first model.
+//! Agent programs of other vendors on this machine, for the doctor and for the setup of a first model.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Command and vendor's name of each that is known.
+/// Command and title of each known program.
 const KNOWN: &[(&str, &str)] = &[
     ("claude", "Claude Code"),
     ("codex", "Codex"),
@@ -25,24 +25,24 @@ const KNOWN: &[(&str, &str)] = &[
     ("grok", "Grok"),
 ];
 
-/// Bytes of an answer that are read.
+/// Maximum bytes of an answer that are read.
 const MOST: u64 = 4096;
 
-/// One that was found.
+/// A program that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AgentCli {
     /// The command.
     pub(crate) name: &'static str,
-    /// For people.
+    /// The title for people.
     pub(crate) title: &'static str,
     pub(crate) path: PathBuf,
 }
 
-/// Those on `path` (as `$PATH` has it), in our order. Starts nothing.
+/// The programs on `path` (in the syntax of `$PATH`), in the order of `KNOWN`. Starts nothing.
 pub(crate) fn found(path: &str) -> Vec<AgentCli> {
     let runs =
         |p: &PathBuf| std::fs::metadata(p).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
-    // A relative folder would be another one in each project.
+    // A relative folder would be a different one in each project.
     let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|f| f.is_absolute()).collect();
     let of = |(name, title): &(&'static str, &'static str)| {
         let path = folders.iter().map(|f| f.join(name)).find(runs)?;
@@ -51,7 +51,7 @@ pub(crate) fn found(path: &str) -> Vec<AgentCli> {
     KNOWN.iter().filter_map(of).collect()
 }
 
-/// What each says of its version, asked side by side, each for at most `time`. `None`: it said nothing in time.
+/// The version that each prints, queried concurrently, with a time limit for each. `None`: no answer in time.
 pub(crate) fn versions(found: &[AgentCli], env: &[(String, String)], time: Duration) -> Vec<Option<String>> {
     let asked: Vec<_> = found.iter().map(|agent| ask(agent, env)).collect();
     let end = std::time::Instant::now() + time;
@@ -61,7 +61,7 @@ pub(crate) fn versions(found: &[AgentCli], env: &[(String, String)], time: Durat
         .collect()
 }
 
-/// A program that was asked.
+/// A running query.
 struct VersionQuery {
     child: std::process::Child,
     said: mpsc::Receiver<String>,
@@ -80,7 +80,8 @@ fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<VersionQuery> {
         .spawn()
         .ok()?;
     let stdout = child.stdout.take()?;
-    // One message: what it said. The thread ends when the pipe is closed, at the latest by the kill below.
+    // One message: the output. The thread holds the sender and ends when the pipe is closed, at the latest by the kill
+    // below.
     let (tx, said) = mpsc::sync_channel(1);
     let reader = move || {
         let mut text = Vec::new();
@@ -94,7 +95,7 @@ fn ask(agent: &AgentCli, env: &[(String, String)]) -> Option<VersionQuery> {
 impl VersionQuery {
     fn answer(mut self, time: Duration) -> Option<String> {
         let said = self.said.recv_timeout(time).ok();
-        // Whatever it started goes with it.
+        // Its child processes are killed, too.
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
             && !matches!(self.child.try_wait(), Ok(Some(_)))
         {

@@ -1,8 +1,8 @@
-//! No core dumps: a dump is an unprotected file with keys and all messages.
+//! Disables core dumps: a dump would be an unprotected file with keys and all messages.
 
-/// Makes this process undumpable. On Linux that also closes its memory to other processes of the same user
-/// (`ptrace`, `/proc/PID/mem`), commands of agents among them. It holds for forks of this process and ends at `exec`,
-/// so the programs that Tiller starts keep their own setting.
+/// Makes this process undumpable. On Linux that also denies other processes of the same user access to its memory
+/// (`ptrace`, `/proc/PID/mem`), including commands of agents. It applies to forks of this process and ends at `exec`,
+/// so programs that Tiller starts keep their own setting.
 #[cfg(target_os = "linux")]
 pub(crate) fn disable() -> std::io::Result<()> {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};

@@ -1,4 +1,4 @@
-//! Where the states of a folder's files are kept.
+//! The stores of snapshots and change sets.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tiller_tool::files::Publishes;
 
 use crate::app::Setup;
 
-/// The store of a folder's snapshots: a name that a person finds again, made one by a hash of the whole path.
+/// The folder of a project's snapshots: a recognisable name, made unique by a hash of the whole path.
 pub(crate) fn store(data: &Path, project: &Path) -> PathBuf {
     let name: String = project
         .file_name()
@@ -24,12 +24,12 @@ pub(crate) fn store(data: &Path, project: &Path) -> PathBuf {
     data.join("snapshots").join(format!("{name}-{}", &hash[..16]))
 }
 
-/// Keeps them for this setup; `None` when that is switched off.
+/// The keeper of snapshots for this setup; `None` when that is switched off.
 pub(crate) fn keeper(setup: &Setup) -> Option<Keeper> {
     Some(Keeper::new(place(setup)?, Arc::clone(&setup.clock)))
 }
 
-/// Where they are kept for this setup; `None` when that is switched off.
+/// The snapshot store for this setup; `None` when that is switched off.
 pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
     let c = &setup.config.config.snapshots;
     if !c.enabled {
@@ -54,12 +54,12 @@ pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
     })
 }
 
-/// Where change sets are written down while they are published.
+/// The folder in which change sets are recorded while they are published.
 pub(crate) fn publishes(setup: &Setup) -> Publishes {
     Publishes::new(setup.places.data.join("publishing"))
 }
 
-/// Takes back the change sets that a kill cut off, in whatever folder, and says so.
+/// Rolls back the change sets that a kill cut off, in any folder, and reports them.
 pub(crate) fn taken_back(setup: &Setup) -> Vec<Notice> {
     let all = publishes(setup).recover();
     all.iter().map(|done| Notice::new(NoticeKind::Store, done.sentence())).collect()

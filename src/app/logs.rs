@@ -1,5 +1,5 @@
-//! The log: `<state>/log/tiller.log`, for finding mistakes of ours. Only warnings unless `TILLER_LOG` says
-//! otherwise; secrets are masked before anything reaches the disk, and the writing is a thread of its own.
+//! The log: `<state>/log/tiller.log`, for finding faults of Tiller. Only warnings unless `TILLER_LOG` says otherwise;
+//! secrets are masked before anything reaches the disk, and a separate thread writes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,25 +11,25 @@ use tracing::Subscriber;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
-/// Bytes of one file.
+/// Maximum bytes of one file.
 const SIZE: u64 = 2 << 20;
 /// Files that are kept: `tiller.log`, `tiller.log.1`, ...
 const FILES: u32 = 5;
-/// Lines that may wait to be written; when there are more, some are left out.
+/// Maximum number of waiting lines; further ones are dropped.
 const LINES: usize = 1024;
 
-/// Keeps the log open; what waits is written when it is dropped.
+/// Keeps the log open; waiting lines are written when it is dropped.
 #[derive(Debug)]
 pub(super) struct Logs(#[expect(dead_code, reason = "dropping it is its use")] WorkerGuard);
 
-/// Starts the log of this process. Later calls change nothing: the first one's log stays.
+/// Starts the log of this process. Later calls change nothing: the first log stays.
 ///
 /// # Errors
-/// When it cannot be written, in words. Everything else works without it.
+/// As text, when it cannot be written. Everything else works without it.
 pub(super) fn start(folder: &Path, filter: Option<&str>, redact: Redact) -> Result<Logs, String> {
     let file = RotatingFile::open(folder)
         .map_err(|e| format!("the log in {} cannot be written: {e}", folder.display()))?;
-    // Its place is taken at once; the usual 128,000 lines are four megabytes.
+    // The buffer is allocated at once; the default of 128,000 lines takes four megabytes.
     let (writer, guard) =
         NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(MaskingWriter { file, redact });
     let subscriber = subscriber(writer, filter).map_err(|e| format!("TILLER_LOG cannot be used: {e}"))?;
@@ -63,7 +63,7 @@ impl Write for MaskingWriter {
     }
 }
 
-/// A file that makes room for a new one when it is full.
+/// A file that is rotated when it is full.
 struct RotatingFile {
     path: PathBuf,
     file: File,
@@ -94,7 +94,7 @@ impl RotatingFile {
             n => self.path.with_extension(format!("log.{n}")),
         };
         for n in (0..FILES - 1).rev() {
-            // Where there are fewer files yet, there is nothing to move.
+            // When there are fewer files, there is nothing to move.
             let _ = std::fs::rename(name(n), name(n + 1));
         }
         (self.file, self.size) = fresh(&self.path)?;
@@ -127,7 +127,7 @@ mod tests {
         let redactor = tiller_permit::Redactor::new(["hunter2-hunter2".to_owned()]);
         let redact: Redact = Arc::new(move |t: &str| redactor.redact(t).into_owned());
         let file = RotatingFile::open(&folder).unwrap();
-        // Its place is taken at once; the usual 128,000 lines are four megabytes.
+        // The buffer is allocated at once; the default of 128,000 lines takes four megabytes.
         let (writer, guard) =
             NonBlockingBuilder::default().buffered_lines_limit(LINES).finish(MaskingWriter { file, redact });
         tracing::subscriber::with_default(subscriber(writer, None).unwrap(), || {
@@ -156,7 +156,7 @@ mod tests {
             .collect();
         names.sort();
         assert_eq!(names, ["tiller.log", "tiller.log.1", "tiller.log.2", "tiller.log.3", "tiller.log.4"]);
-        // What was there is added to, not lost.
+        // An existing log is appended to.
         drop(log);
         let log = RotatingFile::open(tmp.path()).unwrap();
         assert_eq!(log.size, line.len() as u64);

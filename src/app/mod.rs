@@ -5,18 +5,19 @@
 //! | [`setup`] | what every command needs: folders, settings, environment, store |
 //! | [`options`] | options that all commands share |
 //! | `rules` | permission rules from files and flags |
-//! | `settings` | settings as they are now, shared by screen and engine |
+//! | `settings` | the present settings, shared by screen and engine |
 //! | `trust` | the question about what the folder brings |
 //! | `watch` | the watcher for the engine |
 //! | [`start`] | the engine on its own threads |
 //! | `logs` | the log file |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `definitions` | kinds of agents, programs and workflows, from files |
-//! | `spill` | full outputs of sessions that are gone |
-//! | `screen` | what only the workbench needs: the editor, the status line's command, changes of settings, keys and themes |
+//! | `spill` | full outputs of removed sessions |
+//! | `screen` | parts for the workbench only: the editor, the status line's command, changes of settings, keys and
+//! themes |
 //!
-//! It may use every crate, and none of `commands` and `detach` (`cargo xtask tidy` checks that). What is not here: what a
-//! command does with the parts.
+//! May use: every crate, but not `commands` and `detach` (`cargo xtask tidy` checks that). Not here: what a command
+//! does with the parts.
 
 pub(crate) mod agents;
 pub(crate) mod core_dumps;

@@ -1,5 +1,5 @@
-//! Settings as they are now. The screen, the engine and the question about trust share them; a file that
-//! cannot be read changes nothing.
+//! The present settings. The screen, the engine and the question about trust share them; an unreadable file changes
+//! nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,15 +17,15 @@ use tiller_tui::model::kinds::FoundKey;
 use crate::app::Setup;
 use crate::app::setup::Env;
 
-/// Name of the project's file of settings, in the folder.
+/// Path of the project's settings file in the project.
 pub(crate) const PROJECT: &str = ".tiller/config.toml";
 
-/// What is shared.
+/// The shared settings.
 pub(crate) struct SharedSettings {
     env: Env,
     keys: PathBuf,
     state: Mutex<SettingsState>,
-    /// Keys that are known, and what masks them.
+    /// Known keys, which are masked.
     secrets: Mutex<Vec<String>>,
     redactor: Arc<RwLock<Redactor>>,
 }
@@ -36,7 +36,7 @@ struct SettingsState {
 }
 
 impl SharedSettings {
-    /// As they were read first.
+    /// The settings from the start.
     pub(crate) fn new(setup: &Setup) -> Arc<Self> {
         Arc::new(Self {
             env: Arc::clone(&setup.env),
@@ -50,7 +50,7 @@ impl SharedSettings {
         })
     }
 
-    /// For tests: of files only, with this environment.
+    /// For tests: from files only, with this environment.
     #[cfg(test)]
     pub(crate) fn of(env: Env, keys: PathBuf, sources: Sources) -> Arc<Self> {
         let good = tiller_config::load(&sources).config;
@@ -64,15 +64,15 @@ impl SharedSettings {
     }
 
     fn state(&self) -> MutexGuard<'_, SettingsState> {
-        // Plain data that is right after any panic.
+        // Plain data that is valid after any panic.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the files again. A mistake of the person's own file is reported, and nothing changes; a project's
-    /// file with a mistake is left out, as at the start.
+    /// Reads the files again. An error in the person's own file is returned, and nothing changes; a project's file with
+    /// an error is left out, as at the start.
     ///
     /// # Errors
-    /// The first mistake, with its line.
+    /// The first error, with its line.
     pub(crate) fn read(&self) -> Result<Config, Notice> {
         let mut state = self.state();
         let loaded = tiller_config::load(&state.sources);
@@ -86,7 +86,7 @@ impl SharedSettings {
         Ok(state.good.clone())
     }
 
-    /// The same, with the providers that come of it.
+    /// As [`Self::read`], with the resulting providers.
     ///
     /// # Errors
     /// As [`SharedSettings::read`].
@@ -100,17 +100,17 @@ impl SharedSettings {
         Ok(Fresh { providers: self.providers(), config })
     }
 
-    /// The settings that hold.
+    /// The settings in force.
     pub(crate) fn current(&self) -> Config {
         self.state().good.clone()
     }
 
-    /// The providers of the settings that hold, with the keys that are there now.
+    /// The providers of the settings in force, with the present keys.
     pub(crate) fn providers(&self) -> Providers {
         self.build(&self.current())
     }
 
-    /// The providers that these settings would give.
+    /// The providers for these settings.
     pub(crate) fn build(&self, config: &Config) -> Providers {
         let redactor = Arc::clone(&self.redactor);
         let redact = tiller_provider::Redact::new(move |text: &str| {
@@ -119,7 +119,7 @@ impl SharedSettings {
         tiller_provider::build(config, &|name| (self.env)(name), Some(&self.keys), &redact)
     }
 
-    /// What would become of a key that is entered.
+    /// The effect of entering a key.
     pub(crate) fn entered(&self, provider: &str) -> Entered {
         entered(&self.current(), &|name| (self.env)(name), provider)
     }
@@ -131,8 +131,8 @@ impl SharedSettings {
         found.into_iter().map(of).collect()
     }
 
-    /// The person trusts what the folder brings: the project's settings hold, in exactly the form that was
-    /// looked at. `None`: it brings none; else what is wrong in them.
+    /// The person trusts the folder: the project's settings apply from now on, in exactly the form that was shown.
+    /// `None`: the folder has none; else the errors in them.
     pub(crate) fn trust(&self, brings: &Brings) -> Option<Vec<Notice>> {
         let mut state = self.state();
         if !trust(&mut state.sources, brings) {
@@ -152,8 +152,8 @@ impl SharedSettings {
         Some(told)
     }
 
-    /// From now on this text is masked in everything that is written. What is too short to be a key is not:
-    /// that would garble ordinary text.
+    /// Masks this text in everything that is written from now on. A text that is too short for a key is not masked,
+    /// since that would garble ordinary text.
     pub(crate) fn learn(&self, key: &str) {
         if key.len() < crate::app::setup::SHORTEST_KEY {
             return;
@@ -165,7 +165,7 @@ impl SharedSettings {
         }
     }
 
-    /// Masks what is known by then.
+    /// Masks all keys that are known at the time of the call.
     pub(crate) fn redact(self: &Arc<Self>) -> Redact {
         let shared = Arc::clone(self);
         Arc::new(move |text: &str| {
@@ -173,7 +173,7 @@ impl SharedSettings {
         })
     }
 
-    /// Finds what is known by then.
+    /// Finds all keys that are known at the time of the call.
     pub(crate) fn secrets(self: &Arc<Self>) -> tiller_tool::Secrets {
         let shared = Arc::clone(self);
         Arc::new(move |text: &str| {
@@ -190,10 +190,10 @@ impl SharedSettings {
     }
 }
 
-/// See [`SharedSettings::trust`].
+/// As [`SharedSettings::trust`], on `sources`.
 pub(super) fn trust(sources: &mut Sources, brings: &Brings) -> bool {
     let bytes = brings.bytes(PROJECT).map(<[u8]>::to_vec);
-    // What was not hashed (a link, a file that is too large) is not loaded.
+    // A file that was not hashed (a link, or too large) is not loaded.
     sources.trusted = bytes.is_some();
     sources.project_text = bytes;
     sources.trusted
@@ -211,7 +211,7 @@ pub(crate) fn write_provider(file: &Path, name: &str, values: &[(&str, &str)]) -
     Ok(())
 }
 
-/// Keeps the person's yes to a server on this machine.
+/// Stores the person's agreement to use a server on this machine.
 ///
 /// # Errors
 /// A sentence.
@@ -219,7 +219,7 @@ pub(crate) fn keep_local(file: &Path, local: &Local) -> Result<(), String> {
     write_provider(file, local.name, &[("kind", "openai-chat"), ("base_url", &local.base())])
 }
 
-/// Keys that are both entered and in the environment, and differ: which one is used.
+/// Keys that are both entered and in the environment, with different values: which one is used.
 pub(crate) fn doubled(setup: &Setup) -> Vec<Notice> {
     let file = tiller_config::KeyFile::usual(&setup.places);
     let mut out = Vec::new();

@@ -56,14 +56,14 @@ fn exactly_the_bytes_that_were_hashed_are_loaded() {
     b.user("[limits]\nturns = 50\n");
     b.project("[ui]\ntheme = \"gruvbox-dark\"\n[limits]\nturns = 10\n");
     let brings = b.brings();
-    // Changed behind the question.
+    // Changed while the question was open.
     b.project("[ui]\ntheme = \"tokyonight\"\n[limits]\nturns = 20\n");
     b.shared.read().unwrap();
     assert_eq!(b.shared.current().limits.turns, 50, "nothing before the yes");
     assert_eq!(b.shared.trust(&brings), Some(Vec::new()));
     let now = b.shared.current();
     assert_eq!((now.ui.theme.as_str(), now.limits.turns), ("gruvbox-dark", 10));
-    // And so it stays, also when the person's own file is read again.
+    // And stays that way when the person's own file is read again.
     b.user("[limits]\nturns = 60\nattempts = 2\n");
     let now = b.shared.read().unwrap();
     assert_eq!((now.ui.theme.as_str(), now.limits.turns, now.limits.attempts), ("gruvbox-dark", 10, 2));
@@ -77,7 +77,7 @@ fn a_mistake_of_the_project_is_told_and_does_not_hinder_the_persons_own_file() {
     assert!(wrong[0].message.contains("config.toml:2"), "{wrong:?}");
     b.user("[limits]\nturns = 5\n");
     assert_eq!(b.shared.read().unwrap().limits.turns, 5);
-    // A folder that brings no settings has none to trust.
+    // A folder without settings has none to trust.
     std::fs::remove_file(b.tmp.path().join("project").join(PROJECT)).unwrap();
     assert_eq!(b.shared.trust(&b.brings()), None);
 }
@@ -103,7 +103,7 @@ fn a_yes_to_a_local_server_is_written_and_makes_it_ready() {
     let fresh = b.shared.fresh().unwrap_or_else(|n| panic!("{}", n.message));
     assert!(fresh.providers.get("ollama").is_ok());
     assert_eq!(fresh.config.providers["ollama"].base_url.as_deref(), Some("http://127.0.0.1:11434/v1"));
-    // Said twice, written once.
+    // Agreed twice, written once.
     keep_local(&file, &LOCALS[0]).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }

@@ -1,4 +1,4 @@
-//! What every command needs, read once: folders, the project, settings, environment, clock.
+//! The common input of every command, read once: folders, the project, settings, environment, clock.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use tiller_tool::ChildEnv;
 
 use crate::app::options::Common;
 
-/// Reads a variable of the environment; empty ones are as good as none.
+/// Reads an environment variable; an empty one counts as unset.
 pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Everything that is known before anything runs.
+/// Everything that is read before the command runs.
 pub struct Setup {
     pub places: Places,
     /// The workspace: absolute, links resolved.
@@ -29,22 +29,22 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdSource>,
     pub redactor: Arc<Redactor>,
-    /// Keys that are known, from the environment and the key file. Never written, never given to children.
+    /// Known keys, from the environment and the key file. Never written, never passed to children.
     pub(super) secrets: Vec<String>,
-    /// What the folder brings that could run or loosen a rule.
+    /// Files of the folder that could run programs or loosen a rule.
     pub brings: Brings,
     pub common: Common,
     children: std::sync::OnceLock<Arc<ChildEnv>>,
 }
 
-/// Bytes of the shortest text that is taken for a key.
+/// Minimum length of a text that is treated as a key, in bytes.
 pub(super) const SHORTEST_KEY: usize = 8;
 
 impl Setup {
-    /// Reads folders and settings. Nothing is made, nothing is contacted.
+    /// Reads folders and settings. Creates nothing, contacts nothing.
     ///
     /// # Errors
-    /// When there is no home folder, the project is none, or the settings are wrong.
+    /// When there is no home folder, the project is not a folder, or the settings are invalid.
     pub fn read(common: &Common, flags: Flags) -> Result<Self, Notice> {
         let env: Env = Arc::new(|name: &str| std::env::var(name).ok().filter(|v| !v.is_empty()));
         let places = Places::from_env(&|name| env(name)).ok_or_else(|| {
@@ -71,11 +71,11 @@ impl Setup {
         let mut secrets: Vec<String> = key_variables().filter_map(&*env).collect();
         secrets.extend(config.config.providers.values().filter_map(|p| env(p.api_key_env.as_deref()?)));
         let file = tiller_config::KeyFile::usual(&places);
-        // A file that cannot be read is reported where its keys are needed.
+        // An unreadable file is reported where its keys are needed.
         for name in file.names().unwrap_or_default() {
             secrets.extend(file.get(&name).ok().flatten().map(|s| s.reveal().to_owned()));
         }
-        // Too short to be a key: masking it would garble ordinary text.
+        // Too short for a key: masking it would garble ordinary text.
         secrets.retain(|s| s.len() >= SHORTEST_KEY);
         Ok(Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
@@ -93,13 +93,13 @@ impl Setup {
         })
     }
 
-    /// The environment of children, shared by all that start some.
+    /// The environment of child processes, shared by all that start some.
     pub(crate) fn children(&self) -> Arc<ChildEnv> {
         Arc::clone(self.children.get_or_init(|| ChildEnv::new(crate::app::child_env(self))))
     }
 
-    /// What children see once another screen has brought `theirs` in place of what `names` were; the list of what
-    /// may pass and the search for keys hold as ever.
+    /// The environment of children after another terminal has replaced the variables `names` by `theirs`; the
+    /// allow-list and the search for keys still apply.
     pub(crate) fn brought(
         &self,
     ) -> impl Fn(&[&str], &BTreeMap<String, String>) + Send + Sync + 'static + use<> {
@@ -112,7 +112,7 @@ impl Setup {
         }
     }
 
-    /// The settings' mistakes, as one notice; headless commands stop at it, the screen shows it.
+    /// Errors in the settings as one notice; headless commands stop at it, the screen shows it.
     ///
     /// # Errors
     /// When there are any.
@@ -127,48 +127,48 @@ impl Setup {
         Err(notice)
     }
 
-    /// The project as the store names it.
+    /// The project's name in the store.
     pub fn project_name(&self) -> String {
         tiller_protocol::names::written(&self.project)
     }
 
-    /// Where the database is.
+    /// The path of the database.
     pub fn database(&self) -> PathBuf {
         self.places.data.join("tiller.db")
     }
 
-    /// Opens the database, making it where there is none.
+    /// Opens the database, creating it if needed.
     ///
     /// # Errors
-    /// With what to do.
+    /// A notice that says what to do.
     pub fn open_store(&self) -> Result<Store, Notice> {
         self.try_store(OnFailure::Keep).map_err(|e| e.at_start())
     }
 
-    /// As [`Setup::open_store`]. `on_failure`: what is done with what cannot be written later on; a person
-    /// can make room, a script gets an error.
+    /// As [`Setup::open_store`]. `on_failure`: what to do with later writes that fail; a person can make room, a script
+    /// gets an error.
     ///
     /// # Errors
-    /// By kind.
+    /// The error of the store.
     pub fn try_store(&self, on_failure: OnFailure) -> Result<Store, StoreError> {
         Store::open(&self.database(), Options { on_failure, ..self.store_options() })
     }
 
-    /// Masks what providers say and record.
+    /// Masks errors and recordings of providers.
     pub fn redact(&self) -> tiller_provider::Redact {
         let redactor = Arc::clone(&self.redactor);
         tiller_provider::Redact::new(move |text: &str| redactor.redact(text).into_owned())
     }
 
-    /// The same clock and ids for store and engine.
+    /// With the same clock and ids for store and engine.
     pub fn store_options(&self) -> Options {
         Options { clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids), ..Options::default() }
     }
 
-    /// A session by its id, the beginning of it, or `last`: the one of this folder that was used last.
+    /// A session by its id, a prefix of it, or `last`: the one last used in this folder.
     ///
     /// # Errors
-    /// When none fits, or several do.
+    /// When none matches, or several do.
     pub fn find_session(&self, store: &Store, text: &str) -> Result<SessionId, Notice> {
         if text != "last" {
             return store.sessions().find(text).map_err(|e| {
@@ -186,7 +186,7 @@ impl Setup {
         })
     }
 
-    /// The session that was asked for. A part of an id is enough.
+    /// The requested session. A prefix of its id is enough.
     ///
     /// # Errors
     /// When no session fits.
@@ -198,7 +198,7 @@ impl Setup {
         }
     }
 
-    /// What the person said about this folder, compared with what it brings now.
+    /// The person's decision about this folder, compared with its present files.
     pub fn trust(&self, store: &Store) -> Status {
         let stored = store.trust().get(&self.project_name()).ok().flatten().map(|row| Stored {
             choice: if row.trusted { Choice::Trust } else { Choice::Never },
@@ -207,7 +207,7 @@ impl Setup {
         status(&self.brings, stored.as_ref())
     }
 
-    /// Reads the project's settings too, in the form that was hashed: the person trusts them in that one.
+    /// Reads the project's settings too, in the form that was hashed: the person trusts that form.
     pub fn trust_project(&mut self) {
         crate::app::settings::trust(&mut self.sources, &self.brings);
         self.config = tiller_config::load(&self.sources);
@@ -218,7 +218,7 @@ impl Setup {
         tiller_config::KeyFile::usual(&self.places).path().to_path_buf()
     }
 
-    /// The folder of this project's drafts: one file a window.
+    /// The folder of this project's drafts: one file for each window.
     pub fn drafts(&self) -> PathBuf {
         let name = blake3::hash(self.project.as_os_str().as_encoded_bytes()).to_hex();
         self.places.state.join("drafts").join(&name[..16])

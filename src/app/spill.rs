@@ -1,4 +1,4 @@
-//! Full outputs and plans of sessions that are gone for good go, too.
+//! Removes full outputs and plans of sessions that were removed for good.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -6,19 +6,19 @@ use std::time::{Duration, SystemTime};
 use tiller_protocol::SessionId;
 use tiller_store::{Store, StoreError};
 
-/// A folder that changed since then is left alone: its session may be about to be stored, or was lost with a
-/// damaged database, and the person looks for what is left.
+/// A folder that changed within this time is kept: its session may be about to be stored, or was lost with a damaged
+/// database, and the person may look for the rest of it.
 const FRESH: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// The folders in which each session has one.
+/// The folders with one subfolder for each session.
 pub(crate) fn folders(places: &tiller_config::Places) -> [std::path::PathBuf; 2] {
     ["spill", "plans"].map(|name| places.state.join(name))
 }
 
-/// Looks through a folder in which each session has one, of full outputs or of plans, and removes what cannot be asked for any
-/// more. What cannot be read or removed stays. Blocks.
+/// Removes the subfolders of sessions that do not exist any more, from a folder of full outputs or plans. Folders that
+/// cannot be read or removed are kept. Blocks.
 pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
-    // A store in memory has no sessions of earlier processes.
+    // A store in memory does not have the sessions of earlier processes.
     if !store.health().borrow().ok() {
         return;
     }
@@ -37,10 +37,10 @@ pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
     }
 }
 
-/// Removes what `folders` have of a session of which nothing is kept.
+/// Removes the subfolders of a session that is not kept.
 pub(crate) fn discard(folders: &[std::path::PathBuf], session: SessionId) {
     for folder in folders {
-        // There is none where nothing was long, and nothing was planned.
+        // It does not exist when there was no long output and no plan.
         let _ = std::fs::remove_dir_all(folder.join(session.to_string()));
     }
 }

@@ -1,4 +1,4 @@
-//! The engine on threads of its own, made from a [`Setup`].
+//! Creates the engine from a [`Setup`] and runs it on separate threads.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use tokio::runtime::Runtime;
 use crate::app::settings::{self, SharedSettings};
 use crate::app::{Setup, definitions, definitions::workflows, logs, rules, trust, watch};
 
-/// Permission rules of this run alone, each as it stands in `permissions.yaml`.
+/// Permission rules of this run only, in the syntax of `permissions.yaml`.
 #[derive(Clone, Debug, Default)]
 pub struct RuleFlags {
     /// `--allow`.
     pub allow: Vec<String>,
-    /// Of the kind of agent that the main one is.
+    /// From the main agent's definition.
     pub ask: Vec<String>,
     /// `--deny`.
     pub deny: Vec<String>,
@@ -33,37 +33,37 @@ pub struct RuleFlags {
 /// What a run may load from the folder.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FolderTrust {
-    /// The person says on the command line that this folder's files may be loaded.
+    /// The person allows on the command line to load this folder's files.
     pub given: bool,
-    /// Ask the person about what the folder brings. Without, it is not loaded unless it is trusted already.
+    /// Ask the person about the folder's files. Otherwise they are loaded only if they are trusted already.
     pub ask: bool,
 }
 
-/// How this run differs from others.
+/// The options of a start.
 pub struct Start {
     pub open: Open,
-    /// What its sessions are made by.
+    /// The origin of its sessions.
     pub(crate) made_by: MadeBy,
     pub human: Human,
     pub read_only: bool,
     pub rules: RuleFlags,
     pub limits: RunLimits,
     pub trust: FolderTrust,
-    /// Watch files (for the screen; a single headless turn does not show changes).
+    /// Watch files (for the screen; a single headless turn shows no changes).
     pub watch: bool,
-    /// Make titles with a model.
+    /// Create titles with a model.
     pub titles: bool,
-    /// What is wrong in files is reported as events, too.
+    /// Report errors in files as events, too.
     pub announce: bool,
-    /// The settings, where the screen shares them.
+    /// The settings, when the screen shares them.
     pub(crate) shared: Option<Arc<SharedSettings>>,
-    /// The kind of agent that the main one is.
+    /// The definition of the main agent.
     pub(crate) role: Option<String>,
-    /// A workflow of a file that the person named.
+    /// A workflow from a file that the person named.
     pub(crate) workflow: Option<tiller_tool::crew::Workflow>,
-    /// Writes sessions to files. `None`: they cannot be exported from here.
+    /// Writes sessions to files. `None`: sessions cannot be exported.
     pub(crate) exporter: Option<tiller_engine::Exporter>,
-    /// What the screen does after a yes to the folder.
+    /// Called after a yes to the folder.
     pub(crate) on_trust: Option<trust::OnTrust>,
 }
 
@@ -95,17 +95,17 @@ pub struct Running {
     runtime: Runtime,
     engine: Engine,
     events: Option<EventStream>,
-    /// Last: what is said at the end is written, too.
+    /// Dropped last, so that messages at the end are logged, too.
     _logs: Option<logs::Logs>,
-    /// What was wrong in files; for the person.
+    /// Errors in files, for the person.
     pub notices: Vec<Notice>,
 }
 
 impl Running {
-    /// Starts it.
+    /// Starts the engine.
     ///
     /// # Errors
-    /// When a part of it cannot be made, with what to do.
+    /// When a part of it cannot be created; the notice says what to do.
     pub fn start(mut setup: Setup, store: Store, start: Start) -> Result<Self, Notice> {
         let internal = |what: &str, e: &dyn std::fmt::Display| {
             Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
@@ -117,7 +117,7 @@ impl Running {
         }
         let shared = start.shared.unwrap_or_else(|| SharedSettings::new(&setup));
         if trusted {
-            // What is wrong in them is reported below.
+            // Errors in them are reported below.
             let _ = shared.trust(&setup.brings);
         }
         let mut notices: Vec<Notice> = setup
@@ -231,7 +231,7 @@ impl Running {
             .build()
             .map_err(|e| internal("The engine's threads could not be started", &e))?;
         let (folders, kept) = (crate::app::spill::folders(&setup.places), store.clone());
-        // Not waited for; at the end of the process it stops where it is.
+        // Not awaited; at the end of the process it stops wherever it is.
         drop(runtime.spawn_blocking(move || {
             match kept.trash().discard_ephemeral().wait() {
                 Ok(gone) => gone.iter().for_each(|id| crate::app::spill::discard(&folders, *id)),
@@ -298,12 +298,12 @@ impl Running {
         self.engine.handle()
     }
 
-    /// The session that it began with.
+    /// The session at the start.
     pub fn session(&self) -> tiller_protocol::SessionId {
         self.engine.session()
     }
 
-    /// Everything that happens, from the start on. The second call gives a stream from then on.
+    /// All events since the start. A second call returns later events only.
     pub fn events(&mut self) -> EventStream {
         self.events.take().unwrap_or_else(|| self.engine.handle().subscribe())
     }
@@ -313,19 +313,19 @@ impl Running {
         self.runtime.block_on(f)
     }
 
-    /// Saves, ends every child, and ends.
+    /// Saves, ends all children, and stops.
     pub fn stop(self) {
         self.runtime.block_on(self.engine.shutdown());
         self.runtime.shutdown_timeout(Duration::from_millis(200));
     }
 }
 
-/// What every child sees of our environment.
+/// The environment of every child.
 pub(crate) fn child_env(setup: &Setup) -> Vec<(String, String)> {
     tiller_permit::child_env(vars(), &setup.config.config.limits.env, &setup.secrets)
 }
 
-/// Our own environment. Variables that are not UTF-8 are no child's business.
+/// Tiller's own environment. Variables that are not UTF-8 are not passed to children.
 pub(super) fn vars() -> impl Iterator<Item = (String, String)> {
     let utf8 =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));

@@ -1,4 +1,4 @@
-//! The question about what the folder brings, for the engine to put.
+//! The question about the folder's files, which the engine asks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use tiller_store::Store;
 use crate::app::settings::SharedSettings;
 use crate::app::{definitions, definitions::workflows};
 
-/// What else is done after a yes: the screen reads its settings again.
+/// Called after a yes: the screen reads its settings again.
 pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
 
-/// What a yes changes besides rules.
+/// Effects of a yes in addition to rules.
 pub(super) struct TrustEffects {
     pub(super) shared: Arc<SharedSettings>,
-    /// Read by every loader of the folder's files from then on.
+    /// Read by every loader of the folder's files afterwards.
     pub(super) trusted: Arc<AtomicBool>,
     /// The person's configuration folder.
     pub(super) config: PathBuf,
     pub(super) then: Option<OnTrust>,
 }
 
-/// The question, where there is one: never asked, or changed since the yes.
+/// The question, if it is needed: never asked, or files changed since the yes.
 pub(super) fn offer(
     folder: &str,
     brings: &Brings,
@@ -71,7 +71,7 @@ pub(super) fn offer(
     Some(TrustOffer { folder: folder.to_owned(), items, changed, never: false, decide: Arc::new(decide) })
 }
 
-/// What changed since the yes says so, and comes first.
+/// Items that changed since the yes are marked, and come first.
 fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
     let change = |path: &str| {
         changes.iter().find_map(|c| match c {
@@ -97,13 +97,13 @@ fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
     first.into_iter().chain(gone).chain(rest).collect()
 }
 
-/// The project's rules, from the bytes that the person said yes to, and what of them cannot be read.
+/// The project's rules, from the bytes that the person agreed to, and the errors in them.
 fn rules(brings: &Brings) -> Result<Agreed, String> {
     let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(Agreed::default()) };
     let text = String::from_utf8_lossy(bytes);
     let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project) {
         Ok(loaded) => (loaded.rules, loaded.problems),
-        // Nothing of it is known, so everything that it may have forbidden asks.
+        // Their content is unknown, so everything that they may have denied needs approval.
         Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project)?], vec![problem]),
     };
     let wrong = problems.iter().map(|p| {

@@ -39,7 +39,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     assert!(offer(&brings, &Status::Never).is_none());
     let asked = offer(&brings, &status(&brings, None)).unwrap();
     assert!(!asked.changed && asked.items.len() == 1);
-    // Changed behind the question: the yes is for what was shown.
+    // Changed while the question was open: the yes is for the content that was shown.
     std::fs::write(&file, "allow:\n  - terminal(*)\n").unwrap();
     let agreed = (asked.decide)(true).unwrap();
     assert!(!agreed.settings && agreed.wrong.is_empty());
@@ -48,7 +48,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     assert_eq!(texts.len(), 2);
     assert!(texts.contains(&(Effect::Allow, "terminal(cargo test*)")), "{texts:?}");
     assert_eq!(status(&brings, stored(&store, "/p").as_ref()), Status::Trusted);
-    // And the change asks again.
+    // And the change causes a new question.
     let now = discover(tmp.path());
     let changed = status(&now, stored(&store, "/p").as_ref());
     let asked = offer(&now, &changed).unwrap();
@@ -66,7 +66,7 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
     let brings = discover(tmp.path());
     let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
     let agreed = (asked.decide)(true).unwrap();
-    // Which, and why, is told.
+    // The notice names the file and the reason.
     assert!(agreed.wrong[0].message.contains("permissions.yaml"), "{:?}", agreed.wrong);
     let rules = agreed.rules;
     assert_eq!(rules.iter().map(|r| r.effect).collect::<Vec<_>>(), [Effect::Ask]);

@@ -19,14 +19,14 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// For `root`, with the person's settings; `own`: our folders, never watched.
+    /// Watches `root`, with the person's settings; `own`: Tiller's own folders, never watched.
     pub(super) fn new(
         root: &Path,
         settings: &tiller_config::schema::Watch,
         own: Vec<PathBuf>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        // What a restore lays out for a moment, in the folder itself.
+        // Temporary files of a restore, in the folder itself.
         let staged = format!("/{}*", tiller_snapshot::STAGING_PREFIX);
         let ignore = settings.ignore.iter().cloned().chain([staged]).collect();
         let config = Config {
@@ -40,7 +40,7 @@ impl Watch {
     }
 
     fn with<R>(&self, f: impl FnOnce(&Watcher) -> R) -> Option<R> {
-        // Not under the lock: some answers read files.
+        // Without the lock, since some answers read files.
         let watcher = lock(&self.running).clone();
         watcher.as_deref().map(f)
     }
@@ -56,7 +56,7 @@ impl tiller_engine::Watcher for Watch {
                 Report::Notice(notice) => Seen { notice: Some(notice), ..Seen::default() },
                 Report::Ready { .. } => return,
             };
-            // False: the engine has ended, and the watcher goes with it.
+            // False: the engine has ended, and the watcher ends with it.
             let _ = sink(seen);
         });
         *lock(&self.running) = Some(Arc::new(Watcher::start(&self.root, config, hear)));

@@ -30,7 +30,7 @@ impl Bench {
             true
         }));
         let b = Self { tmp, watch, seen };
-        // Heard: from here on nothing is missed.
+        // The first report shows that nothing is missed from here on.
         b.until("the first change", || {
             std::fs::write(b.path("ready"), "1").unwrap();
             b.find("ready").is_some()
@@ -91,7 +91,7 @@ fn the_state_of_git_is_told_and_known_again_when_the_branch_changes() {
             && git(root, &["commit", "-q", "--allow-empty", "-m", "x"]);
     });
     if !made {
-        // Without git there is nothing to tell.
+        // Without git there is nothing to report.
         return;
     }
     let branch = || lock(&b.seen).iter().rev().find_map(|s| s.git.as_ref().map(|g| g.branch.clone()));
@@ -114,7 +114,7 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
     assert_eq!(b.watch.outside(&agent, &seen), Outside::default(), "both are as it knows them");
     b.watch.mute("quiet");
     b.watch.command(&agent, "cargo test", true);
-    // Whoever did this: the person, or the command.
+    // The author is the person or the command.
     std::fs::write(b.path("quiet"), "2\n2\n").unwrap();
     std::fs::write(b.path("a"), "2\n").unwrap();
     let mut told = Vec::new();

@@ -1,5 +1,5 @@
-//! The process at the terminal: the shell's job. It blocks until the host sends a message or a signal arrives, and touches
-//! the terminal only when the host hands it over, or when the host has died.
+//! The process at the terminal: the shell's job. It blocks until the host sends a message or a signal arrives, and uses
+//! the terminal only when the host passes it, or when the host has died.
 
 use std::io::{self, Read, Write as _};
 use std::os::fd::AsFd;
@@ -20,25 +20,25 @@ use super::codec::{self, Lines};
 use super::crash_report::CrashReport;
 use super::messages::{FromClient, FromHost};
 
-/// Has the meaning of Ctrl-Z for the shell, and does nothing when no shell waits. SIGTSTP itself is caught.
+/// Stops the process like Ctrl-Z, and does nothing without a shell that waits. SIGTSTP itself is caught.
 const STOP: Signal = Signal::TTIN;
 
-/// How long a stop may take to begin. It comes at once, unless no shell could let us go on.
+/// Time limit for a stop to begin. It begins at once, unless no shell could continue the process.
 const BEGINS: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
 
 const SIGNALS: [i32; 7] = [SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT, SIGCHLD];
 
-/// How the client ended, for the shell.
+/// The exit of the client, for the shell.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientExit {
     pub(crate) code: u8,
-    /// For standard error.
+    /// Text for standard error.
     pub(crate) words: Option<String>,
-    /// The words say that something went wrong.
+    /// Whether the text reports a failure.
     pub(crate) failed: bool,
 }
 
-/// Signals as flags, and a pipe that wakes.
+/// Caught signals as flags, with a wake pipe.
 struct Signals {
     flags: [Arc<AtomicBool>; SIGNALS.len()],
     wake: UnixStream,
@@ -57,7 +57,7 @@ impl Signals {
         Ok(Self { flags, wake })
     }
 
-    /// Whether the signal came since the last call.
+    /// Whether the signal arrived since the last call.
     fn took(&self, n: i32) -> bool {
         SIGNALS.iter().zip(&self.flags).any(|(h, flag)| *h == n && flag.swap(false, Ordering::SeqCst))
     }
@@ -68,11 +68,11 @@ impl Signals {
     }
 }
 
-/// What runs in the foreground.
+/// The program in the foreground.
 enum Foreground {
     Nothing,
     Program(Child),
-    /// Text was written; Enter goes back.
+    /// Text was printed; Enter returns to the screen.
     Text,
 }
 
@@ -80,12 +80,12 @@ enum Foreground {
 pub(super) struct Client {
     line: UnixStream,
     lines: Lines,
-    /// The host, where it is our child.
+    /// The host, if it is a child process.
     child: Option<Pid>,
     inline: bool,
-    /// It observes, and these keys are its own.
+    /// Set for an observer: the keys that it handles itself.
     watching: Option<ObserverKeys>,
-    /// How the terminal was.
+    /// The terminal's settings before the start.
     before: Option<Termios>,
     foreground: Foreground,
     hung_up: bool,
@@ -94,7 +94,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// `before`: how the terminal was when nobody had changed it.
+    /// `before`: the terminal's settings before they were changed.
     pub(super) fn of(
         line: UnixStream,
         child: Option<Pid>,
@@ -118,8 +118,8 @@ impl Client {
         }
     }
 
-    /// At a host that another client started. It may draw on its own screen, or on the shell's: switching back is harmless.
-    /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
+    /// For a host that another client started. It may draw on the alternate screen or on the shell's: switching back is
+    /// harmless. `watching`: it draws nothing itself, but sets and restores the terminal.
     pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
         let watching = watching.then(ObserverKeys::default);
         Self { lines, watching, ..Self::of(line, None, false, before, CrashReport::default()) }
@@ -133,7 +133,7 @@ impl Client {
             let mut raw = before.clone();
             raw.make_raw();
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &raw);
-            // What the settings of the terminal changed meanwhile is drawn again. A broken line is found below.
+            // Changes of the terminal's settings require a redraw. A broken connection is detected below.
             let _ = self.say(&FromClient::Resized);
         }
         let ended = match self.serve() {
@@ -154,7 +154,7 @@ impl Client {
         ended
     }
 
-    /// Waits until the host draws no more: a frame that came later would stay on the shell's screen.
+    /// Waits until the host draws no more: a later frame would stay on the shell's screen.
     fn wait_for_last_frame(&mut self) {
         let _ = self.line.shutdown(std::net::Shutdown::Write);
         let _ = self.line.set_read_timeout(Some(LAST_FRAME));
@@ -225,7 +225,7 @@ impl Client {
             }
             FromHost::Leave { text } => {
                 self.end_front();
-                // The host may hear of the lost terminal before we do: then it sends us away without a word.
+                // The host may notice the lost terminal first: then it detaches the client without a text.
                 let hung_up = self.hung_up || text.is_empty();
                 let words = (!hung_up).then_some(text);
                 let code = if hung_up { 128 + SIGHUP as u8 } else { 0 };
@@ -255,7 +255,7 @@ impl Client {
             self.say(&FromClient::Ran { code: status.code(), error })?;
         }
         if signals.took(SIGTSTP) {
-            // What runs in the foreground has stopped, or would have: stop with it.
+            // The program in the foreground was stopped or is about to be: stop with it.
             if front {
                 let _ = kill_process(getpid(), STOP);
             } else {
@@ -269,7 +269,7 @@ impl Client {
             self.say(&FromClient::Resized)?;
         }
         for n in [SIGHUP, SIGTERM, SIGINT] {
-            // Ctrl-C in front of an editor is the editor's.
+            // Ctrl-C belongs to an editor in the foreground.
             if signals.took(n) && !(n == SIGINT && front) {
                 self.hung_up |= n == SIGHUP;
                 self.say(&FromClient::Signal { n })?;
@@ -278,7 +278,7 @@ impl Client {
         Ok(())
     }
 
-    /// Reads what was typed below a text, or by an observer; `silent`: nothing was, for long enough. True: the client is to
+    /// Reads input below a text, or of an observer; `silent`: there was none for long enough. True: the client is to
     /// leave.
     fn typed(&mut self, silent: bool) -> io::Result<bool> {
         let mut bytes = [0u8; 256];
@@ -305,7 +305,7 @@ impl Client {
         Ok(false)
     }
 
-    /// Ends the program in the foreground: the host has given the terminal back.
+    /// Ends the program in the foreground: the host has returned the terminal.
     fn end_front(&mut self) {
         if let Foreground::Program(mut child) = std::mem::replace(&mut self.foreground, Foreground::Nothing)
             && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
@@ -316,14 +316,14 @@ impl Client {
                     if !matches!(child.try_wait(), Ok(None)) {
                         return;
                     }
-                    // Nothing wakes this thread: it is the gap between two looks.
+                    // Polls, since nothing wakes this thread.
                     std::thread::park_timeout(Duration::from_millis(10));
                 }
             }
         }
     }
 
-    /// The host is gone: with an exit code, or without a message, and then the terminal is restored here.
+    /// The host has ended: with an exit code, or without a message; then the terminal is restored here.
     fn host_gone(&mut self) -> ClientExit {
         let status = self.child.and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
         let code = status.and_then(|(_, s)| s.exit_status()).and_then(|c| u8::try_from(c).ok());
@@ -339,7 +339,7 @@ impl Client {
         ClientExit { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
     }
 
-    /// Restores the terminal in place of a host that cannot.
+    /// Restores the terminal after the host died.
     fn restore_terminal(&self) {
         let wait = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
         let room = poll(&mut [PollFd::new(&io::stdout(), PollFlags::OUT)], Some(&wait));
@@ -354,11 +354,11 @@ impl Client {
     }
 }
 
-/// For the host to stop drawing on a terminal that is left.
+/// Time limit for the host to stop drawing on a detached terminal.
 const LAST_FRAME: Duration = Duration::from_secs(1);
 
-/// Stops this process (`all`: and those that were started with it) until the shell continues it. `false`:
-/// the process was not stopped, because no shell waits for it.
+/// Stops this process (`all`: its whole process group) until the shell continues it. `false`: the process was not
+/// stopped, because no shell waits for it.
 fn stop(signals: &Signals, all: bool) -> bool {
     signals.took(SIGCONT);
     signals.drain();
@@ -366,7 +366,7 @@ fn stop(signals: &Signals, all: bool) -> bool {
     if sent.is_err() {
         return false;
     }
-    // The clock went on while we were stopped, so that the first wait may end before the flag is there.
+    // Time passes while the process is stopped, so the first wait may end before the flag is set.
     for _ in 0..2 {
         if signals.took(SIGCONT) {
             return true;

@@ -1,4 +1,4 @@
-//! Lines of JSON over a Unix stream, with descriptors beside the first one where they are needed.
+//! Lines of JSON over a Unix stream, with file descriptors beside the first byte where needed.
 
 use std::io::{self, IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Bytes of a line at most: a conversation that is written out is one.
+/// Maximum bytes of a line, since a printed conversation is one line.
 const LONGEST: usize = 64 << 20;
 
-/// Descriptors are closed on exec from the first moment on, where the system can do that.
+/// Received descriptors are close-on-exec from the start, where the system supports that.
 #[cfg(target_os = "linux")]
 const FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
@@ -27,12 +27,12 @@ fn text(message: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Sends one.
+/// Sends a message.
 pub(super) fn send(mut to: &UnixStream, message: &impl Serialize) -> io::Result<()> {
     to.write_all(&text(message)?)
 }
 
-/// Sends one, and descriptors with its first byte.
+/// Sends a message, and descriptors with its first byte.
 pub(super) fn send_with(
     to: &UnixStream,
     message: &impl Serialize,
@@ -47,29 +47,29 @@ pub(super) fn send_with(
     to.write_all(line.get(sent..).unwrap_or_default())
 }
 
-/// What has come in and was not asked for yet.
+/// Received data that was not read yet.
 #[derive(Default)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
-    /// Descriptors that came along.
+    /// Received descriptors.
     pub(super) fds: Vec<OwnedFd>,
 }
 
 impl Lines {
-    /// The next whole line, if it is there.
+    /// The next complete line, if there is one.
     ///
     /// # Errors
-    /// When it is no such message.
+    /// When it is not a valid message.
     pub(super) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let Some(end) = self.bytes.iter().position(|b| *b == b'\n') else { return Ok(None) };
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
         Ok(Some(serde_json::from_slice(&line)?))
     }
 
-    /// Takes in what is there; waits for something. `false`: there will be no more.
+    /// Waits for data and receives it. `false`: the stream has ended.
     ///
     /// # Errors
-    /// When the line is broken, or the other side never ends a line.
+    /// When the connection is broken, or a line is too long.
     pub(super) fn take(&mut self, from: &UnixStream) -> io::Result<bool> {
         let mut piece = [0u8; 4096];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
@@ -83,7 +83,7 @@ impl Lines {
         for message in beside.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
                 for fd in fds {
-                    // Where it could not be asked for: what is started from here must not have it.
+                    // Where the flag is not supported: child processes must not inherit it.
                     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
                     self.fds.push(fd);
                 }
@@ -96,7 +96,7 @@ impl Lines {
         Ok(got.bytes > 0)
     }
 
-    /// Waits for the next whole line; `None`: there will be no more.
+    /// Waits for the next complete line; `None`: the stream has ended.
     ///
     /// # Errors
     /// As [`Lines::take`] and [`Lines::next`].
@@ -145,7 +145,7 @@ mod tests {
         let (a, b) = UnixStream::pair().unwrap();
         (&a).write_all(b"{nonsense\n").unwrap();
         assert!(Lines::default().wait::<super::super::messages::FromClient>(&b).is_err());
-        // More descriptors than anybody needs.
+        // More descriptors than any message has.
         let mut lines = Lines::default();
         for _ in 0..2 {
             send_with(&a, &1, [a.as_fd(), a.as_fd()]).unwrap();

@@ -1,4 +1,4 @@
-//! The requests of another process to a running workbench: list, attach, watch, detach, stop.
+//! Requests of another process to a running workbench: list, attach, watch, detach, stop.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,13 +14,13 @@ use super::folder::Folder;
 use super::host::{descriptors, place};
 use super::messages::{About, FromHost, Hello, OF_TERMINAL, Request, VERSION};
 
-/// How long an answer may take. A host with a client answers at once.
+/// Time limit for an answer. A host with a client answers at once.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// How long an end may take before it is asked for less kindly.
+/// Time limit for each way of ending it, before a harder one is used.
 const END: Duration = Duration::from_secs(10);
 
-/// One running workbench, and the name of its socket.
+/// A running workbench, and the name of its socket.
 pub(crate) struct Found {
     pub(crate) about: About,
     pub(crate) name: String,
@@ -48,7 +48,7 @@ fn ask(folder: &Folder, name: &str, request: Request) -> io::Result<UnixStream> 
     Ok(line)
 }
 
-/// The answer to what was asked; words, where it is a refusal.
+/// The answer to a request; a refusal as a notice.
 fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
     match Lines::default().wait::<FromHost>(line) {
         Ok(Some(FromHost::Refused { message, hints })) => {
@@ -60,8 +60,8 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
     }
 }
 
-/// The running workbenches, of this project or of all, in the order of their start. One that accepts connections but does
-/// not answer is listed as such.
+/// The running workbenches, of this project or of all, in the order of their start. One that accepts connections but
+/// does not answer is marked as busy.
 pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     let ask = |name: String| {
         let line = ask(folder, &name, Request::About).ok()?;
@@ -82,7 +82,7 @@ pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     found
 }
 
-/// Work of this project that ended while no terminal was attached. Each is given once.
+/// Work of this project that ended while no terminal was attached. Each is returned once.
 pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
     let take = |name: String| {
         let bytes = folder.read(&name).ok();
@@ -103,7 +103,7 @@ pub(crate) enum AttachMode {
     Watch,
 }
 
-/// Attaches this terminal, and stays until it is detached or the workbench ends.
+/// Attaches this terminal, until it is detached or the workbench ends.
 ///
 /// # Errors
 /// When another client is connected already, or no host answers.
@@ -126,8 +126,8 @@ pub(crate) fn attach(
         codec::send_with(&line, &Hello { version: VERSION, request }, [input.as_fd(), output.as_fd()])?;
         Ok(line)
     };
-    // The host draws as soon as it has the terminal: by then its own screen is up, or the picture would stay on the
-    // shell's.
+    // The host draws as soon as it has the terminal: the alternate screen must be active by then, or the picture would
+    // stay on the shell's.
     let screen = (mode == AttachMode::Watch).then(AlternateScreen::show);
     let line = join().map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
@@ -140,12 +140,12 @@ pub(crate) fn attach(
         Err(e) => return Err(broken(&e)),
     }
     line.set_read_timeout(None).map_err(|e| broken(&e))?;
-    // From here on the client puts the terminal right.
+    // From here on the client restores the terminal.
     screen.into_iter().for_each(AlternateScreen::keep);
     Ok(Client::with(line, lines, before, mode == AttachMode::Watch).run())
 }
 
-/// The terminal's other screen, on which a watched picture is drawn. Dropping it brings the shell's back.
+/// The alternate screen, on which a watched workbench is drawn. Dropping it restores the shell's screen.
 struct AlternateScreen(bool);
 
 impl AlternateScreen {
@@ -184,8 +184,8 @@ pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
     }
 }
 
-/// The process at the other end of a line, as the system names it: a number in a file may be another process's, where
-/// the folder is shared with a container or its writer has ended. `None`: it cannot be reached from here.
+/// The process at the other end of a connection, as the system identifies it: a pid in a file may belong to another
+/// process, if the folder is shared with a container or its writer has ended. `None`: not reachable.
 #[cfg(target_os = "linux")]
 struct HostProcess(std::os::fd::OwnedFd);
 
@@ -202,7 +202,7 @@ impl HostProcess {
     }
 }
 
-/// The process at the other end of a line, as it named itself.
+/// The process at the other end of a connection, by its own pid.
 #[cfg(not(target_os = "linux"))]
 struct HostProcess(rustix::process::Pid);
 
@@ -217,7 +217,7 @@ impl HostProcess {
     }
 }
 
-/// Ends it: asks, then asks as the system does, then kills. Gives what was interrupted.
+/// Ends it: by a request, then by SIGTERM, then by SIGKILL. Returns what was interrupted.
 ///
 /// # Errors
 /// When it cannot be reached.
@@ -230,7 +230,7 @@ pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
     };
     let host = HostProcess::of(&line, found);
     let mut over = |wait: Duration| {
-        // The line breaks when the process is gone.
+        // The connection breaks when the process ends.
         let _ = line.set_read_timeout(Some(wait));
         matches!(lines.take(&line), Ok(false))
     };

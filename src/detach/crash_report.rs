@@ -1,6 +1,6 @@
-//! The report about a host that crashed: its last output on standard error, and the signal in words.
+//! The report about a crashed host: its last output on standard error, and the signal as text.
 //!
-//! The client writes it: no code of ours runs in a process that accessed invalid memory.
+//! The client writes it, since no code should run in a process that accessed invalid memory.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write as _};
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 use tiller_text::clean;
 
-/// Bytes of the output that are kept: the last.
+/// Maximum bytes of output that are kept, from its end.
 const KEPT: usize = 16 << 10;
 
-/// Signals that a faulty program gets, and what each means.
+/// Signals that a faulty program gets, with their meanings.
 const BROKEN: [(Signal, &str, &str); 7] = [
     (Signal::SEGV, "SIGSEGV", "invalid memory access"),
     (Signal::BUS, "SIGBUS", "memory or a mapped file is no longer available"),
@@ -33,13 +33,13 @@ pub(super) struct CrashReport {
 }
 
 impl CrashReport {
-    /// To be made before there are two processes. A standard error that goes elsewhere is left alone.
+    /// Must be created before the fork. A redirected standard error is left alone.
     pub(super) fn new(reports: PathBuf) -> Self {
         let stderr = io::stderr().is_terminal().then(|| tempfile::tempfile().ok()).flatten();
         Self { stderr, reports: Some(reports) }
     }
 
-    /// In the host: from here on its standard error is kept for the client.
+    /// In the host: redirects standard error to the file.
     pub(super) fn keep(self) {
         if let Some(stderr) = self.stderr
             && let Err(e) = rustix::stdio::dup2_stderr(stderr)
@@ -61,17 +61,16 @@ impl CrashReport {
         clean::plain_lines(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Writes the output to standard error. The terminal is the shell's again.
+    /// Prints the output on standard error, once the shell has the terminal again.
     pub(super) fn tell(&self) {
         let said = self.output();
         if !said.is_empty() {
-            // It may be gone; then there is nobody to tell.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr().lock(), "{said}");
         }
     }
 
-    /// What happened to the host that `signal` ended, in words; where the report is, if it was an error of its
-    /// own.
+    /// The end of the host by `signal` as text, with the path of the report if it was a fault of the host.
     pub(super) fn words(&self, pid: i32, signal: i32) -> String {
         let Some((_, name, what)) = BROKEN.iter().find(|(s, ..)| s.as_raw() == signal) else {
             return format!("was killed (signal {signal})");
@@ -111,7 +110,7 @@ mod tests {
         assert!(words.contains("SIGABRT") && text.contains("SIGABRT (6)") && text.contains("process: 7"));
         assert!(text.contains("overflowed its stack") && !text.contains('\x1b'), "{text}");
         assert!(text.len() < KEPT + 1000, "{} bytes", text.len());
-        // Who was killed has made no error.
+        // A killed process made no error.
         assert_eq!(last.words(7, 9), "was killed (signal 9)");
         assert_eq!(std::fs::read_dir(dir.path().join("state")).unwrap().count(), 1);
     }

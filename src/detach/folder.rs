@@ -1,5 +1,5 @@
-//! Where the sockets of running workbenches are. Another user must not be able to stand there in our place:
-//! the folder is opened as it is (no link), and must be ours alone; so must each socket and the process that answers.
+//! The folder with the sockets of running workbenches. Another user must not be able to replace it: it is opened
+//! without following links and must be private to this user, and so must each socket and the answering process.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,34 +12,34 @@ use rustix::fs::{
 use rustix::process::getuid;
 use tiller_protocol::{Notice, NoticeKind};
 
-/// The folder, checked and held open: what is done in it is done in this very one.
+/// The folder, verified and held open: all operations use this descriptor.
 pub(crate) struct Folder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-/// A project's part of the names in it.
+/// A project's part of the names in the folder.
 pub(crate) fn key(project: &Path) -> String {
     let hash = blake3::hash(project.as_os_str().as_encoded_bytes()).to_hex();
     hash[..16].to_owned()
 }
 
-/// The process that a name tells of.
+/// The process id in a name.
 pub(super) fn process(name: &str) -> Option<u32> {
     name.strip_suffix(".sock")?.rsplit_once('-')?.1.parse().ok()
 }
 
-/// That process is there, or another one of this number.
+/// Whether that process exists, or another one with this id.
 fn lives(name: &str) -> bool {
     let pid = process(name).and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
     pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
 impl Folder {
-    /// Opens it; makes it where there is none.
+    /// Opens or creates the folder.
     ///
     /// # Errors
-    /// When it is a link, or somebody else's, or cannot be made.
+    /// When it is a link, belongs to another user, or cannot be created.
     pub(crate) fn open(state: &Path) -> Result<Self, Notice> {
         use std::os::unix::fs::DirBuilderExt;
         let path = state.join("hosts");
@@ -77,7 +77,8 @@ impl Folder {
         Ok(Self { fd, path })
     }
 
-    /// The way to a name in it. Through the descriptor: sure to be this folder, and short enough for a socket.
+    /// The path of a name in the folder. Through the descriptor: certain to be this folder, and short enough for a
+    /// socket.
     fn way(&self, name: &str) -> PathBuf {
         if cfg!(target_os = "linux") {
             PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).join(name)
@@ -91,7 +92,7 @@ impl Folder {
         self.names(project, ".sock")
     }
 
-    /// Names with this ending, oldest process first.
+    /// Names with this suffix, oldest process first.
     pub(super) fn names(&self, project: Option<&Path>, ending: &str) -> Vec<String> {
         let start = project.map(key).unwrap_or_default();
         let entries = std::fs::read_dir(self.way("")).into_iter().flatten().flatten();
@@ -105,18 +106,18 @@ impl Folder {
 
     /// Listens under this name.
     pub(super) fn listen(&self, name: &str) -> io::Result<UnixListener> {
-        // What lies there is a dead one's: names have the process id in them.
+        // A file of this name is from a dead process, since names contain the process id.
         let _ = unlinkat(&self.fd, name, AtFlags::empty());
         let listener = UnixListener::bind(self.way(name))?;
-        // The mode of a new socket comes from the umask. Until this line the folder's 0700 protects it.
+        // The mode of a new socket depends on the umask. Until this line the folder's 0700 protects it.
         chmodat(&self.fd, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
         Ok(listener)
     }
 
-    /// Connects to the process that listens there. A socket without a listener is removed.
+    /// Connects to a socket. A socket without a listener is removed.
     ///
     /// # Errors
-    /// `PermissionDenied`: it is somebody else's.
+    /// `PermissionDenied`: it belongs to another user.
     pub(super) fn connect(&self, name: &str) -> io::Result<UnixStream> {
         let stat = statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
@@ -124,7 +125,7 @@ impl Folder {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let stream = UnixStream::connect(self.way(name)).inspect_err(|e| {
-            // One that is just being made refuses, too.
+            // A socket that is just being created refuses, too.
             if e.kind() == io::ErrorKind::ConnectionRefused && !lives(name) {
                 self.remove(name);
             }
@@ -144,7 +145,7 @@ impl Folder {
         io::Write::write_all(&mut std::fs::File::from(fd), bytes)
     }
 
-    /// Reads one.
+    /// Reads a small file.
     pub(super) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         let fd = openat(&self.fd, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let mut bytes = Vec::new();
@@ -159,7 +160,7 @@ pub(super) fn ours(stream: &UnixStream) -> bool {
     rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == getuid())
 }
 
-/// Elsewhere the folder alone keeps others out: it is ours, and nobody else may enter it.
+/// Elsewhere the folder alone protects the socket: it is private to this user.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn ours(_stream: &UnixStream) -> bool {
     true
@@ -196,14 +197,14 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         std::fs::write(path.join("a.sock"), "x").unwrap();
         assert_eq!(folder.connect("a.sock").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
-        // A link to a socket that is ours is a link all the same.
+        // A link to a socket of this user is refused as well.
         let real = folder.listen("b.sock").unwrap();
-        // The umask of these tests leaves others the right to read and enter (022 in most places).
+        // The umask of these tests permits others to read and enter (022 in most places).
         assert_eq!(std::fs::metadata(path.join("b.sock")).unwrap().permissions().mode() & 0o777, 0o600);
         symlink(path.join("b.sock"), path.join("c.sock")).unwrap();
         assert_eq!(folder.connect("c.sock").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert!(folder.connect("b.sock").is_ok());
-        // Nobody listens any more: it is removed.
+        // Without a listener the socket is removed.
         drop(real);
         assert!(folder.connect("b.sock").is_err());
         assert!(!path.join("b.sock").exists());

@@ -1,4 +1,4 @@
-//! Splits the process in two: the parent stays the shell's job, the child goes on as the host.
+//! Splits the process in two: the parent remains the shell's job, the child continues as the host.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -10,34 +10,33 @@ use super::crash_report::CrashReport;
 
 /// The process in which [`split`] returned.
 pub(crate) enum Fork {
-    /// The host; its end of the line to its client.
+    /// In the host: its end of the connection to its client.
     Host(UnixStream),
-    /// The client, at its end.
+    /// In the client, when it ends.
     Client(ClientExit),
-    /// The process was not split, and why: the workbench ends with its terminal.
+    /// The process was not split, for this reason: the workbench ends with its terminal.
     Alone(String),
 }
 
-/// Splits the process. In the client this returns only at its end. `reports`: the folder for reports about a host that
-/// crashed.
+/// Splits the process. In the client this returns only at its end. `reports`: the folder for crash reports.
 pub(crate) fn split(inline: bool, reports: &Path) -> Fork {
     if !alone() {
         return Fork::Alone("more than one thread is already running".into());
     }
-    // Both ends close on exec: what the host starts must not keep the line.
+    // Both ends are close-on-exec: children of the host must not keep the connection open.
     let (mine, theirs) = match UnixStream::pair() {
         Ok(pair) => pair,
         Err(e) => return Fork::Alone(format!("two processes cannot be connected: {e}")),
     };
     let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
     let report = CrashReport::new(reports.to_owned());
-    // After a fork only the calling thread exists, and locks that others held stay shut for ever. Here there
-    // are no others.
+    // After a fork only the calling thread exists, and locks that other threads held stay locked. Here there are no
+    // other threads.
     match fork::fork() {
         Ok(fork::Fork::Child) => {
             drop(mine);
             report.keep();
-            // A session of its own: the shell's signals and the end of the terminal are the client's.
+            // A session of its own: the shell's signals and the hang-up of the terminal go to the client.
             if let Err(e) = rustix::process::setsid() {
                 tracing::debug!(error = %e, "a new session could not be created");
             }
@@ -51,7 +50,7 @@ pub(crate) fn split(inline: bool, reports: &Path) -> Fork {
     }
 }
 
-/// Only this thread exists. Where that cannot be asked it holds by construction: `main` comes here first.
+/// Whether this is the only thread. Where that cannot be determined, it holds by construction: `main` comes here first.
 fn alone() -> bool {
     std::fs::read_dir("/proc/self/task").map_or(!cfg!(target_os = "linux"), |tasks| tasks.count() == 1)
 }

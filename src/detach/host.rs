@@ -1,4 +1,4 @@
-//! The host: the terminal that shows its screen now, the socket through which others connect, and the replies to them.
+//! The host: the attached terminal, the socket for other processes, and the replies to their requests.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,26 +22,26 @@ use super::terminal_owner::{ClientConnection, ForegroundExit};
 /// How long a client may take to send its request, and the screen to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Signal that ends it, as from `kill`.
+/// The signal that ends it, as from `kill`.
 const TERM: i32 = 15;
 
-/// Reads a variable.
+/// Reads an environment variable.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Longest value that a terminal brings.
+/// Maximum length of a variable that a terminal sends, in bytes.
 const LONGEST: usize = 4096;
 
-/// Receives the names of the variables that a terminal brings, and their values there.
+/// Receives the names of the variables that a terminal sends, and their values.
 type EnvironmentListener = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
 
-/// The host's end of everything.
+/// The state of the host.
 pub(crate) struct Host {
     project: PathBuf,
     since: String,
     clock: Arc<dyn Clock>,
     /// The environment at the start.
     env: Env,
-    /// Over it the variables of the attached terminal; `None`: the first terminal is attached.
+    /// The variables of the attached terminal, which override `env`; `None`: the first terminal is attached.
     terminal_env: Mutex<Option<BTreeMap<String, String>>>,
     on_attach: OnceLock<EnvironmentListener>,
     state: Mutex<State>,
@@ -55,11 +55,11 @@ struct State {
     attached: Option<Arc<ClientConnection>>,
     /// When the last terminal was detached; RFC 3339.
     left: Option<String>,
-    /// Clients that asked for the end; their line breaks with it.
+    /// Clients that requested the end; their connections close with it.
     waiting: Vec<UnixStream>,
 }
 
-/// Where this terminal is, for a client that finds the screen taken.
+/// The place of this terminal, shown to other clients while it is attached.
 pub(super) fn place(env: &dyn Fn(&str) -> Option<String>) -> String {
     let tty = rustix::termios::ttyname(io::stdin(), Vec::new()).ok().and_then(|t| t.into_string().ok());
     let tty = tty.unwrap_or_else(|| "a terminal".into());
@@ -92,7 +92,7 @@ impl Host {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A variable: of the terminal as it is now, else as at the start.
+    /// A variable: of the attached terminal, else as at the start.
     pub(crate) fn var(&self, name: &str) -> Option<String> {
         let terminal = self.terminal_env.lock().unwrap_or_else(PoisonError::into_inner);
         match terminal.as_ref().filter(|_| OF_TERMINAL.contains(&name)) {
@@ -101,12 +101,12 @@ impl Host {
         }
     }
 
-    /// Sets what receives the environment of each terminal that attaches, for children that are started from then on.
+    /// Sets the listener for the environment of each terminal that attaches, for children that are started afterwards.
     pub(crate) fn on_attach(&self, tell: EnvironmentListener) {
         let _ = self.on_attach.set(tell);
     }
 
-    /// The client at the start, for the screen.
+    /// The first client, for the screen.
     pub(crate) fn first(&self) -> Option<Arc<dyn TerminalOwner>> {
         self.state().attached.clone().map(|c| c as Arc<dyn TerminalOwner>)
     }
@@ -114,7 +114,7 @@ impl Host {
     /// Runs a program in the foreground of the attached terminal; returns its exit code.
     ///
     /// # Errors
-    /// A part of a sentence.
+    /// As part of a sentence.
     pub(crate) fn run(&self, words: Vec<Vec<u8>>) -> Result<i32, String> {
         let Some(client) = self.state().attached.clone() else {
             return Err("no terminal is attached".into());
@@ -138,7 +138,7 @@ impl Host {
         format!("{}-{:010}{ending}", key(&self.project), std::process::id())
     }
 
-    /// Listens to its client, and opens the socket: on a thread of its own, which ends with the process.
+    /// Reads the client's messages and opens the socket, on a separate thread that ends with the process.
     pub(crate) fn open(self: &Arc<Self>, state: PathBuf, to: UiSender) -> io::Result<()> {
         if let Some(client) = self.state().attached.clone() {
             client.listen(Lines::default(), to.clone())?;
@@ -320,7 +320,7 @@ impl Host {
         conn.listen(lines, to.clone())
     }
 
-    /// The terminal was detached, or the work has ended while none was attached.
+    /// The terminal was detached, or the work ended while none was attached.
     pub(crate) fn left(&self, left: DetachReport<'_>) {
         match left {
             DetachReport::By(id) => {
@@ -334,7 +334,7 @@ impl Host {
         }
     }
 
-    /// For the next start in this project.
+    /// Stores it for the next start in this project.
     fn remember(&self, facts: &WorkSummary) {
         let Some(Ok(folder)) = self.folder.get() else { return };
         let note = serde_json::json!({
@@ -348,7 +348,7 @@ impl Host {
         }
     }
 
-    /// The end: removes the socket, and sends the exit code to the client.
+    /// Ends the host: removes the socket, and sends the exit code to the client.
     pub(crate) fn close(&self, code: u8) {
         if let Some(Ok(folder)) = self.folder.get() {
             folder.remove(&self.file(".sock"));
@@ -364,7 +364,7 @@ fn busy() -> FromHost {
     FromHost::Refused { message, hints: vec!["Try again when it is closed.".into()] }
 }
 
-/// Hours and minutes of an RFC 3339 time, in local time where that is known.
+/// Hours and minutes of an RFC 3339 time, in local time if that is known.
 fn clock_of(time: &str) -> String {
     let parsed = time.parse::<jiff::Timestamp>().map(|t| t.to_zoned(jiff::tz::TimeZone::system()));
     parsed.map_or_else(|_| time.to_owned(), |t| t.strftime("%H:%M").to_string())

@@ -1,14 +1,14 @@
-//! What client and host say to each other, one JSON object a line.
+//! Messages between client and host, one JSON object on each line.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Another number: programs that do not understand each other.
+/// Programs with different versions cannot communicate.
 pub(super) const VERSION: u32 = 1;
 
-/// Variables that describe a terminal and the way to it. Each client brings its own, as with `update-environment` of
-/// tmux.
+/// Variables that describe a terminal and the connection to it. Each client sends its own, like tmux's
+/// `update-environment`.
 pub(super) const OF_TERMINAL: &[&str] = &[
     "TERM",
     "COLORTERM",
@@ -48,7 +48,7 @@ pub(super) struct Hello {
     pub(super) request: Request,
 }
 
-/// What a client wants.
+/// The purpose of a connection.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Request {
@@ -56,15 +56,15 @@ pub(super) enum Request {
     Attach { take: bool, place: String, env: BTreeMap<String, String> },
     /// To observe without typing; the terminal's two descriptors come with it.
     Watch { place: String },
-    /// What runs here?
+    /// List what runs.
     About,
     /// Detach the attached terminal; the work continues.
     Detach,
-    /// The end.
+    /// End the workbench.
     Stop,
 }
 
-/// From the client.
+/// From the client to the host.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum FromClient {
@@ -77,21 +77,21 @@ pub(super) enum FromClient {
     Signal {
         n: i32,
     },
-    /// The observer moves its view by so many columns and rows.
+    /// The observer moves its view by these columns and rows.
     Look {
         columns: i32,
         rows: i32,
     },
     /// The observer's view follows the cursor.
     Follow,
-    /// The program in the foreground has ended; `error`: or could not be started.
+    /// The program in the foreground has ended; `error`: it could not be started.
     Ran {
         code: Option<i32>,
         error: Option<String>,
     },
 }
 
-/// From the host.
+/// From the host to the client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum FromHost {
@@ -100,23 +100,23 @@ pub(super) enum FromHost {
         message: String,
         hints: Vec<String>,
     },
-    /// Run this in the foreground. Words as bytes: paths need not be UTF-8.
+    /// Run this program in the foreground. Arguments as bytes, since paths need not be UTF-8.
     Run {
         words: Vec<Vec<u8>>,
     },
-    /// Write this and wait for Enter.
+    /// Print this and wait for Enter.
     Show {
         text: String,
     },
-    /// Stop, as Ctrl-Z does.
+    /// Stop, as by Ctrl-Z.
     Stop {
         all: bool,
     },
-    /// The terminal is yours again; empty: nothing is to be said.
+    /// Restore the terminal and exit, with this text; empty: without text.
     Leave {
         text: String,
     },
-    /// The host ends now, with this code.
+    /// The host ends now, with this exit code.
     Exit {
         code: u8,
     },
@@ -131,7 +131,7 @@ pub(super) enum FromHost {
 /// The terminal that shows a workbench.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AttachedTerminal {
-    /// `/dev/pts/3`, and from where.
+    /// For instance `/dev/pts/3`, and the origin of the connection.
     pub(crate) place: String,
     /// RFC 3339.
     pub(crate) since: String,
@@ -154,11 +154,11 @@ pub(crate) struct About {
     /// Shell lines of the person's that run. Left out where there are none.
     #[serde(default, skip_serializing_if = "none")]
     pub(crate) lines: usize,
-    /// When it was started; RFC 3339.
+    /// Start time; RFC 3339.
     pub(crate) since: String,
     /// `null`: no terminal is attached.
     pub(crate) screen: Option<AttachedTerminal>,
-    /// When the screen was left; RFC 3339.
+    /// When the terminal was detached; RFC 3339.
     pub(crate) left: Option<String>,
     /// It does not answer: an editor is open in it, or it hangs.
     pub(crate) busy: bool,

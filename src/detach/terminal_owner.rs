@@ -1,4 +1,4 @@
-//! The host's side of one client: requests to it, and a thread that reads its messages.
+//! The host's side of the connection to one client: requests to it, and a thread that reads its messages.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -17,14 +17,15 @@ pub(super) struct ForegroundExit {
     pub(super) error: Option<String>,
 }
 
-/// One client.
+/// The connection to one client.
 pub(super) struct ClientConnection {
     id: u64,
     pub(super) terminal: AttachedTerminal,
     line: UnixStream,
-    /// Held while something runs in its foreground, so that there is one at a time.
+    /// The receiver; locked while a program runs in the foreground, so that there is only one. The reading thread and
+    /// `give_up` are the senders.
     ran: Mutex<Receiver<ForegroundExit>>,
-    /// A clone for giving up; the thread that reads its messages uses it, too.
+    /// A clone of the sender, for `abandon`.
     give_up: SyncSender<ForegroundExit>,
 }
 
@@ -34,8 +35,8 @@ impl ClientConnection {
         Arc::new(Self { id, terminal, line, ran: Mutex::new(ran), give_up })
     }
 
-    /// Reads its messages on a thread of its own until it is gone; the thread holds the connection. `lines`: bytes that
-    /// were read already.
+    /// Reads its messages on a separate thread until it disconnects; the thread owns a reference to the connection.
+    /// `lines`: data that was read already.
     pub(super) fn listen(self: &Arc<Self>, lines: Lines, to: UiSender) -> io::Result<()> {
         let me = Arc::clone(self);
         let made = std::thread::Builder::new().name("tiller-client".into());
@@ -80,10 +81,10 @@ impl ClientConnection {
         codec::send(&self.line, message)
     }
 
-    /// Has something done in the foreground, and waits for its end.
+    /// Sends a request for the foreground, and waits for its end.
     fn in_foreground(&self, message: &FromHost) -> ForegroundExit {
         let ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was given up before anybody waited is old.
+        // Discards results that arrived before this request.
         while ran.try_recv().is_ok() {}
         let gone = |why: String| ForegroundExit { code: None, error: Some(why) };
         match self.say(message) {
@@ -104,7 +105,7 @@ impl TerminalOwner for ClientConnection {
     }
 
     fn stop(&self, all: bool) {
-        // A client that is gone is reported by the thread that reads its messages.
+        // The reading thread reports a disconnected client.
         let _ = self.say(&FromHost::Stop { all });
     }
 

@@ -1,4 +1,4 @@
-//! Preflight: is the program there, new enough, and logged in? Quick, and remembered.
+//! Checks whether a program is installed, new enough and logged in. Quick and cached.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use super::job::{Limits, Lookup};
 use super::pipes::{self, Line, PipedProgram};
 use tiller_protocol::Transport;
 
-/// How a program stands.
+/// State of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
-    /// `version`: when it said one. `transports`: those whose programs are there.
+    /// `version`: if it printed one. `transports`: those whose programs are installed.
     Ready {
         version: Option<String>,
         transports: Vec<Transport>,
@@ -38,7 +38,7 @@ pub enum Ready {
 }
 
 impl Ready {
-    /// For a person, after the program's name: `2.1.0 (acp, headless, pty)`, `is not installed`, ...
+    /// A description after the program's name: `2.1.0 (acp, headless, pty)`, `is not installed`, ...
     pub fn words(&self) -> String {
         let version = |v: &Option<String>| v.as_ref().map_or_else(String::new, |v| format!("{v} "));
         match self {
@@ -54,7 +54,7 @@ impl Ready {
         }
     }
 
-    /// What to do, when it is not ready.
+    /// What to do when it is not ready.
     pub fn fix(&self) -> Option<&str> {
         match self {
             Self::Ready { .. } => None,
@@ -65,10 +65,10 @@ impl Ready {
     }
 }
 
-/// A program file as it was when it was asked.
+/// Identity of a program file: path, time of modification, size.
 type Stamp = (PathBuf, Option<SystemTime>, u64);
 
-/// Checks programs; remembers the version of each file until it changes.
+/// Checks programs; caches the version of each file until it changes.
 #[derive(Debug, Default)]
 pub struct Checker {
     host: Host,
@@ -76,8 +76,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// How `adapter`'s program stands. `env` is the allow-listed base, `time` what the program may take to say its
-    /// version (it does not stop it from being ready).
+    /// The state of `adapter`'s program. `env` is the allow-listed base, `time` the limit for printing its version
+    /// (exceeding it does not make the program unready).
     pub async fn check(
         &self,
         adapter: &Adapter,
@@ -110,7 +110,7 @@ impl Checker {
         Ready::Ready { version, transports }
     }
 
-    /// All of them at once, in their order.
+    /// Checks all adapters concurrently; results in their order.
     pub async fn check_all(
         &self,
         adapters: impl IntoIterator<Item = &Arc<Adapter>>,
@@ -160,7 +160,7 @@ impl Checker {
         };
         let said = timeout(time, read).await;
         hosted.end(Duration::ZERO, &CancellationToken::new()).await;
-        // One that was slow once may be quicker next time.
+        // A program that was slow once may be faster next time.
         let said = said.ok()?;
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(stamp, said.clone());
         said
@@ -175,7 +175,7 @@ fn dotted(line: &str) -> Option<String> {
     Some(word.chars().take(40).collect())
 }
 
-/// `2.1.197` as numbers; what follows a dash does not count.
+/// `2.1.197` as numbers; a suffix after a dash is ignored.
 fn numbers(version: &str) -> Vec<u64> {
     let plain = version.split(['-', '+']).next().unwrap_or_default();
     plain.split('.').map(|n| n.parse().unwrap_or(0)).collect()
@@ -246,7 +246,7 @@ mod tests {
         let ready = Ready::Ready { version: Some("1.10.2".into()), transports: vec![Transport::Headless] };
         assert_eq!(check(&here, &none, 60_000).await, ready);
         assert_eq!(std::fs::read_to_string(tmp.path().join("asked")).unwrap(), "x\n");
-        // One that hangs does not hold us up, and is not thereby unfit.
+        // A hanging program does not block the check, and still counts as ready.
         std::fs::remove_file(tmp.path().join("login")).unwrap();
         write("sleep 3000");
         let key: Lookup = Arc::new(|n| (n == "FAKE_API_KEY").then(|| "k".into()));

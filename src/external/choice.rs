@@ -1,8 +1,9 @@
-//! Which of a program's options an answer means: by kind, never by id or place, and never an option that grants more.
+//! Selects the program's option that an answer means: by kind, never by id or position, and never an option that grants
+//! more.
 
 use super::event::{Answer, Choice, ChoiceKind};
 
-/// The option, or `None`: no answer fits, so nothing is granted.
+/// The option, or `None`: no option fits, so nothing is granted.
 pub(crate) fn choose<'a>(options: &'a [Choice], answer: &Answer) -> Option<&'a Choice> {
     let first = |kind: ChoiceKind| options.iter().find(|o| o.kind == kind);
     match answer {

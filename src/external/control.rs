@@ -1,4 +1,4 @@
-//! What can be done to a running external agent.
+//! Controls a running external agent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,34 +11,34 @@ use tokio_util::sync::CancellationToken;
 
 use super::orders::{self, Refused};
 
-/// After output that changed nothing: a flood of it costs no more than this.
+/// Minimum interval after output that changed nothing, so that a flood of it costs little.
 const AGAIN: Duration = Duration::from_millis(4);
 
-/// The state of a message, as far as known at once. Later events are [`super::AgentEvent::Delivered`] or
+/// The state of a message as far as it is known immediately. Later events are [`super::AgentEvent::Delivered`] or
 /// [`super::AgentEvent::Missed`] with the same id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receipt {
-    /// It waits for the next step at which the program takes messages.
+    /// It waits until the program next accepts messages.
     Queued { id: u64 },
-    /// It has ended, or takes no messages.
+    /// The program has ended, or accepts no messages.
     Missed { why: String },
 }
 
-/// Orders to the driver of a transport.
+/// Commands to the driver of a transport.
 #[derive(Debug)]
 pub(crate) enum Order {
     Say {
         id: u64,
         text: String,
     },
-    /// A message is taken back, if it was not handed over yet.
+    /// Withdraw a message, if it was not delivered yet.
     Unsay(u64),
-    /// A person's keys, as bytes.
+    /// Input of a person, as bytes.
     Keys(Vec<u8>),
-    /// The same by name, for the modes that the program asked for.
+    /// Input of a person by name, to be encoded for the modes that the program requested.
     Typed(Vec<Typed>),
     Resize(u16, u16),
-    /// A person has it open (true) and may type.
+    /// A person has opened it (true) and may type.
     Attach(bool),
     /// It may end when it is idle.
     Finish,
@@ -46,19 +46,19 @@ pub(crate) enum Order {
 
 /// The screen of a terminal transport.
 pub(crate) trait View: Send + Sync {
-    /// What is on it now.
+    /// The present content.
     fn grid(&self) -> Grid;
-    /// Up to `lines` lines that scrolled away, and the screen.
+    /// Up to `lines` lines that scrolled off, and the screen.
     fn scrollback(&self, lines: usize) -> Vec<String>;
     /// The same as plain cells.
     fn history(&self, lines: usize) -> Vec<Vec<GridRun>>;
-    /// What changed since the state `since`; `None`: nothing.
+    /// The changes since the state `since`; `None`: nothing.
     fn since(&self, since: u64) -> Option<ScreenView>;
-    /// Changes with each piece of output; closed when the terminal is.
+    /// Changes with each piece of output; closed with the terminal. The feeding thread holds the sender.
     fn drawn(&self) -> watch::Receiver<u64>;
 }
 
-/// Reads the screen of a terminal transport. It does not keep the program alive.
+/// Reads the screen of a terminal transport. Does not keep the program alive.
 pub struct ScreenReader(Arc<dyn View>);
 
 impl std::fmt::Debug for ScreenReader {
@@ -68,21 +68,21 @@ impl std::fmt::Debug for ScreenReader {
 }
 
 impl ScreenReader {
-    /// What changed since the state `since`, as soon as there is something, but not before `from`: an observer gets no more
-    /// notices than it draws frames, and nothing wakes while nothing changes.
+    /// The changes since the state `since`, as soon as there are any, but not before `from`: an observer gets no more
+    /// notices than it draws frames, and nothing wakes up while nothing changes.
     pub async fn next(&self, since: u64, mut from: Instant) -> ScreenView {
         let mut drawn = self.0.drawn();
         loop {
             tokio::time::sleep_until(from).await;
             drawn.mark_unchanged();
-            // Asked before the screen is: the last words count.
+            // Checked before the screen is read, so that the last output is included.
             let ended = drawn.has_changed().is_err();
             match self.0.since(since) {
                 Some(view) => return ScreenView { ended, ..view },
                 None if ended => return ScreenView { rev: since, ended, ..ScreenView::default() },
                 None => {
                     from = Instant::now() + AGAIN;
-                    // An error is that it has closed, which the next round sees.
+                    // An error means that it was closed, which the next iteration detects.
                     let _ = drawn.changed().await;
                 }
             }
@@ -91,7 +91,7 @@ impl ScreenReader {
 }
 
 struct Inner {
-    /// To the driver, which holds the other end until the run is over.
+    /// To the driver, which holds the receiver until the run is over.
     orders: orders::Sender,
     soft: CancellationToken,
     hard: CancellationToken,
@@ -106,7 +106,7 @@ impl Drop for Inner {
     }
 }
 
-/// A handle on a running external agent. Dropping all of them ends it.
+/// Handle of a running external agent. Dropping all clones ends the agent.
 #[derive(Clone)]
 pub struct Control(Arc<Inner>);
 
@@ -116,11 +116,11 @@ impl std::fmt::Debug for Control {
     }
 }
 
-/// The driver's ends.
+/// The driver's side.
 #[derive(Debug)]
 pub(crate) struct DriverControl {
     pub orders: orders::Receiver,
-    /// End in good order: cancel the turn, then TERM.
+    /// End regularly: cancel the turn, then TERM.
     pub soft: CancellationToken,
     /// KILL.
     pub hard: CancellationToken,
@@ -154,13 +154,13 @@ impl Control {
         }
     }
 
-    /// Takes back a message that waits. The message's own event says whether this came in time.
+    /// Withdraws a waiting message. The message's own event reports whether it was withdrawn in time.
     pub fn unsay(&self, id: u64) {
         let _ = self.0.orders.send(Order::Unsay(id));
     }
 
-    /// Ends it: its turn is cancelled where it can be, then its whole process group gets TERM, and KILL after the
-    /// grace. `hard`: KILL at once.
+    /// Ends it: cancels its turn if possible, then sends TERM to its process group, and KILL after the grace period.
+    /// `hard`: KILL at once.
     pub fn stop(&self, hard: bool) {
         self.0.soft.cancel();
         if hard {
@@ -168,42 +168,42 @@ impl Control {
         }
     }
 
-    /// A person's keys (PTY). False: none of them was taken, because it has ended or too much waits.
+    /// Types a person's input (PTY). False: none of it was accepted, because the run has ended or too much waits.
     pub fn keys(&self, bytes: impl Into<Vec<u8>>) -> bool {
         self.0.orders.send(Order::Keys(bytes.into())).is_ok()
     }
 
-    /// The same by name (PTY); false as with [`Self::keys`].
+    /// Types a person's input by name (PTY); false as with [`Self::keys`].
     pub fn typed(&self, typed: Vec<Typed>) -> bool {
         self.0.orders.send(Order::Typed(typed)).is_ok()
     }
 
-    /// The person needs it no more: it ends in good order once it is idle (PTY).
+    /// The person has finished with it: it ends regularly once it is idle (PTY).
     pub fn finish(&self) -> bool {
         self.0.orders.send(Order::Finish).is_ok()
     }
 
-    /// Its terminal has another size now (PTY).
+    /// Changes the size of its terminal (PTY).
     pub fn resize(&self, cols: u16, rows: u16) -> bool {
         self.0.orders.send(Order::Resize(cols, rows)).is_ok()
     }
 
-    /// A person is in it and may type, or no longer (PTY).
+    /// A person has entered it and may type, or has left (PTY).
     pub fn attach(&self, on: bool) -> bool {
         self.0.orders.send(Order::Attach(on)).is_ok()
     }
 
-    /// What is on its screen; `None` without a terminal.
+    /// Its screen; `None` without a terminal.
     pub fn screen(&self) -> Option<Grid> {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.grid())
     }
 
-    /// Waits for changes of its screen; `None` without a terminal.
+    /// A reader of its screen; `None` without a terminal.
     pub fn looker(&self) -> Option<ScreenReader> {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).clone().map(ScreenReader)
     }
 
-    /// Up to `lines` rows of what scrolled away, and the screen; `None` without a terminal.
+    /// Up to `lines` rows that scrolled off, and the screen; `None` without a terminal.
     pub fn history(&self, lines: usize) -> Option<Vec<Vec<GridRun>>> {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.history(lines))
     }

@@ -1,9 +1,9 @@
-//! What an external agent sees of the environment: the common base, and of secrets only its own vendor's.
+//! The environment of an external agent: the common base, and the secrets of its own vendor only.
 
 use super::adapter::Adapter;
 use super::job::{Job, Lookup};
 
-/// Endings of names that hold keys. Of these only the adapter's own pass.
+/// Suffixes of variables with keys. Of these only the adapter's own are passed on.
 const KEYS: &[&str] = &["_API_KEY", "_AUTH_TOKEN", "_OAUTH_TOKEN"];
 
 fn is_key(name: &str) -> bool {
@@ -11,7 +11,7 @@ fn is_key(name: &str) -> bool {
     KEYS.iter().any(|end| upper.ends_with(end))
 }
 
-/// The environment of the program; `more` is the transport's.
+/// The environment of the program; `more` is added by the transport.
 pub(crate) fn environment<'a>(
     job: &Job,
     more: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -30,8 +30,8 @@ pub(crate) fn environment<'a>(
     env
 }
 
-/// How a program reaches the network, and whom it trusts there. Every program of a vendor needs its vendor, so all of
-/// them get these; a proxy's password stands in its address.
+/// Network settings and trusted certificates. Programs need to reach their vendors, so all of them get these; the
+/// address of a proxy may contain its password.
 const NETWORK: &[&str] = &[
     "HTTP_PROXY",
     "HTTPS_PROXY",
@@ -48,13 +48,13 @@ const NETWORK: &[&str] = &[
     "CURL_CA_BUNDLE",
 ];
 
-/// Bytes of a program's configuration that are read.
+/// Maximum bytes of a program's configuration that are read.
 const CONFIGURATION: u64 = 1 << 20;
-/// Names that one program's configuration may add.
+/// Maximum number of names from one program's configuration.
 const NAMES: usize = 50;
 
-/// Variables that the program may have beyond the common base: its vendor's keys, what its adapter lists, the network's,
-/// those of a cloud that it was switched to, and what the person's own configuration of it names.
+/// Variables that are passed on beyond the common base: keys of its vendor, those that its adapter lists, network
+/// settings, those of a cloud that it is configured for, and those that the person's own configuration of it names.
 fn passed(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> Vec<String> {
     let on = |switch: &str| {
         let value = lookup(switch).or_else(|| value(base, switch).map(str::to_owned)).unwrap_or_default();
@@ -72,7 +72,7 @@ fn passed(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> Vec<
     all
 }
 
-/// Names in the person's own configuration of the program.
+/// Names of variables in the person's own configuration of the program.
 fn named(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> Vec<String> {
     let mut all = Vec::new();
     for named in &adapter.env.named {
@@ -89,7 +89,7 @@ fn named(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> Vec<S
     all
 }
 
-/// Whether its own configuration names a variable that is set: a key of a provider of its own.
+/// Whether its own configuration names a variable that is set: the key of a provider of its own.
 pub(crate) fn configured(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup) -> bool {
     named(adapter, base, lookup).iter().any(|n| lookup(n).is_some_and(|v| !v.is_empty()))
 }
@@ -98,7 +98,7 @@ fn value<'a>(env: &'a [(String, String)], name: &str) -> Option<&'a str> {
     env.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
 }
 
-/// `~/.x/config` or `$X_HOME/config`, as a path.
+/// Resolves `~/.x/config` or `$X_HOME/config` to a path.
 fn place(file: &str, base: &[(String, String)], lookup: &Lookup) -> Option<std::path::PathBuf> {
     let (first, rest) = file.split_once('/').unwrap_or((file, ""));
     let folder = match first.strip_prefix('$') {
@@ -122,7 +122,7 @@ fn is_name(name: &str) -> bool {
     name.len() <= 100
         && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        // What changes how any program runs is never a key.
+        // A variable that changes how every program runs is never a key.
         && !["PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV"].contains(&name)
         && !["LD_", "DYLD_", "TILLER_", "NODE_OPTIONS", "PYTHON"].iter().any(|p| name.starts_with(p))
 }
@@ -147,8 +147,7 @@ pub(crate) fn base(adapter: &Adapter, base: &[(String, String)], lookup: &Lookup
     env
 }
 
-/// What to add to the words of a failure: variables that it names, that the person has set, and that the program was not
-/// given.
+/// Addition to the message of a failure: variables that it mentions, that are set, and that the program did not get.
 pub(crate) fn withheld(why: &str, given: &[String], lookup: &Lookup, adapter: &Adapter) -> Option<String> {
     let word = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
     let named = |w: &&str| w.contains('_') && w.len() > 4 && *w == w.to_ascii_uppercase() && is_name(w);
@@ -226,7 +225,7 @@ mod tests {
         let config = home.path().join(".codex/config.toml");
         std::fs::write(&config, text).unwrap();
         assert!(has("AZURE_KEY") && !has("LD_PRELOAD") && !has("OTHER_KEY"));
-        // The forms that TOML has for the same.
+        // Equivalent forms in TOML.
         for text in [
             "[model_providers.azure]\nenv_key = 'AZURE_KEY'\n",
             "[model_providers.azure]\nenv_http_headers = { \"X-A\" = \"AZURE_KEY\", 'X-B' = 'LD_PRELOAD' }\n",

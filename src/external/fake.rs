@@ -1,4 +1,4 @@
-//! For the tests of this room: programs that are shell scripts behind an adapter.
+//! Programs for the tests of this room: shell scripts behind an adapter.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::adapter::{Adapter, parse};
 use super::{AgentEvent, Ending, Job, Limits, start};
 
-/// A program of the test: a shell script behind an adapter.
+/// A test program: a shell script behind an adapter.
 pub(crate) struct Fake {
     pub tmp: tempfile::TempDir,
     pub adapter: Arc<Adapter>,
@@ -23,7 +23,7 @@ impl Fake {
         Self::new(&format!("[headless]\nformat = \"{format}\"\nprompt = \"stdin\"\n{more}"), script)
     }
 
-    /// `sections`: of the adapter; `PROGRAM` stands for the script.
+    /// `sections` of the adapter; `PROGRAM` is replaced by the script's path.
     pub(crate) fn new(sections: &str, script: &str) -> Self {
         let tmp = tempfile::tempdir().unwrap();
         let program = tmp.path().join("fake");
@@ -63,7 +63,7 @@ impl Fake {
     }
 }
 
-/// Everything, and the one ending.
+/// All events, and the ending.
 pub(crate) async fn all(mut said: mpsc::Receiver<AgentEvent>) -> (Vec<AgentEvent>, Ending) {
     let mut before = Vec::new();
     let collect = async {

@@ -1,4 +1,4 @@
-//! A run of an external agent: what it is asked, its limits, and its access to files.
+//! A run of an external agent: its task, its limits, and its access to files.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,21 +23,21 @@ pub struct Job {
     pub transport: Option<Transport>,
     pub prompt: String,
     pub cwd: PathBuf,
-    /// In the program's own spelling.
+    /// The program's own name for it.
     pub model: Option<String>,
     pub resume: Resume,
-    /// The base, already allow-listed. The adapter adds what its vendor's program needs, taken from `lookup`;
-    /// keys of other vendors are taken out.
+    /// The allow-listed base. The adapter adds what its vendor's program needs, taken from `lookup`; keys of other
+    /// vendors are removed.
     pub env: Vec<(String, String)>,
-    /// Where the adapter's own variables (its vendor's key) are looked up.
+    /// Reads the adapter's own variables (its vendor's key).
     pub lookup: Lookup,
-    /// The program may do everything unasked. Without it, it is put into a mode in which it asks, and is not given
-    /// the prompt when that fails. What it asks arrives as [`super::AgentEvent::Ask`] either way, or, where the transport
-    /// cannot ask (headless), is refused by the program itself.
+    /// The program may do everything without asking. Otherwise it is put into a mode in which it asks, and gets no
+    /// prompt when that fails. Its questions arrive as [`super::AgentEvent::Ask`] in both cases, or, where the
+    /// transport cannot ask (headless), the program itself refuses.
     pub auto_approve: bool,
-    /// Paths that it may not read (absolute, globs), for an adapter that can pass them on.
+    /// Paths that it may not read (absolute, globs), for an adapter that can enforce them.
     pub denied: Vec<String>,
-    /// It may change files of its folder unasked.
+    /// It may change files of its folder without asking.
     pub edits: bool,
     /// After a turn, wait for more messages instead of ending.
     pub stay: bool,
@@ -48,15 +48,14 @@ pub struct Job {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// The program's own session to go on with, and what is recorded of it.
+/// The program's session to continue, and what is recorded of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resume {
     /// The program's id of it; `None`: a new session begins.
     pub session: Option<String>,
-    /// Its costs that are recorded already. Some programs report the sum since the session began, over all processes
-    /// that had it.
+    /// Its recorded cost. Some programs report the sum since the session began, over all their processes.
     pub cost: Cost,
-    /// Its tokens that are recorded already.
+    /// Its recorded tokens.
     pub usage: Usage,
     /// What a fresh session receives in place of the prompt when the program cannot continue this one: the conversation
     /// so far, and the prompt. `None`: then the run fails.
@@ -71,7 +70,7 @@ impl Resume {
 }
 
 impl Job {
-    /// The arguments that keep it from reading what it may not.
+    /// The arguments that keep it from reading denied paths.
     pub(crate) fn denied_arguments(&self) -> Vec<String> {
         self.adapter.denied.as_ref().map(|d| d.arguments(&self.denied)).unwrap_or_default()
     }
@@ -94,24 +93,24 @@ impl fmt::Debug for Job {
     }
 }
 
-/// What a run may use.
+/// Limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From start to end.
+    /// Total time.
     pub wall: Duration,
-    /// Without a sign of life (time in which a question waits for the person does not count).
+    /// Time without output (time in which a question waits for the person does not count).
     pub idle: Duration,
-    /// Bytes of output in all (headless, ACP). A terminal has no such limit: only its latest screen counts.
+    /// Total bytes of output (headless, ACP). Does not apply to a terminal, of which only the latest screen counts.
     pub output: u64,
     /// Bytes of one line of output; the rest of a longer one is dropped.
     pub line: usize,
-    /// From TERM to KILL.
+    /// Time from TERM to KILL.
     pub grace: Duration,
-    /// In a terminal: after a person's key, nothing is typed for so long.
+    /// In a terminal: how long nothing is typed after a person's key.
     pub typing: Duration,
-    /// In a terminal: messages that come so close together are typed as one.
+    /// In a terminal: messages within this time are typed as one.
     pub coalesce: Duration,
-    /// Of the machine: processes and memory.
+    /// Limits of processes and memory.
     pub bounds: Bounds,
 }
 
@@ -130,8 +129,8 @@ impl Default for Limits {
     }
 }
 
-/// Files of the workspace, as the engine's rules allow them. Paths are absolute, free of `..`, and inside the
-/// job's folder by name; links are for the implementation to judge.
+/// Files of the workspace, as the engine's rules allow them. Paths are absolute, free of `..`, and inside the job's
+/// folder by name; the implementation checks symbolic links.
 #[async_trait]
 pub trait Files: Send + Sync {
     /// The whole text.
@@ -140,8 +139,8 @@ pub trait Files: Send + Sync {
     /// As [`FileError`] says.
     async fn read(&self, path: &Path) -> Result<String, FileError>;
 
-    /// Replaces or creates the file. The program may have read masks of secrets in its prompt: as in our own
-    /// tools, they become the file's values again, and a text with a mask of unknown value is refused.
+    /// Replaces or creates the file. The prompt of the program may contain masks of secrets: as in Tiller's own tools,
+    /// they are replaced by the file's values, and a text with an unknown mask is refused.
     ///
     /// # Errors
     /// As [`FileError`] says.
@@ -160,7 +159,7 @@ pub enum FileError {
     Failed(String),
 }
 
-/// Why nothing was started. Each says what to do.
+/// Why a run was not started. Each says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartError {
     /// Not on the search path.
@@ -169,13 +168,13 @@ pub enum StartError {
     /// The adapter has no such transport, or its extra program is missing.
     #[error("{agent} cannot be run over {}: {why}", transport.name())]
     NoTransport { agent: String, transport: Transport, why: String },
-    /// It may not do everything unasked, and nothing makes it ask in this way.
+    /// It must ask, and nothing makes it ask over this transport.
     #[error("{agent} could not be started over {}: {why}", transport.name())]
     NoAsking { agent: String, transport: Transport, why: String },
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("the folder {} cannot be used: {why}", folder.display())]
     Folder { folder: PathBuf, why: String },
-    /// The system refused.
+    /// The operating system refused.
     #[error("{program} could not be started: {why}")]
     System { program: String, why: String },
 }

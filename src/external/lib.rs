@@ -1,24 +1,24 @@
 //! Agent programs of other vendors, over three transports, as one stream of events.
 //!
-//! [`start`] runs one program for one [`Job`] and gives a [`Control`] (what the person and the engine do to it)
-//! and a receiver of [`AgentEvent`] (what it does). The last event is always one [`AgentEvent::Ended`].
+//! [`start`] runs one program for one [`Job`] and returns a [`Control`] (used by the person and the engine) and a
+//! receiver of [`AgentEvent`]s. The last event is always exactly one [`AgentEvent::Ended`].
 //!
 //! | file | its job |
 //! | --- | --- |
-//! | `job`, `event`, `control` | the surface: what is asked, the events, what can be done meanwhile |
-//! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
-//! | `check` | preflight: there, new enough, logged in? |
-//! | `environment` | what the program sees: of keys only its own vendor's |
-//! | `run`, `out`, `orders` | starting, the one ending, the sending side; commands to the driver |
+//! | `job`, `event`, `control` | the interface: jobs, events, controlling a run |
+//! | `adapter` | the properties of one program, as data (`assets/adapters`) |
+//! | `check` | whether a program is installed, new enough and logged in |
+//! | `environment` | the program's environment, with keys of its own vendor only |
+//! | `run`, `out`, `commands` | starting and ending a run; events to the engine; commands to the driver |
 //! | `pipes` | its streams: lines of bounded length |
-//! | `headless` | one process a turn, its records |
-//! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
-//! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
+//! | `headless` | one process for each turn, and its records |
+//! | `acp` | Agent Client Protocol; `choice`: the option that an answer means |
+//! | `pty` | in one of Tiller's terminals: emulation, typing by paste, recognition of dialogs |
 //! | `tools` | the tool calls of all vendors in one form |
-//! | `repeated_output` | output that is reported repeatedly, passed on as what is new |
+//! | `repeated_output` | output that is reported repeatedly: passes on the new part |
 //!
-//! It may use `protocol`, `tool` (processes, terminals) and `rpc`. What is not here: permission (the engine answers each
-//! question), the files of the workspace (the engine passes [`Files`]), and drawing.
+//! May use: `protocol`, `tool` (processes, terminals), `rpc`. Not here: permission (the engine answers each question),
+//! the files of the workspace (the engine passes [`Files`]), and drawing.
 
 mod acp;
 pub mod adapter;

@@ -1,7 +1,7 @@
-//! Orders to a running program: nothing that a person types is lost because the driver is busy for a moment.
+//! The queue of commands to a running program: input of a person is not lost while the driver is busy.
 //!
-//! The sending side is held by [`super::Control`], the receiving side by the driver until the run is over. Bounded by
-//! the bytes that wait; what does not fit is refused whole, and the caller says so.
+//! [`super::Control`] holds the sender, the driver the receiver until the run is over. Bounded by the waiting bytes; a
+//! command that exceeds the limit is refused as a whole, and the caller reports it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use tokio::sync::Notify;
 
 use super::control::Order;
 
-/// Bytes of orders that may wait: several of the largest pastes.
+/// Maximum bytes of waiting commands: several of the largest pastes.
 const WAITING: usize = 16 << 20;
-/// What an order costs besides its text.
+/// Bytes that a command counts in addition to its text.
 const EACH: usize = 64;
 
-/// Why an order was not taken.
+/// Why a command was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Too much waits already.
@@ -29,9 +29,9 @@ pub(crate) enum Refused {
 struct Queue {
     waiting: VecDeque<(Order, usize)>,
     bytes: usize,
-    /// The driver takes no more.
+    /// The driver accepts no more commands.
     closed: bool,
-    /// No sender is left.
+    /// All senders were dropped.
     abandoned: bool,
 }
 
@@ -47,15 +47,15 @@ impl Channel {
     }
 }
 
-/// The sending side.
+/// The sending side, held by [`super::Control`].
 #[derive(Debug)]
 pub(crate) struct Sender(Arc<Channel>);
 
-/// The driver's side.
+/// The receiving side, held by the driver.
 #[derive(Debug)]
 pub(crate) struct Receiver(Arc<Channel>);
 
-/// A pair of ends.
+/// A new queue.
 pub(crate) fn channel() -> (Sender, Receiver) {
     let shared = Arc::<Channel>::default();
     (Sender(Arc::clone(&shared)), Receiver(shared))
@@ -72,10 +72,10 @@ fn bytes(order: &Order) -> usize {
 }
 
 impl Sender {
-    /// Hands an order over, in order.
+    /// Appends a command.
     ///
     /// # Errors
-    /// When too much waits, or the run is over: the order is dropped whole.
+    /// When too much waits, or the run is over: the command is dropped as a whole.
     pub(crate) fn send(&self, order: Order) -> Result<(), Refused> {
         let mut state = self.0.lock();
         if state.closed {
@@ -101,7 +101,7 @@ impl Drop for Sender {
 }
 
 impl Receiver {
-    /// The next order, when one waits.
+    /// The next command, if one waits.
     pub(crate) fn try_recv(&mut self) -> Option<Order> {
         let mut state = self.0.lock();
         let (order, size) = state.waiting.pop_front()?;
@@ -109,7 +109,7 @@ impl Receiver {
         Some(order)
     }
 
-    /// The next order; `None` when no more can come. Safe to cancel.
+    /// The next command; `None` when no more can come. Cancel-safe.
     pub(crate) async fn recv(&mut self) -> Option<Order> {
         loop {
             if let Some(order) = self.try_recv() {
@@ -118,12 +118,12 @@ impl Receiver {
             if self.0.lock().abandoned {
                 return None;
             }
-            // A permit that was stored meanwhile ends this at once.
+            // A permit that was stored in the meantime ends this at once.
             self.0.came.notified().await;
         }
     }
 
-    /// From here on orders are refused; orders that wait can still be taken.
+    /// Refuses commands from now on; waiting ones can still be taken.
     pub(crate) fn close(&mut self) {
         self.0.lock().closed = true;
     }
@@ -139,7 +139,7 @@ impl Drop for Receiver {
 mod tests {
     use super::*;
 
-    /// A busy driver takes nothing for a while: all that was typed arrives, in order.
+    /// A busy driver takes nothing for a while: all input arrives, in order.
     #[tokio::test]
     async fn no_key_is_lost_while_the_driver_is_busy() {
         let (tx, mut rx) = channel();

@@ -1,4 +1,4 @@
-//! The driver's side of the stream.
+//! The driver's side of the event channel.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 use super::event::{ActivityClaim, AgentEvent, Answer, Ask, Question};
 use tiller_protocol::{Activity, ActivitySource};
 
-/// The engine has dropped its end, or the run is to end at once.
+/// The engine has dropped the receiver, or the run is to end at once.
 #[derive(Debug)]
 pub(crate) struct Disconnected;
 
-/// Sends events. The receiver is held by the engine; when it drops it, the run ends.
+/// Sends events. The engine holds the receiver; when it is dropped, the run ends.
 #[derive(Debug)]
 pub(crate) struct Out {
     tx: mpsc::Sender<AgentEvent>,
@@ -24,7 +24,7 @@ impl Out {
         Self { tx, hard, asked: 0, state: None }
     }
 
-    /// Waits until there is room, so that a fast program is slowed by its pipe.
+    /// Waits for room in the channel, so that a fast program is slowed down by its pipe.
     pub(crate) async fn send(&self, said: AgentEvent) -> Result<(), Disconnected> {
         tokio::select! {
             biased;
@@ -33,12 +33,12 @@ impl Out {
         }
     }
 
-    /// Without waiting. False: no room.
+    /// Sends without waiting. False: no room.
     pub(crate) fn try_send(&self, said: AgentEvent) -> bool {
         self.tx.try_send(said).is_ok()
     }
 
-    /// Reports an activity, unless it is the last that was reported.
+    /// Reports an activity, unless it equals the last one.
     pub(crate) async fn state(&mut self, what: Activity, source: ActivitySource) -> Result<(), Disconnected> {
         let guess = ActivityClaim { what, source };
         if self.state.as_ref() == Some(&guess) {
@@ -48,7 +48,7 @@ impl Out {
         self.send(AgentEvent::State(guess)).await
     }
 
-    /// Asks; the answer comes on the receiver, which fails when the question is refused.
+    /// Sends a question; the answer comes on the returned receiver, which fails when the question is refused.
     pub(crate) async fn ask(
         &mut self,
         call: Option<String>,
@@ -60,7 +60,7 @@ impl Out {
         Ok(answer)
     }
 
-    /// The engine has dropped its end.
+    /// Waits until the engine has dropped the receiver.
     pub(crate) async fn closed(&self) {
         self.tx.closed().await;
     }

@@ -1,4 +1,4 @@
-//! The standard streams of a program: lines of bounded length from its output, and the end of its errors.
+//! The standard streams of a program: lines of bounded length from its output, and the end of its error output.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -13,13 +13,13 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::job::Limits;
 
-/// Bytes of its errors that are kept: the last.
+/// Maximum bytes of its error output that are kept, from its end.
 const ERRORS: usize = 16 << 10;
 
-/// For the end of its errors.
+/// Time limit for reading the end of its error output.
 const LAST: Duration = Duration::from_millis(500);
 
-/// Read at once.
+/// Maximum bytes of one read.
 const CHUNK: usize = 64 << 10;
 
 /// A running program.
@@ -30,10 +30,10 @@ pub(crate) struct PipedProgram {
     pub errors: Errors,
 }
 
-/// Starts it.
+/// Starts a program.
 ///
 /// # Errors
-/// When the system refuses.
+/// When the operating system refuses.
 pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Result<PipedProgram> {
     let (stdin, input) = std::io::pipe()?;
     let (out, stdout) = std::io::pipe()?;
@@ -47,13 +47,13 @@ pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Res
     Ok(PipedProgram { hosted, stdin, lines, errors })
 }
 
-/// What came out.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Text(String),
-    /// One that was too long, and dropped.
+    /// A line was too long, and dropped.
     TooLong,
-    /// More output than is permitted in all.
+    /// The limit of the total output was exceeded.
     TooMuch,
     End,
 }
@@ -64,9 +64,9 @@ pub(crate) struct Lines {
     pipe: Receiver,
     chunk: Vec<u8>,
     buffer: LineBuffer,
-    /// The pipe has ended, or gives no more than it may.
+    /// The pipe has ended, or its limit was reached.
     ended: bool,
-    /// Bytes that it may still give.
+    /// Bytes until the limit.
     left: u64,
 }
 
@@ -75,7 +75,7 @@ impl Lines {
         Self { pipe, chunk: vec![0; CHUNK], buffer: LineBuffer::new(longest), ended: false, left: total }
     }
 
-    /// The next. May be dropped and called again: nothing is lost.
+    /// The next line. Cancel-safe: nothing is lost.
     pub(crate) async fn next(&mut self) -> Line {
         loop {
             if let Some(line) = self.ready() {
@@ -84,7 +84,7 @@ impl Lines {
             if self.ended {
                 return self.buffer.last_line().map_or(Line::End, text);
             }
-            // A read that is cancelled has read nothing.
+            // A cancelled read has read nothing.
             match self.pipe.read(&mut self.chunk).await {
                 Ok(0) | Err(_) => self.ended = true,
                 Ok(n) => {
@@ -112,7 +112,7 @@ fn text(line: tiller_rpc::Line) -> Line {
     Line::Text(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }
 
-/// The end of what it wrote to its standard error.
+/// The end of its standard error.
 #[derive(Debug)]
 pub(crate) struct Errors {
     kept: Arc<Mutex<VecDeque<u8>>>,
@@ -136,7 +136,7 @@ impl Errors {
         Self { kept, task }
     }
 
-    /// What is kept, cleaned of escape sequences and trimmed; to be called when the program has ended.
+    /// The kept text, cleaned of escape sequences and trimmed; call it after the program has ended.
     pub(crate) async fn text(mut self) -> String {
         if tokio::time::timeout(LAST, &mut self.task).await.is_err() {
             self.task.abort();

@@ -1,10 +1,10 @@
-//! Output that a program reports repeatedly from its beginning: passes on what is new.
+//! Output that a program reports repeatedly from its beginning: passes on the new part.
 
-/// Bytes of the end by which the earlier output is recognised.
+/// Bytes at the end of the earlier output by which it is recognised.
 const END: usize = 512;
 
-/// How much of an output was passed on. Keeps its length and its last bytes: comparing all of it each time would cost the
-/// square of its length.
+/// How much of an output was passed on. Stores its length and its last bytes: comparing all of it each time would take
+/// quadratic time.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatedOutput {
     len: usize,
@@ -17,7 +17,7 @@ fn end(text: &str) -> &[u8] {
 
 impl RepeatedOutput {
     /// The part of `output` that was not passed on yet: its end, or all of it when the earlier output is not its
-    /// beginning.
+    /// prefix.
     pub(crate) fn more(&mut self, output: &str) -> String {
         let same = output.get(..self.len).is_some_and(|told| end(told) == self.end);
         if same && output.len() == self.len {
@@ -46,7 +46,7 @@ mod tests {
         }
         assert_eq!(sent, output.len());
         assert_eq!(told.more(&output), "");
-        // Another text of the same length, and a shorter one, are reported whole.
+        // Another text of the same length, and a shorter one, are passed on whole.
         let other = "x".repeat(output.len());
         assert_eq!(told.more(&other), other);
         assert_eq!(told.more("short"), "short");

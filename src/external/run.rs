@@ -1,4 +1,4 @@
-//! Starting a run, and its one ending.
+//! Starts a run, and reports its ending.
 
 use std::path::PathBuf;
 
@@ -13,14 +13,14 @@ use super::out::Out;
 use super::{acp, headless, pty};
 use tiller_protocol::Transport;
 
-/// What waits for the engine: enough for a burst, small enough that a flood is slowed.
+/// Capacity of the event channel: enough for a burst, small enough to slow down a flood.
 const ROOM: usize = 256;
 
-/// Bytes of one argument, with room to spare: the system allows 128 KiB.
+/// Maximum bytes of one argument: the system allows 128 KiB.
 pub(crate) const ARGUMENT: usize = 120_000;
 
-/// Starts `job`. Must be called in a runtime; takes a few milliseconds. The receiver's last is [`AgentEvent::Ended`], always
-/// exactly one. Dropping the receiver, or every [`Control`], ends the program.
+/// Starts `job`. Must be called in a runtime; takes a few milliseconds. The last event of the receiver is
+/// [`AgentEvent::Ended`], exactly once. Dropping the receiver, or every [`Control`], ends the program.
 ///
 /// # Errors
 /// When it cannot be started, with what to do.
@@ -35,7 +35,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Agent
     let (tx, rx) = mpsc::channel(ROOM);
     let given: Vec<String> = launch.env.iter().map(|(name, _)| name.clone()).collect();
     let (lookup, adapter) = (job.lookup.clone(), job.adapter.clone());
-    // Over ACP the program itself says what it can.
+    // Over ACP the program itself reports its abilities.
     if job.resume.session.is_some() && !resumes(&job, transport) && job.begin_fresh() {
         let _ = tx.try_send(AgentEvent::Anew);
     }
@@ -50,7 +50,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Agent
             tokio::spawn(run)
         }
     };
-    // Owned by the run: it ends when the driver has, and waits for nothing but room in the channel.
+    // Owned by the run: it ends after the driver, and waits only for room in the channel.
     tokio::spawn(async move {
         let _file = file;
         let mut ending = task.await.unwrap_or_else(|e| {
@@ -67,7 +67,7 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Agent
     Ok((control, rx))
 }
 
-/// A file that makes the program ask. It goes with the run.
+/// A file that makes the program ask. Deleted with the run.
 struct CarefulFile(PathBuf);
 
 impl Drop for CarefulFile {
@@ -76,7 +76,7 @@ impl Drop for CarefulFile {
     }
 }
 
-/// Writes the file that the adapter wants where the program has to ask.
+/// Writes the adapter's file where the program must ask.
 fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     use std::hash::{BuildHasher, Hasher};
     use std::io::Write;
@@ -86,7 +86,7 @@ fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
     let random = || std::hash::RandomState::new().build_hasher().finish();
     let path = std::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
-    // Never through a link that another user put there.
+    // Does not follow a symbolic link that another user put there.
     let mut options = std::fs::OpenOptions::new();
     let made = options.write(true).create_new(true).mode(0o600).open(&path);
     let written = made.and_then(|mut file| {
@@ -102,14 +102,14 @@ fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
     Ok(Some(file))
 }
 
-/// All that a driver needs.
+/// Everything that a driver needs.
 pub(crate) struct Run {
     pub job: Job,
     pub launch: Launch,
     pub host: Host,
     pub out: Out,
     pub control: DriverControl,
-    /// Messages that came and have not been delivered.
+    /// Messages that were received and not delivered.
     pub missed: Vec<(u64, String)>,
 }
 
@@ -129,7 +129,7 @@ impl Run {
 }
 
 impl Run {
-    /// It took too much of the machine: that is why it ended; or what a person should know, when it went on.
+    /// Adds that it exceeded the machine's limits: as the reason of the ending, or as a note when it continued.
     pub(crate) async fn bounded(&self, mut ending: Ending, excess: Option<String>) -> Ending {
         let Some(excess) = excess else { return ending };
         if matches!(ending.status, Status::Failed | Status::Crashed | Status::TimedOut) {
@@ -147,7 +147,7 @@ impl Ending {
     }
 }
 
-/// The transport and what is to be run for it.
+/// The transport, and the command to run for it.
 fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
     let order = match job.transport {
         Some(one) => vec![one],
@@ -157,14 +157,14 @@ fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
     for transport in order {
         match plan(job, transport) {
             Ok(launch) => return Ok((transport, launch)),
-            // That it could be started, and must not be, says more than that there is no such way.
+            // That it must not be started is more helpful than that the transport is missing.
             Err(e @ StartError::NoAsking { .. }) if !matches!(first, Some(StartError::NoAsking { .. })) => {
                 first = Some(e);
             }
             Err(e) => first = first.or(Some(e)),
         }
     }
-    // When the program itself is missing, that is what to say.
+    // When the program itself is missing, that is reported.
     let own = &job.adapter.program;
     let env = environment(job, []);
     if find_program(&own.command, &env).is_none() {
@@ -177,7 +177,7 @@ fn missing(program: &str, hint: &str) -> StartError {
     StartError::Missing { program: program.into(), hint: hint.into() }
 }
 
-/// Whether a command line can name a session to go on with.
+/// Whether a command line can name a session to continue.
 fn resumes(job: &Job, transport: Transport) -> bool {
     let adapter = &job.adapter;
     match transport {
@@ -200,7 +200,7 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
         why: "its adapter has no such section".into(),
     };
     let own = &adapter.program;
-    // By its environment it asks over each transport.
+    // With these variables it asks over each transport.
     let asks = |how: bool, missing: &str| match job.auto_approve || how || !adapter.env.careful.is_empty() {
         true => Ok(()),
         false => Err(StartError::NoAsking {
@@ -222,7 +222,7 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
         Transport::Acp => {
             let a = adapter.acp.as_ref().ok_or_else(none)?;
             asks(!a.ask_mode.is_empty(), "`ask_mode` to [acp]")?;
-            // Here it asks whatever the profile: where everything is allowed, deny rules and the danger list answer.
+            // Here it asks in every profile: where everything is allowed, deny rules and the danger list answer.
             let args = a.args.iter().chain(&a.careful).cloned().collect();
             let env = environment(job, adapter.env.careful.iter().chain(&a.set));
             (&a.command, a.install.as_ref().unwrap_or(&own.install), args, env)
@@ -242,10 +242,10 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
     Ok(Launch { program, args, env, folder: job.cwd.clone() })
 }
 
-/// Puts the values in.
+/// Replaces the placeholders.
 pub(crate) fn fill(args: &[String], job: &Job, prompt: &str, session: Option<&str>) -> Vec<String> {
     let fill = |arg: &String| {
-        // One pass: a prompt that holds `{model}` stays as it is.
+        // In one pass: a prompt that contains `{model}` stays unchanged.
         let mut out = String::with_capacity(arg.len());
         let mut rest = arg.as_str();
         while let Some(at) = rest.find('{') {

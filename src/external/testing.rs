@@ -1,4 +1,4 @@
-//! An external agent that plays a script, for tests of the consumers of its events.
+//! A scripted external agent, for tests of code that consumes its events.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::event::{AgentEvent, Ending, Status};
 #[derive(Debug)]
 pub enum Step {
     Say(AgentEvent),
-    /// Waits for a message to it, which counts as delivered; it comes back as text, after `> `.
+    /// Waits for a message to it, which counts as delivered; returns it as text, after `> `.
     Listen,
     /// Waits until it is stopped.
     Hang,

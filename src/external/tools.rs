@@ -1,12 +1,12 @@
-//! One look for the tools of all vendors: our verb, and what a call is about.
+//! A uniform form for the tools of all vendors: Tiller's verb, and the target of a call.
 
 use serde_json::Value;
 use tiller_protocol::{TodoItem, TodoStatus};
 
 use super::event::{FileDiff, ToolUse};
 
-/// Words of a tool's name, and our verb. The first that is there counts. Whole words: a `notification` holds no `cat`,
-/// and a `thread` is not read.
+/// Words of a tool's name, and the verb. The first match counts. Whole words: `notification` does not contain `cat`,
+/// and `thread` does not contain `read`.
 const VERBS: &[(&[&str], &str)] = &[
     (&["websearch", "webfetch", "web", "fetch", "browser"], "fetch"),
     (&["todo", "todos", "todowrite", "todoread", "plan"], "plan"),
@@ -18,11 +18,11 @@ const VERBS: &[(&[&str], &str)] = &[
     (&["think"], "think"),
 ];
 
-/// Names of arguments that hold the path of a file.
+/// Names of arguments with the path of a file.
 const PATHS: &[&str] =
     &["file_path", "filePath", "absolute_path", "path", "notebook_path", "source", "destination"];
 
-/// Names of arguments that say what a call is about, best first.
+/// Names of arguments with the target of a call, in descending preference.
 const TARGETS: &[&str] = &[
     "file_path",
     "filePath",
@@ -38,10 +38,10 @@ const TARGETS: &[&str] = &[
     "description",
 ];
 
-/// Characters of a target.
+/// Maximum characters of a target.
 const LONGEST: usize = 2000;
 
-/// Our verb for a tool of theirs.
+/// Tiller's verb for a vendor's tool.
 pub(crate) fn verb(name: &str) -> &'static str {
     let mine = words(name);
     let lower = name.to_lowercase();
@@ -49,7 +49,7 @@ pub(crate) fn verb(name: &str) -> &'static str {
     VERBS.iter().find(|(words, _)| words.iter().any(has)).map_or("tool", |(_, verb)| verb)
 }
 
-/// `MultiEdit`, `run_shell_command`, `mcp__a__get-x`: the words of a name, in small letters.
+/// The words of a name in lower case: `MultiEdit`, `run_shell_command`, `mcp__a__get-x`.
 fn words(name: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut small = false;
@@ -67,13 +67,13 @@ fn words(name: &str) -> Vec<String> {
     out
 }
 
-/// The files that arguments name.
+/// The files in the arguments.
 pub(crate) fn paths(args: &Value) -> Vec<String> {
     let path = |key: &str| args.get(key).and_then(Value::as_str).filter(|p| !p.is_empty());
     PATHS.iter().filter_map(|key| path(key)).map(str::to_owned).collect()
 }
 
-/// What the call is about; empty when it cannot be seen.
+/// The target of the call; empty when it is not known.
 pub(crate) fn target(args: &Value) -> String {
     let found = TARGETS.iter().find_map(|key| match args.get(*key)? {
         Value::String(s) if !s.is_empty() => Some(s.clone()),
@@ -92,7 +92,7 @@ pub(crate) fn tool(id: &str, name: &str, args: Value) -> ToolUse {
     ToolUse { id: id.into(), name: name.into(), verb, target, paths, args, pending: false }
 }
 
-/// The changes that the arguments of an editing tool tell of.
+/// The changes in the arguments of an editing tool.
 pub(crate) fn diffs(args: &Value) -> Vec<FileDiff> {
     let text = |keys: &[&str]| keys.iter().find_map(|k| args.get(*k)?.as_str()).map(str::to_owned);
     let Some(path) = text(&["file_path", "filePath", "path"]) else { return Vec::new() };
@@ -101,7 +101,7 @@ pub(crate) fn diffs(args: &Value) -> Vec<FileDiff> {
     vec![FileDiff { path, old, new }]
 }
 
-/// A todo list of any of their spellings.
+/// A todo list in any of the vendors' forms.
 pub(crate) fn plan(items: &[Value]) -> Vec<TodoItem> {
     let item = |(n, v): (usize, &Value)| {
         let content = ["content", "text", "title"].iter().find_map(|k| v.get(*k)?.as_str())?.to_owned();

@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
     ("transfer", transfer::transfer),
 ];
 
-/// What every case needs.
+/// The environment of all cases.
 struct Bench {
     binary: PathBuf,
     model: Model,
@@ -74,25 +74,25 @@ struct Bench {
 }
 
 impl Bench {
-    /// How often: in a full run, in a quick one.
+    /// The number of repeats: in a full run, in a quick one.
     fn pick(&self, full: usize, quick: usize) -> usize {
         if self.quick { quick } else { full }
     }
 
-    /// A word that was never on a screen before.
+    /// A word that has not been on a screen before.
     fn id(&self) -> String {
         self.ids.set(self.ids.get() + 1);
         format!("k{}e", self.ids.get())
     }
 }
 
-/// Lets real time go by, as a person does between two keys.
+/// Waits in real time, as a person does between two keys.
 #[expect(clippy::disallowed_methods, reason = "real time is what is measured here")]
 fn pause(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Builds, measures, prints; the problems are the budgets that were missed.
+/// Builds, measures, prints; the problems are the missed budgets.
 pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     let args: Vec<String> = std::env::args().skip(2).collect();
     let has = |flag: &str| args.iter().any(|a| a == flag);
@@ -107,7 +107,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     for (name, case) in CASES {
         if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
             eprintln!("bench: {name}");
-            // One case that cannot be measured does not hide the others.
+            // A case that fails does not prevent the others.
             if let Err(e) = case(&bench, &mut out) {
                 problems.push(format!("{name} could not be measured: {e:#}"));
             }

@@ -80,7 +80,7 @@ fn metadata(root: &Path) -> Result<Value> {
     Ok(serde_json::from_slice(&out.stdout)?)
 }
 
-/// Name and version of each package that ends up in the binary here (build and test helpers do not).
+/// Name and version of each package that is linked into the binary (build and test dependencies excluded).
 fn linked(root: &Path) -> Result<BTreeSet<(String, String)>> {
     let out = Command::new(env!("CARGO"))
         .args([
@@ -106,7 +106,7 @@ fn linked(root: &Path) -> Result<BTreeSet<(String, String)>> {
         .collect())
 }
 
-/// `A OR B` needs one, `A AND B` both. Parentheses bind as usual; `/` is the old spelling of OR.
+/// `A OR B` requires one, `A AND B` both. Parentheses bind as usual; `/` is the old spelling of OR.
 fn allowed(expr: &str, list: &BTreeSet<String>) -> bool {
     let expr = expr.replace('/', " OR ");
     let split = |sep: &str| -> Option<Vec<String>> {

@@ -10,10 +10,10 @@ mod words;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Name, what it does, the function: from the repository's folder to the problems found.
+/// Name, description, and function: from the repository's folder to the problems found.
 type Task = (&'static str, &'static str, fn(&Path) -> anyhow::Result<Vec<String>>);
 
-/// What can be asked for.
+/// All tasks.
 const TASKS: &[Task] = &[
     ("tidy", "rules of the house that the compiler cannot check", tidy::run),
     ("house", "print the measures of the structure and their limits", house::print),

@@ -1,13 +1,13 @@
-//! The texts that a person or a model reads, taken from source and data files: string literals, the doc comments that
+//! Extracts the texts that a person or a model reads from source and data files: string literals, doc comments that
 //! become help or descriptions, paragraphs of Markdown, and values of TOML.
 
-/// A text and the line on which it begins, counted from 1.
+/// A text and its first line, counted from 1.
 pub(crate) type Text = (usize, String);
 
 /// Derives that turn doc comments into help of the command line or descriptions of a schema.
 const PRINTED: [&str; 5] = ["JsonSchema", "Parser", "Args", "Subcommand", "ValueEnum"];
 
-/// The string literals of Rust source, with their quotes. A line break that is escaped joins what it separates.
+/// The string literals of Rust source, with their quotes. An escaped line break joins the lines.
 pub(crate) fn literals(code: &str) -> Vec<Text> {
     let chars: Vec<char> = code.chars().collect();
     let (mut found, mut at, mut line) = (Vec::new(), 0, 1);
@@ -19,7 +19,7 @@ pub(crate) fn literals(code: &str) -> Vec<Text> {
                 at += chars[at..].iter().take_while(|c| **c != '\n').count();
                 continue;
             }
-            // A character, such as a quote; a lifetime has no second mark.
+            // A character literal, such as a quote; a lifetime has no second mark.
             '\'' if next(at) == Some('\\') => {
                 at += 3 + chars.iter().skip(at + 3).take_while(|c| **c != '\'').count();
             }
@@ -41,7 +41,7 @@ pub(crate) fn literals(code: &str) -> Vec<Text> {
     found
 }
 
-/// The text of a literal behind its first quote, and the distance from that quote to the last one.
+/// The text of a literal after its first quote, and the distance from that quote to the last one.
 fn literal(chars: &[char], raw: Option<usize>) -> (String, usize) {
     let (mut text, mut at) = (String::new(), 0);
     while let Some(&c) = chars.get(at) {
@@ -114,7 +114,7 @@ pub(crate) fn values(text: &str) -> Vec<Text> {
     paragraphs(&lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Adds a line to the text that ends on the line before it, or begins a text.
+/// Appends a line to the text that ends on the line before it, or begins a text.
 fn join(texts: &mut Vec<Text>, number: usize, line: &str) {
     match texts.last_mut() {
         Some((_, text)) if !text.is_empty() => {

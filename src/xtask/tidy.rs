@@ -1,14 +1,14 @@
-//! Rules of the house that the compiler cannot check: file sizes, what a room may name, test stories
-//! that nobody runs, built-in files that no list names.
+//! Rules that the compiler cannot check: file sizes, forbidden words in rooms, test files that no module lists,
+//! built-in files that no list names.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// Lines of a file, tests aside, beyond which it must be split.
+/// Maximum lines of a file, tests excluded.
 const LONG: usize = 600;
 
-/// Where a word may not stand, and why. A path prefix under `src/`, the words, the reason.
+/// Forbidden words: a path prefix under `src/`, the words, the reason.
 const ROOMS: &[(&str, &[&str], &str)] = &[
     ("src/engine/turn/state", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
     ("src/engine/turn/step", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
@@ -63,7 +63,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Reports a file of tests that the `mod` lines of its folder leave out: nothing would run it.
+/// Reports a test file that no `mod` line of its folder names: it would never run.
 fn unlisted(root: &Path, room: &Path, path: &Path, problems: &mut Vec<String>) -> Result<()> {
     let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
     // `x/mod.rs` is the module `x` of the folder above.
@@ -83,7 +83,7 @@ fn unlisted(root: &Path, room: &Path, path: &Path, problems: &mut Vec<String>) -
     Ok(())
 }
 
-/// Files below `dir` with this ending, sorted.
+/// Files below `dir` with this suffix, sorted.
 pub(crate) fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let (mut found, mut todo) = (Vec::new(), vec![dir.to_path_buf()]);
     while let Some(d) = todo.pop() {

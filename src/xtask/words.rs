@@ -1,5 +1,4 @@
-//! Words that once stood on the screen and were replaced: they must not come back, in any text that a person or a model
-//! reads. The words of a message are a matter for its reader; this keeps only what was decided.
+//! Replaced words that must not come back in any text that a person or a model reads.
 
 use std::path::Path;
 
@@ -7,7 +6,7 @@ use anyhow::Result;
 
 use crate::texts::{self, Text};
 
-/// What may not stand in a text, and what says it better. A quote is the beginning or the end of a string.
+/// The replaced words and their replacements. A quote is the beginning or the end of a string.
 const OLD: &[(&str, &str)] = &[
     ("wants to shell", "wants to run"),
     ("no rule can say exactly", "No rule can cover exactly this command"),
@@ -47,10 +46,10 @@ const OLD: &[(&str, &str)] = &[
     ("standing yes", "without asking"),
 ];
 
-/// Takes the texts out of a file's content.
+/// Extracts the texts of a file.
 type Read = fn(&str) -> Vec<Text>;
 
-/// Folders of texts that are no Rust source, the ending of their files, and how a file is read.
+/// Folders of texts other than Rust source, the suffix of their files, and how a file is read.
 const FOLDERS: &[(&str, &str, Read)] = &[
     ("src/tool", "md", texts::paragraphs),
     ("assets", "md", texts::paragraphs),

@@ -1,4 +1,4 @@
-//! Kinds of agents and what they are taught, with what the other rooms know of tools and rules.
+//! Kinds of agents and skills, checked with the knowledge of tools and rules from other rooms.
 
 pub(crate) mod programs;
 pub(crate) mod workflows;
@@ -11,7 +11,7 @@ use tiller_permit::trust::Brings;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::{Notice, TrustKind};
 
-/// Reads them. Those of the folder only when it is trusted, in the form that was looked at. Blocks.
+/// Reads them. Those of the folder only when it is trusted, in the form that was shown. Blocks.
 pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definitions, Vec<Problem>) {
     let project: Vec<ProjectFile<'_>> = brings
         .found
@@ -25,7 +25,7 @@ pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definition
     Definitions::load(config, &project, &known)
 }
 
-/// What is wrong in them, for the person.
+/// Errors in them, for the person.
 pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
     let mut notice = Problem::notice(problems)?;
     notice.hints =
@@ -37,7 +37,7 @@ pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
 mod tests {
     use super::*;
 
-    /// A rule may name every tool that there is, and no other.
+    /// A rule may name every existing tool, and no other.
     #[test]
     fn the_names_in_rules_are_the_tools() {
         let mut ours: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();

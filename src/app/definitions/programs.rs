@@ -1,4 +1,4 @@
-//! Agent programs of other vendors, from the adapters, and whether a folder's own files may steer them.
+//! Agent programs of other vendors, from the adapters, and whether a folder's own files may configure them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tiller_tool::ChildEnv;
 use crate::app::Setup;
 
 /// The programs of other vendors that can work as agents. One is started in a folder of `project` only where the person
-/// trusts the folder's files that steer it, in the form that they have now.
+/// trusts the folder's files that configure it, in their present form.
 pub(crate) fn programs(setup: &Setup, store: &Store) -> Programs {
     let (store, project) = (store.clone(), setup.project.clone());
     let home = (setup.env)("HOME").map(PathBuf::from);
@@ -37,7 +37,7 @@ pub(crate) fn adapters(setup: &Setup) -> Adapters {
     Adapters::new(&[setup.places.config.join("adapters")])
 }
 
-/// Where a program starts.
+/// The folders in which a program starts.
 struct Places<'a> {
     project: &'a Path,
     /// The person's home folder, whose files are their own.
@@ -45,10 +45,10 @@ struct Places<'a> {
     folder: &'a Path,
 }
 
-/// Settings of the folder's repository by which git runs programs: each agent program starts git on its own. `env` is
-/// what it sees.
+/// Settings of the folder's repository by which git runs programs, since each agent program starts git by itself. `env`
+/// is the environment that it gets.
 pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -> Vec<TrustItem> {
-    // There they are the person's own.
+    // In the home folder they are the person's own.
     if crate::app::setup::repository(folder).is_some_and(|root| home == Some(root)) {
         return Vec::new();
     }
@@ -71,7 +71,7 @@ pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -
     }
 }
 
-/// Rules that the program cannot be given, in the form in which the person is asked about them.
+/// Rules that the program cannot enforce, as trust items for the question to the person.
 fn unenforced(adapter: &Adapter, rules: &[String]) -> Vec<TrustItem> {
     let item = |rule: &String| TrustItem {
         kind: TrustKind::UnenforcedRule,
@@ -83,11 +83,11 @@ fn unenforced(adapter: &Adapter, rules: &[String]) -> Vec<TrustItem> {
     rules.iter().map(item).collect()
 }
 
-/// The question about the first folder, from `folder` up to its repository's root, that holds files which the person
-/// has not agreed to. In a copy of the project (an isolated agent's worktree) a file counts as agreed to by the decision
-/// about the copy or by the one about the project; a yes there is stored for the copy and leaves the project's as it is.
+/// The question about the first folder, from `folder` up to its repository's root, with files that the person has not
+/// agreed to. In a copy of the project (an isolated agent's worktree) a file counts as agreed to by the decision about
+/// the copy or by the one about the project; a yes there is stored for the copy and leaves the project's as it is.
 ///
-/// `beside`: what is asked about with the files of `folder` itself.
+/// `beside`: further items that are asked about together with the files of `folder`.
 fn untrusted(
     store: &Store,
     places: &Places<'_>,
@@ -97,13 +97,13 @@ fn untrusted(
     let Places { project, home, folder } = *places;
     let root = crate::app::setup::repository(folder).unwrap_or(folder);
     for at in folder.ancestors().take_while(|f| f.starts_with(root)) {
-        // There they are the person's own.
+        // In the home folder they are the person's own.
         let reads: &[String] = if home == Some(at) { &[] } else { reads };
         let mut brings = discover_for(at, reads);
         if at == folder {
             brings.add(beside);
         }
-        // A decision that cannot be read is none.
+        // An unreadable decision counts as none.
         let row = store.trust().get(&programs_name(at)).ok().flatten();
         let mut items = undecided(&brings, row.as_ref().map(stored).as_ref());
         if at == folder && at != project {
@@ -133,7 +133,7 @@ fn untrusted(
             }
             let kept = match yes {
                 true => agree(&store, &place, &before, &shown),
-                // Only what was asked about: a yes to other files of the folder stays.
+                // Only for the items that were asked about: a yes to other files of the folder stays.
                 false => {
                     let mut all = earlier.clone();
                     all.extend(open.iter().filter(|o| !earlier.iter().any(|n| n.path == o.path)).cloned());
@@ -154,12 +154,13 @@ fn untrusted(
     None
 }
 
-/// The files of `folder` to which the person said never, whatever is in them. A decision that cannot be read is none.
+/// The files of `folder` that the person refused for good, whatever their content. An unreadable decision counts as
+/// none.
 pub(crate) fn refused(store: &Store, folder: &Path) -> Vec<TrustItem> {
     store.trust().get(&programs_never_name(folder)).ok().flatten().map(|r| r.items).unwrap_or_default()
 }
 
-/// A stored decision in the form that is compared.
+/// A stored decision in the form for comparisons.
 pub(crate) fn stored(row: &TrustRow) -> Stored {
     Stored {
         choice: if row.trusted { Choice::Trust } else { Choice::Never },
@@ -167,8 +168,8 @@ pub(crate) fn stored(row: &TrustRow) -> Stored {
     }
 }
 
-/// Stores a yes about `folder`: to `shown`, and still to what was agreed to `before`, which another program may read.
-/// A "never" to the same files ends.
+/// Stores a yes about `folder`: to `shown`, and still to the items of `before`, which another program may read. A
+/// "never" to the same files is removed.
 pub(crate) fn agree(
     store: &Store,
     folder: &Path,

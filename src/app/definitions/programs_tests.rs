@@ -61,7 +61,7 @@ fn a_program_starts_only_where_what_steers_it_is_agreed_to_in_this_form() {
     assert_eq!(place.paths("repo/sub"), [".toy/hooks/run.sh"], "what changed is asked about");
     (place.ask("repo/sub").unwrap().decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
-    // A yes to one program's files leaves the yes to another's.
+    // A yes to one program's files does not change the yes to another's.
     (place.other(&[]).unwrap().decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
 }
@@ -76,7 +76,7 @@ fn folders_above_count_up_to_the_repository_and_a_copy_counts_as_the_project() {
     assert_eq!(offer.folder, place.at("repo").display().to_string());
     (offer.decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
-    // A worktree of an isolated agent lies elsewhere, with the project's files.
+    // A worktree of an isolated agent is elsewhere, with the project's files.
     place.write("repo/sub/.toy/settings.json", "mine");
     (place.ask("repo/sub").unwrap().decide)(true).unwrap();
     place.write("copy/.git", "gitdir: x");
@@ -106,7 +106,7 @@ fn what_cannot_be_compared_later_cannot_be_agreed_to() {
     assert!((place.ask("repo/sub").unwrap().decide)(true).unwrap_err().contains("too many"));
 }
 
-/// What `tiller trust COPY --yes` stores is what a start in the copy looks for.
+/// A yes from `tiller trust COPY --yes` counts for a start in the copy.
 #[test]
 fn x18_a_yes_given_by_the_command_for_a_copy_counts_there() {
     let place = Place::new();
@@ -146,13 +146,13 @@ fn x18_never_is_kept_for_the_files_that_were_shown_until_a_yes_to_them() {
     assert!(!offer.never);
     (offer.decide)(false).unwrap();
     assert!(place.ask("repo/sub").unwrap().never);
-    // Never stays never whatever changes, also in a copy of the project.
+    // "Never" remains for any content, also in a copy of the project.
     place.write("repo/sub/.toy/settings.json", "{ }");
     assert!(place.ask("repo/sub").unwrap().never);
     place.write("copy/.git", "gitdir: x");
     place.write("copy/.toy/settings.json", "{}");
     assert!(place.ask("copy").unwrap().never);
-    // Another program's files are another question, and the answer to it changes nothing here.
+    // The files of another program are a separate question, whose answer changes nothing here.
     let sub = place.at("repo/sub");
     let other = place.other(&[]).unwrap();
     assert!(!other.never);
@@ -184,14 +184,14 @@ fn x18_names_that_are_not_text_are_asked_about_one_by_one() {
     assert!(place.ask("repo/sub").is_none());
     std::fs::write(hooks.join(name(b"\xff")), "three").unwrap();
     assert_eq!(place.paths("repo/sub").len(), 1);
-    // A yes to one folder is none to another.
+    // A yes to one folder does not apply to another.
     assert_ne!(
         programs_name(&place.at("repo").join(name(b"\xfe"))),
         programs_name(&place.at("repo").join(name(b"\xff")))
     );
 }
 
-/// X17: what the person's rules deny to readers, and a program cannot be told, is asked about before it starts.
+/// X17: rules that deny reading and that a program cannot enforce are asked about before it starts.
 #[test]
 fn x17_a_rule_that_a_program_cannot_be_given_is_asked_about() {
     let place = Place::new();
@@ -203,13 +203,13 @@ fn x17_a_rule_that_a_program_cannot_be_given_is_asked_about() {
     assert!(offer.items[0].detail.starts_with("Codex"), "{:?}", offer.items);
     (offer.decide)(true).unwrap();
     assert!(place.other(&rules("codex")).is_none());
-    // A yes for one program is none for another, and none to another rule.
+    // A yes for one program does not apply to another program, nor to another rule.
     assert!(place.other(&rules("gemini")).is_some());
     let more = unenforced(&adapters.get("codex").unwrap(), &["yours: deny read_file(*.pem)".into()]);
     assert!(place.other(&more).is_some());
 }
 
-/// X18: each agent program starts git on its own, so what the repository makes git run is asked about too.
+/// X18: each agent program starts git by itself, so programs that the repository makes git run are asked about too.
 #[test]
 fn x18_what_the_repository_makes_git_run_is_asked_about() {
     let place = Place::new();

@@ -16,33 +16,33 @@ use tiller_tool::shell::find_program;
 
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "workflows";
-/// The project's, in its own.
+/// The project's folder, in the project.
 const PROJECT: &str = ".tiller/workflows/";
 
-/// A workflow of a file, with the place of each step.
+/// A workflow from a file, with the line of each step.
 #[derive(Debug)]
 pub(crate) struct ParsedWorkflow {
     pub(crate) flow: Workflow,
     path: PathBuf,
     lines: Vec<(usize, usize)>,
-    /// Steps that cannot be read; in their place stands one with their name.
+    /// Indices of invalid steps; a placeholder with the step's name stands in their place.
     unread: BTreeSet<usize>,
 }
 
 impl ParsedWorkflow {
-    /// Reads one from bytes.
+    /// Parses a workflow.
     ///
     /// # Errors
-    /// Every step that cannot be read.
+    /// All invalid steps.
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Vec<Problem>> {
         let (filed, wrong) = Self::read(path, bytes).map_err(|p| vec![p])?;
         if wrong.is_empty() { Ok(filed) } else { Err(wrong) }
     }
 
-    /// The same, with problems of steps that cannot be read beside those of the others.
+    /// As [`Self::parse`], with errors of invalid steps beside the valid steps.
     ///
     /// # Errors
-    /// When the file is none of steps at all.
+    /// When the file has no list of steps.
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<(Self, Vec<Problem>), Problem> {
         let Sheet { name, description, steps } = sheet(path, bytes)?;
         let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
@@ -51,7 +51,7 @@ impl ParsedWorkflow {
             let name = step.value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
             match serde_json::from_value::<Task>(step.value) {
                 Ok(mut task) => {
-                    // Only the engine says these.
+                    // Only the engine sets these.
                     (task.brief.step, task.brief.board) = (None, None);
                     tasks.push(task);
                 }
@@ -59,7 +59,7 @@ impl ParsedWorkflow {
                     let called = name.clone().unwrap_or_else(|| (at + 1).to_string());
                     wrong.push(problem(path, Some(step.at), format!("step {called}: {e}")));
                     unread.insert(at);
-                    // Others may wait for it.
+                    // Other steps may wait for it.
                     tasks.push(Task { id: name, ..Task::default() });
                 }
             }
@@ -70,7 +70,7 @@ impl ParsedWorkflow {
         Ok((Self { flow, path: path.to_owned(), lines, unread }, wrong))
     }
 
-    /// Looks at all of it that could be read, as it would be before it starts.
+    /// Checks the valid steps as they are checked before a start.
     pub(crate) fn check(&self, known: &NameCheck<'_>) -> Vec<Problem> {
         let told = |w: WorkflowError| {
             let at = w.step.and_then(|s| self.lines.get(s)).copied();
@@ -85,9 +85,9 @@ fn problem(path: &Path, at: Option<(usize, usize)>, message: String) -> Problem 
     Problem { source: path.to_owned(), at, key: String::new(), message, hint: None }
 }
 
-/// What a program that a step names lacks. Blocks.
+/// Requirements that the program of a step does not meet. Blocks.
 pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> Option<String> {
-    // `claude`, or with how it is driven: `claude:headless`.
+    // `claude`, or with a transport: `claude:headless`.
     let (name, how) = name.split_once(':').map_or((name, None), |(name, how)| (name, Some(how)));
     let Some(adapter) = adapters.get(name) else {
         let names: Vec<&str> = adapters.iter().map(|a| a.name.as_str()).collect();
@@ -107,11 +107,11 @@ pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> 
     (!there).then(|| format!("{name} is not installed: {}", own.install))
 }
 
-/// Files of workflows, and whether the project's may be used.
+/// Workflow files, and whether the project's may be used.
 struct Files {
-    /// The project's, as they were when the folder was looked at; `None`: left out.
+    /// The project's, as they were when the folder was read; `None`: left out.
     project: BTreeMap<String, Option<Vec<u8>>>,
-    /// The person may say yes while it runs.
+    /// The person may agree while the program runs.
     trusted: Arc<AtomicBool>,
     /// The person's folder.
     user: PathBuf,
@@ -119,7 +119,7 @@ struct Files {
     folder: PathBuf,
 }
 
-/// For the engine. The project's files are as they were when the person trusted them.
+/// The workflows for the engine. The project's files are used as they were when the person trusted them.
 pub(crate) fn source(
     config: &Path,
     folder: &Path,
@@ -148,7 +148,7 @@ pub(crate) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit
     brings.found.iter().filter(|f| f.item.kind == TrustKind::Workflow && stem(&f.item.path).is_some())
 }
 
-/// The same, with a workflow that the person named by its file before all others.
+/// As `all`, with a workflow that the person named by its file, which takes precedence.
 pub(crate) fn with(all: Workflows, own: Option<Workflow>) -> Workflows {
     let Some(own) = own else { return all };
     let find = Arc::clone(&all.find);
@@ -159,7 +159,7 @@ pub(crate) fn with(all: Workflows, own: Option<Workflow>) -> Workflows {
 }
 
 impl Files {
-    /// One by its name: the project's before the person's.
+    /// A workflow by its name: the project's before the person's.
     fn find(&self, name: &str) -> Result<Workflow, String> {
         let name = name.trim();
         if let Some((path, bytes)) = self.project.iter().find(|(path, _)| stem(path) == Some(name)) {
@@ -187,7 +187,7 @@ impl Files {
         })
     }
 
-    /// A file of this name in the project that was not there when the folder was looked at.
+    /// A file of this name in the project that did not exist when the folder was read.
     fn new_file(&self, name: &str) -> Option<String> {
         let paths = ["toml", "yaml", "yml"].map(|end| format!("{PROJECT}{name}.{end}"));
         paths.into_iter().find(|p| stem(p) == Some(name) && self.folder.join(p).is_file())
@@ -217,7 +217,7 @@ impl Files {
         all
     }
 
-    /// All of them by name. What the project has hides what the person has.
+    /// All of them by name. The project's hide the person's.
     fn list(&self) -> Vec<WorkflowFile> {
         let mut all: BTreeMap<String, WorkflowFile> = BTreeMap::new();
         for (stem, path) in self.persons() {
@@ -251,14 +251,14 @@ fn row(name: String, path: String, flow: Result<Workflow, String>) -> WorkflowFi
     }
 }
 
-/// A file's bytes. One that is too large comes with one byte too many, so that it is reported as such.
+/// A file's bytes. A file that is too large is returned with one byte over the limit, so that it is reported as such.
 ///
 /// # Errors
-/// In words.
+/// As text.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let wrong = |e: std::io::Error| format!("{} cannot be read: {e}", path.display());
-    // Reading a pipe would wait for ever.
+    // Reading a pipe would block for ever.
     if !std::fs::metadata(path).map_err(wrong)?.is_file() {
         return Err(format!("{} cannot be read: it is not a file", path.display()));
     }

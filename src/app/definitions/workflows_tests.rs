@@ -29,7 +29,7 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     assert_eq!((of(false).find)("own").unwrap().steps[0].brief.goal, "mine");
     let said = (of(true).find)("../own").unwrap_err();
     assert_eq!(said, "there is no workflow `../own`; available: own, ship");
-    // One that is written while Tiller runs was not looked at.
+    // A file that is written while Tiller runs was not shown to the person.
     fs::write(theirs.join("late.yml"), "steps:\n  - id: a\n    goal: g\n").unwrap();
     let said = (of(true).find)("late").unwrap_err();
     assert!(said.starts_with(".tiller/workflows/late.yml was added after Tiller started"), "{said}");

@@ -1,4 +1,4 @@
-//! The conversation with an agent: requests to it, its updates, and its requests.
+//! The connection to an agent: requests to it, its updates, and its requests.
 
 use std::time::Duration;
 
@@ -24,21 +24,21 @@ use tiller_protocol::{Activity, ActivitySource};
 /// How messages to the agent are written.
 const LINES: Encoder = Encoder::VersionLast;
 
-/// For a first answer: a cold start on a busy machine takes seconds.
+/// Time limit for the first answer: a cold start on a busy machine takes seconds.
 const FIRST: Duration = Duration::from_secs(90);
 
-/// Requests of the agent that may wait for their answers at once.
+/// Maximum number of unanswered requests of the agent.
 pub(super) const PENDING: usize = 64;
 
-/// A request is refused because too many wait.
+/// Error code of a refusal because too many requests wait.
 const BUSY: i64 = -32000;
 
-/// Why there was no answer.
+/// Why a request got no result.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// The agent answered with an error.
     Error(Error),
-    /// Its output ended.
+    /// The program's output ended.
     Ended,
     Cancelled,
     Wall,
@@ -46,31 +46,31 @@ pub(super) enum Broken {
     TooMuch,
 }
 
-/// An answer of ours that is ready: the request's id, and the answer.
+/// A finished answer of ours: the request's id, and the answer.
 pub(super) type ReadyAnswer = (Value, files::FileAnswer);
 
 pub(super) struct Client {
     pub(super) run: Run,
     pub(super) acp: Acp,
     pub(super) lines: Lines,
-    /// To the task that writes; it holds the other end until the pipe breaks. Bounded: an agent that does not read
-    /// is waited for, but not for ever (`send`).
+    /// To the writing task, which holds the receiver until the pipe breaks. Bounded: `send` waits for an agent that
+    /// does not read, up to a time limit.
     pub(super) to: mpsc::Sender<String>,
     pub(super) next: u64,
     pub(super) updates: Updates,
     pub(super) session: String,
-    /// Ignores updates: the history that is sent while a session is loaded is known already.
+    /// Ignores updates: the history that is sent while a session is loaded is already known.
     pub(super) muted: bool,
     pub(super) pending: FuturesUnordered<BoxFuture<'static, ReadyAnswer>>,
     pub(super) wall: Instant,
-    /// A turn runs.
+    /// Whether a turn runs.
     pub(super) busy: bool,
-    /// The mode that it was put into.
+    /// The mode of the session.
     pub(super) mode: Mode,
 }
 
 impl Client {
-    /// The whole conversation. Gives the reason for which the last turn stopped.
+    /// Runs the whole conversation. Returns the stop reason of the last turn.
     pub(super) async fn talk(&mut self) -> Result<String, Broken> {
         session::open(self).await?;
         let mut prompt = self.run.job.prompt.clone();
@@ -100,7 +100,7 @@ impl Client {
                 self.tell(Activity::Idle).await?;
                 match self.pump(None).await {
                     Ok(_) => {}
-                    // Nothing was running: this is how a conversation ends well.
+                    // No turn was running: the regular end of a conversation.
                     Err(Broken::Cancelled) => return Ok(stop),
                     Err(e) => return Err(e),
                 }
@@ -131,7 +131,7 @@ impl Client {
         }
     }
 
-    /// Hands a line to the writer.
+    /// Passes a line to the writer.
     async fn send(&mut self, line: String) -> Result<(), Broken> {
         tokio::select! {
             biased;
@@ -145,7 +145,7 @@ impl Client {
         }
     }
 
-    /// Asks the agent and waits for its answer, serving it meanwhile.
+    /// Sends a request and waits for the answer, serving the agent's requests meanwhile.
     pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
         self.next += 1;
         let id = self.next;
@@ -153,7 +153,7 @@ impl Client {
         self.pump(Some(id)).await
     }
 
-    /// Serves the agent until the answer to `wanted` is here, or (`None`) a message of the person.
+    /// Serves the agent until the answer to `wanted` arrives, or (`None`) a message of the person.
     async fn pump(&mut self, wanted: Option<u64>) -> Result<Value, Broken> {
         let limits = self.run.job.limits;
         let span = if self.session.is_empty() { FIRST.min(limits.idle) } else { limits.idle };
@@ -171,7 +171,7 @@ impl Client {
                     if !self.busy {
                         return Err(Broken::Cancelled);
                     }
-                    // Its turn is broken off in good order: what it asked is answered, and it has the grace.
+                    // Its turn is cancelled regularly: its requests are answered, and it has the grace period.
                     give_up = Some(Instant::now() + limits.grace);
                     self.send(LINES.notification("session/cancel", &json!({"sessionId": self.session}))).await?;
                 }
@@ -211,7 +211,7 @@ impl Client {
         }
     }
 
-    /// One line. `Some`: the answer that was waited for.
+    /// Processes one line. `Some`: the awaited answer.
     async fn incoming(
         &mut self,
         line: &str,
@@ -221,7 +221,7 @@ impl Client {
             Some(Message::Response { id, result }) => match id.as_u64() {
                 Some(id) if Some(id) == wanted => return Ok(Some(result)),
                 Some(id) if self.mode.is_asked(id) => self.mode.answered(result).map_err(Broken::Error)?,
-                // Nothing waits for it any more.
+                // No request waits for it any more.
                 _ => {}
             },
             Some(Message::Request { id, method, params }) => self.serve(id, &method, params).await?,
@@ -240,13 +240,13 @@ impl Client {
                     }
                 }
             }
-            // Notifications that are not known (above all those with a leading underscore), and lines that are no message.
+            // Unknown notifications (above all those with a leading underscore), and lines that are not messages.
             _ => {}
         }
         Ok(None)
     }
 
-    /// A request of the agent.
+    /// Answers a request of the agent.
     async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
@@ -302,7 +302,7 @@ impl Client {
             let chosen = tokio::select! {
                 biased;
                 () = soft.cancelled() => None,
-                // No answer will come: refused.
+                // No answer will come: the request is refused.
                 answer = answer => {
                     let answer = answer.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce));
                     choose(&options, &answer).cloned()

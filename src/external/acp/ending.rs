@@ -1,4 +1,4 @@
-//! How a run ended, in words.
+//! Classifies how a run ended.
 
 use super::super::adapter::Adapter;
 use super::super::event::{Ending, Status};
@@ -7,7 +7,7 @@ use super::client::Broken;
 use super::session;
 use tiller_rpc::Error;
 
-/// The ending of what is known.
+/// The ending, from the result, the exit code and the error output.
 pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &str, run: &Run) -> Ending {
     let adapter = &run.job.adapter;
     let last: Vec<&str> = errors.lines().rev().take(5).collect();

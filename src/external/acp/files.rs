@@ -1,4 +1,4 @@
-//! Files that the agent reads and writes through us: by name inside the job's folder only, by the engine's rules.
+//! File requests of the agent: within the job's folder only (by path), and by the engine's rules.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An agent that lies, floods, crashes or is silent: one ending, in time, within bounds.
+//! An agent that sends false, endless or no messages, or crashes: one ending, within time and memory limits.
 
 use tiller_tool::shell::Host;
 
@@ -23,7 +23,7 @@ fn words(said: &[AgentEvent]) -> String {
 
 #[tokio::test]
 async fn answers_that_nobody_asked_for_or_that_come_twice_are_none() {
-    // The answer to the prompt before there is one; answers of ids from nowhere; the first answer once more.
+    // The answer to the prompt before the prompt was sent; answers with unknown ids; the first answer once more.
     let early = r#"say '{"id":3,"result":{"stopReason":"refusal"}}'; say '{"id":4,"result":{"stopReason":"end_turn"}}'
 say '{"id":99,"result":{}}'; say '{"id":-1,"result":{}}'; say '{"id":"3","result":{}}'; say '{"id":1.5,"result":{}}'
 "#;
@@ -44,7 +44,7 @@ say '{"id":"f","method":"fs/read_text_file","params":{"sessionId":"s2","path":"/
 "#;
     let (fake, said, ending) = played(&[HELLO, OPEN, "hear\n", &other, asks, &text("mine"), END]).await;
     assert_eq!((ending.status, words(&said).as_str()), (Status::Done, "mine"), "{ending:?}");
-    // It approves everything here, but only for its own talk.
+    // It approves everything here, but only for its own session.
     let log = log(&fake);
     assert_eq!(log.matches("unknown session").count(), 2, "{log}");
     assert!(!log.contains("optionId") && !said.iter().any(|s| matches!(s, AgentEvent::Tool(_))), "{said:?}");
@@ -60,7 +60,7 @@ async fn a_line_without_end_is_dropped_and_the_talk_goes_on() {
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "after"), "{ending:?}");
     assert!(said.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("too long"))));
-    // One that never ends is the end of it.
+    // A line without end ends the run.
     let fake = super::tests::fake("", &[HELLO, OPEN, "hear; exec cat /dev/zero"].concat());
     let mut job = fake.job("go");
     (job.limits.line, job.limits.output) = (1 << 20, 8 << 20);
@@ -94,17 +94,17 @@ async fn messages_of_any_shape_do_not_stop_it() {
     let mut script = vec![HELLO.to_owned(), OPEN.to_owned(), "hear\n".to_owned()];
     script.extend(odd.iter().map(|o| format!("say '{o}'\n")));
     script.push("cat deep; echo; printf '\\377\\376\\000\\033]52;c;x\\007\\n'\n".to_owned());
-    // What it is asked three times is answered three times; then the end.
+    // Three equal requests get three answers; then the end.
     script.extend([text("alive"), END.to_owned()]);
     let fake = fake("", &script.concat());
     std::fs::write(fake.tmp.path().join("deep"), deep).unwrap();
     let (_control, said) = start(fake.job("go"), &Host::default()).unwrap();
     let (said, ending) = all(said).await;
-    // `{"id":3}` is an answer, of nothing: the turn ends with it. Whatever it is, it is one ending without a panic.
+    // `{"id":3}` is an empty answer: the turn ends with it, without a panic.
     assert_eq!(ending.status, Status::Done, "{ending:?} {said:?}");
 }
 
-/// More questions than anybody could answer are refused; those before them wait for the person.
+/// More questions than the limit are refused; those before them wait for the person.
 #[tokio::test]
 async fn a_flood_of_questions_reaches_nobody() {
     let flood = r#"i=0; while [ $i -lt 500 ]; do i=$((i+1))
@@ -137,7 +137,7 @@ async fn more_calls_than_can_be_are_forgotten() {
             &mut out,
         );
     }
-    // Each is shown, and what is kept of them has an end: those that never end are forgotten.
+    // Each is shown, and the memory for them is bounded: calls that never end are dropped.
     assert_eq!(out.len(), 30_000);
     assert!(updates.known() <= 10_000, "{}", updates.known());
     // The last ones are known, and end once.

@@ -1,6 +1,6 @@
-//! Agent Client Protocol, version 1: a client over the program's standard streams.
+//! Client for the Agent Client Protocol, version 1, over the program's standard streams.
 //!
-//! One task reads and answers everything; what waits (a person's answer, a file) waits beside it.
+//! One task reads and answers everything; pending answers (of a person, of a file) run beside it.
 
 mod client;
 mod ending;
@@ -27,7 +27,7 @@ use super::run::Run;
 use tiller_protocol::Transport;
 use tiller_protocol::{Activity, ActivitySource};
 
-/// From start to end.
+/// Runs the whole conversation.
 pub(crate) async fn run(mut run: Run) -> Ending {
     let Some(acp) = run.job.adapter.acp.clone() else {
         return Ending::new(Status::Failed, "its adapter has no acp section");
@@ -68,7 +68,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         mode: Mode::default(),
     };
     let result = client.talk().await;
-    // Closing its input is the polite way, and time to write its session down.
+    // Closing its input asks it to end, and gives it time to save its session.
     let Client { mut run, updates, to, .. } = client;
     drop(to);
     let over = match &result {

@@ -1,7 +1,7 @@
-//! The mode of the session: whether the program asks, and that it stays so.
+//! The session's mode: makes sure that the program asks for permission, and keeps asking.
 //!
-//! Where not everything is allowed, the mode in which it asks is sent even when the program does not list it, and a
-//! program that does not take it is not prompted. When it leaves that mode by itself it is put back at once.
+//! Unless everything is allowed, the asking mode is set even when the program does not list it, and a program that
+//! refuses it gets no prompt. When it leaves that mode by itself, the mode is set again at once.
 
 use serde_json::{Value, json};
 
@@ -14,17 +14,17 @@ use tiller_rpc::Error;
 #[derive(Clone, Debug, PartialEq)]
 enum Way {
     Mode,
-    /// By the config option of this id.
+    /// By the config option with this id.
     Option(Value),
 }
 
-/// The mode that a session was put into.
+/// The mode that was set for a session.
 #[derive(Debug, Default)]
 pub(super) struct Mode {
-    /// Modes in which it may be. Empty: in any.
+    /// Permitted modes. Empty: any.
     allowed: Vec<String>,
     set: Option<(String, Way)>,
-    /// Our request to go back, which has no answer yet.
+    /// The id of our unanswered request to restore the mode.
     asked: Option<u64>,
 }
 
@@ -49,10 +49,10 @@ impl Mode {
         self.asked == Some(id)
     }
 
-    /// The answer to the request to go back.
+    /// Handles the answer to the request to restore the mode.
     ///
     /// # Errors
-    /// When it refuses: it goes on unasked, and must not.
+    /// When it is refused: the program would continue without asking.
     pub(super) fn answered(&mut self, result: Result<Value, Error>) -> Result<(), Error> {
         self.asked = None;
         result.map(|_| ()).map_err(|e| {
@@ -71,7 +71,7 @@ fn request(session: &str, mode: &str, way: &Way) -> (&'static str, Value) {
     }
 }
 
-/// Puts a session that was just opened into the mode of the job.
+/// Sets the job's mode for a session that was just opened.
 pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
     let acp = c.acp.clone();
     let choice = option(opened, "mode");
@@ -80,14 +80,14 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         modes.into_iter().flatten().any(|m| m["id"] == mode)
     };
     let offered = |mode: &str| choice.is_some_and(|o| offers(o, mode));
-    // The session's own modes first; some offer them as an option only.
+    // The session's own modes first; some programs offer them as an option only.
     let way = |mode: &str| {
         let option = || choice.filter(|_| offered(mode)).map(|o| Way::Option(o["id"].clone()));
         if listed(mode) { Some(Way::Mode) } else { option() }
     };
     let known = |modes: &[String]| modes.iter().find_map(|m| Some((m.clone(), way(m)?)));
     if c.run.job.auto_approve {
-        // To have none is no mistake: its questions are answered one by one.
+        // Without such a mode its questions are answered one by one.
         let Some((mode, way)) = known(&acp.auto_mode) else { return Ok(()) };
         return match ask(c, &mode, &way).await {
             Err(Broken::Error(e)) => {
@@ -105,7 +105,7 @@ pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
         .collect();
     let mut tries: Vec<(String, Way)> = known(&acp.edit_mode).filter(|_| edits).into_iter().collect();
     tries.extend(known(&acp.ask_mode).or_else(|| {
-        // It does not list it: some take it all the same.
+        // It is not listed, but some programs accept it nevertheless.
         let by_option = choice.filter(|_| !opened["modes"].is_object());
         let way = by_option.map_or(Way::Mode, |o| Way::Option(o["id"].clone()));
         Some((acp.ask_mode.first()?.clone(), way))

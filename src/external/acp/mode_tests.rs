@@ -1,4 +1,4 @@
-//! X18: a program that has to ask is in a mode in which it asks, or is not prompted.
+//! X18: a program that must ask is in a mode in which it asks, or gets no prompt.
 
 use serde_json::Value;
 use tiller_tool::shell::Host;
@@ -7,7 +7,7 @@ use super::tests::{END, HELLO, fake, log, update};
 use crate::fake::all;
 use crate::{Job, StartError, Status, start};
 
-/// Opens a session with these fields beside its id.
+/// Opens a session with these fields in addition to its id.
 fn open(fields: &str) -> String {
     format!("hear; say '{{\"id\":2,\"result\":{{\"sessionId\":\"s1\"{fields}}}}}'\n")
 }
@@ -17,7 +17,7 @@ const MODES: &str =
 const YES: &str = "hear; say '{\"id\":3,\"result\":{}}'\n";
 const NO: &str = "hear; say '{\"id\":3,\"error\":{\"code\":-32000,\"message\":\"no such mode\"}}'\n";
 
-/// The requests that it read.
+/// The requests that it received.
 fn heard(log: &str) -> Vec<(String, Value)> {
     let all = log.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
     all.filter_map(|v| Some((v["method"].as_str()?.to_owned(), v["params"].clone()))).collect()
@@ -27,7 +27,7 @@ fn heard(log: &str) -> Vec<(String, Value)> {
 async fn x18_the_asking_mode_is_sent_though_it_is_not_listed() {
     let end = END.replace("\"id\":3", "\"id\":4");
     for (fields, edits, method, mode) in [
-        // As a session of a program whose own settings want full access.
+        // As the session of a program whose own settings want full access.
         (
             r#","modes":{"currentModeId":"yolo","availableModes":[{"id":"yolo"}]}"#,
             false,
@@ -77,7 +77,7 @@ async fn x18_a_program_that_refuses_the_asking_mode_is_not_prompted() {
         assert!(!ending.why.contains("logged in"), "{ending:?}");
         assert!(!log(&fake).contains("delete all"), "{}", log(&fake));
     }
-    // Where everything is allowed it is only told.
+    // Where everything is allowed the failure is only reported.
     let end = END.replace("\"id\":3", "\"id\":4");
     let listed = r#","modes":{"availableModes":[{"id":"yolo"}]}"#;
     let fake = fake(MODES, &[HELLO, &open(listed), NO, "hear\n", &end].concat());
@@ -93,7 +93,7 @@ async fn x18_one_that_leaves_the_asking_mode_is_put_back_or_ended() {
     let back = "hear; say '{\"id\":5,\"result\":{}}'\n";
     let stays = "hear; say '{\"id\":5,\"error\":{\"code\":1,\"message\":\"I like it here\"}}'\nhear; hear\n";
     let start_of = [HELLO, &listed, YES, "hear\n"].concat();
-    // To a mode in which it rests it may go.
+    // It may enter a mode without actions by itself.
     for (script, status, requests) in [
         ([start_of.as_str(), &leaves("plan"), &end].concat(), Status::Done, 1),
         ([start_of.as_str(), &leaves("yolo"), back, &end].concat(), Status::Done, 2),
@@ -130,7 +130,7 @@ async fn x18_its_own_settings_are_overridden_in_every_profile() {
     }
 }
 
-/// An adapter that does not say how its program is made to ask starts it only where it need not ask.
+/// A program whose adapter has no way to make it ask is started only where it need not ask.
 #[tokio::test]
 async fn x18_without_a_way_to_make_it_ask_it_is_not_started() {
     for (section, word) in [

@@ -1,4 +1,4 @@
-//! Opening a session: greeting, login by key where it is asked for, model and mode.
+//! Opens a session: handshake, login by key where required, model and mode.
 
 use serde_json::{Value, json};
 use tiller_protocol::Usage;
@@ -10,7 +10,7 @@ use crate::event::AgentEvent;
 use crate::out::{Disconnected, Out};
 use tiller_rpc::Error;
 
-/// The version of the protocol that we speak.
+/// The supported protocol version.
 const VERSION: u64 = 1;
 
 /// Whether an error means that a login is needed.
@@ -19,7 +19,7 @@ pub(super) fn wants_login(error: &Error) -> bool {
     error.code == -32000 || text.contains("authentication required") || text.contains("auth_required")
 }
 
-/// From the greeting to a session that takes prompts.
+/// From the handshake to a session that accepts prompts.
 pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     let files = c.run.job.files.is_some();
     let hello = json!({
@@ -51,7 +51,7 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     mode::set(c, &opened).await
 }
 
-/// A way to log in by the key that is in its environment.
+/// A login method that uses the key in its environment.
 fn by_key(c: &Client, agent: &Value) -> Option<String> {
     let env = &c.run.launch.env;
     let has = c.run.job.adapter.env.keys.iter().any(|k| env.iter().any(|(n, _)| n == k));
@@ -60,7 +60,7 @@ fn by_key(c: &Client, agent: &Value) -> Option<String> {
     has.then(|| ids.find(|id| id.contains("api-key")).map(str::to_owned)).flatten()
 }
 
-/// A new session, or the one to go on with.
+/// A new session, or the one to continue.
 async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     let Some(id) = c.run.job.resume.session.clone() else { return fresh(c).await };
     let can = &agent["agentCapabilities"];
@@ -82,7 +82,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     let opened = c.request(method, params).await;
     c.muted = false;
     match opened {
-        // It knows that session no more.
+        // The program does not have that session any more.
         Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_fresh() => {
             c.send_event(AgentEvent::Anew).await?;
             fresh(c).await
@@ -95,7 +95,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
     }
 }
 
-/// A session that nothing was said in.
+/// An empty session.
 async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     let cwd = c.run.job.cwd.display().to_string();
     let params = with_meta(c, json!({"cwd": cwd, "mcpServers": []}));
@@ -108,8 +108,8 @@ async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     Ok(opened)
 }
 
-/// With what overrides the program's own settings: it asks, where everything is allowed our rules answer, and it does
-/// not read what it may not.
+/// Adds what overrides the program's own settings: it asks for permission (where everything is allowed, Tiller's rules
+/// answer), and does not read denied paths.
 fn with_meta(c: &Client, mut params: Value) -> Value {
     let job = &c.run.job;
     let mut meta = c.acp.ask_meta.clone().unwrap_or(Value::Null);
@@ -122,7 +122,7 @@ fn with_meta(c: &Client, mut params: Value) -> Value {
     params
 }
 
-/// The value of the option of this category.
+/// The value of the option in this category.
 fn value<'a>(opened: &'a Value, category: &str) -> Option<&'a str> {
     option(opened, category)?["currentValue"].as_str()
 }
@@ -158,12 +158,12 @@ async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Br
     Err(Broken::Error(Error::new(0, message)))
 }
 
-/// What the turn used.
+/// Reports the usage of the turn.
 pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Disconnected> {
     let told = &result["usage"];
     let n = |key: &str| told[key].as_u64().unwrap_or(0);
     if !told.is_object() {
-        // Gemini reports it beside the protocol.
+        // Gemini reports it outside of the protocol.
         let count = &result["_meta"]["quota"]["token_count"];
         let n = |key: &str| count[key].as_u64().unwrap_or(0);
         let usage = Usage { input: n("input_tokens"), output: n("output_tokens"), ..Usage::default() };

@@ -12,7 +12,7 @@ use crate::event::{Answer, ChoiceKind, Question};
 use crate::fake::{Fake, all};
 use crate::{FileError, Files, Job, Receipt, Resume, start};
 
-/// An agent that reads our requests in order and prints these lines; our ids count from 1. `log` gets all it read.
+/// An agent that reads requests in order and prints these lines; request ids count from 1. `log` gets all that it read.
 pub(super) const HELLO: &str = r#"say() { printf '%s\n' "$1"; }
 hear() { IFS= read -r line; printf '%s\n' "$line" >>log; }
 hear; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"authMethods":[{"id":"x-api-key"}]}}'
@@ -92,7 +92,7 @@ async fn a_turn_with_text_tools_plan_and_usage() {
 async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
     let ask = r#"say '{"id":"p-1","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t9","title":"rm x","kind":"execute","rawInput":{"command":"rm x"}},"options":[{"optionId":"z1","name":"Always","kind":"allow_always"},{"optionId":"z2","name":"Yes","kind":"allow_once"},{"optionId":"z3","name":"No","kind":"reject_once"}]}}'; hear
 "#;
-    // Afterwards only an update tells of the call.
+    // Later only an update mentions the call.
     let after = update(
         r#""sessionUpdate":"tool_call_update","toolCallId":"t9","status":"completed","rawOutput":"gone""#,
     );
@@ -126,7 +126,7 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
         assert_eq!(tools.len(), 1, "the call is told once: {tools:?}");
         assert!(log(&fake).contains(expected), "{}", log(&fake));
     }
-    // Where everything is allowed it is still the rules that answer: deny and danger hold.
+    // Where everything is allowed the rules still answer: deny rules and the danger list apply.
     let fake = fake("", &script);
     let (_control, said) = start(fake.job("go"), &Host::default()).unwrap();
     let mut said = said;
@@ -309,7 +309,7 @@ hear; say '{"id":5,"result":{"stopReason":"end_turn"}}'; hear"#;
         for word in words {
             assert!(log(&fake).contains(word), "{word} in {}", log(&fake));
         }
-        // A mode that it refuses is told, not fatal.
+        // A refused mode is reported and not fatal.
         assert!(said.iter().any(|s| matches!(s, AgentEvent::Note(n) if n.contains("not now"))));
         let other = Job { model: Some("none".into()), ..fake.job("x") };
         assert!(fake.ending(other).await.why.contains("does not offer the model none"));
@@ -347,7 +347,8 @@ async fn history_is_not_told_again_when_a_session_is_resumed() {
     assert!(log(&fake).contains("session/load"));
 }
 
-/// One that cannot go on with a session, or knows it no more, begins a fresh one that is told of the earlier.
+/// A program that cannot continue a session, or does not have it any more, begins a fresh one with the earlier
+/// conversation.
 #[tokio::test]
 async fn one_that_keeps_no_session_is_told_the_talk_again() {
     let cannot = HELLO.replace(r#""loadSession":true"#, r#""loadSession":false"#);
@@ -366,7 +367,7 @@ say '{{"id":{},"result":{{"stopReason":"end_turn"}}}}'; hear
         )
     };
     for script in [format!("{cannot}{}", opened(2)), format!("{lost}hear\n{}", opened(3))] {
-        // Each `hear` of theirs reads one line.
+        // Each `hear` in the script reads one line.
         let script = script.replace("hear\nhear\n", "hear\n");
         let fake = fake("", &script);
         let job = |anew: Option<&str>| Job {
@@ -380,7 +381,7 @@ say '{{"id":{},"result":{{"stopReason":"end_turn"}}}}'; hear
         assert!(said.iter().any(|s| matches!(s, AgentEvent::Session { id: Some(id), .. } if id == "fresh")));
         let log = log(&fake);
         assert!(log.contains("all of it") && !log.contains("only the last words"), "{log}");
-        // With nothing to tell it, it fails.
+        // Without an earlier conversation it fails.
         let (_control, said) = start(job(None), &Host::default()).unwrap();
         assert_eq!(all(said).await.1.status, Status::Failed);
     }
@@ -472,7 +473,7 @@ async fn silence_and_floods_end_but_a_waiting_question_does_not() {
     assert_eq!(ending.status, Status::Done, "{ending:?}");
 }
 
-/// Claude's adapter ends a moment before the claude that it started has written the session down.
+/// Claude's adapter ends a moment before its child process has saved the session.
 #[tokio::test]
 async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
     let script = [
@@ -494,8 +495,8 @@ async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
     assert!(begun.elapsed() < Duration::from_secs(15), "it waited for one that never ends");
 }
 
-/// A program that tells the sum of its session, over two processes: the second adds only what is new. One that counts
-/// each process by itself is counted in full.
+/// A program that reports the sum of its session, over two processes: the second adds the difference only. A program
+/// that counts for each process is counted in full.
 #[tokio::test]
 async fn the_costs_of_a_session_are_not_counted_again_by_the_next_process() {
     let opened = OPEN.replace(r#"'{"id":2,"result":{"sessionId":"s1"}}'"#, r#"'{"id":2,"result":{}}'"#);

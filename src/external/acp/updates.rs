@@ -1,4 +1,4 @@
-//! `session/update` as events.
+//! Converts `session/update` to events.
 
 use std::collections::HashMap;
 
@@ -9,14 +9,14 @@ use crate::event::{AgentEvent, FileDiff, ToolUse};
 use crate::repeated_output::RepeatedOutput;
 use crate::tools;
 
-/// Bytes of a tool's output that are kept.
+/// Maximum bytes of a tool's output that are kept.
 const OUTPUT: usize = 1 << 20;
-/// Tools that are remembered.
+/// Maximum number of remembered tool calls.
 const TOOLS: usize = 10_000;
-/// Files that one call may be about.
+/// Maximum number of files of one call.
 const PATHS: usize = 1000;
 
-/// One tool call as reported so far.
+/// One tool call as far as it was reported.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     pub tool: ToolUse,
@@ -26,27 +26,28 @@ pub(crate) struct Call {
     done: bool,
 }
 
-/// What is known of the session.
+/// State of the session's updates.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
     calls: HashMap<String, Call>,
-    /// The answer: the text since the last tool.
+    /// The answer: the text since the last tool call.
     pub text: String,
     message: Option<String>,
     fresh: bool,
-    /// The last reported sum of the session, and what was booked of it before this process.
+    /// The last reported sum of the session, and the part that was recorded before this process.
     cost: Cost,
     /// No cost was reported yet.
     untold: bool,
 }
 
 impl Updates {
-    /// Of a session of which this much was booked already.
+    /// For a session of which this much was recorded already.
     pub(crate) fn going_on(booked: Cost) -> Self {
         Self { cost: booked, untold: true, ..Self::default() }
     }
 
-    /// What a sum of the session's costs adds to what is booked. A first sum below that counts from this process's start.
+    /// The part of the session's reported sum that is not recorded yet. A first sum below the recorded one counts from
+    /// this process's start.
     fn added(&mut self, sum: Cost) -> Option<Cost> {
         if std::mem::take(&mut self.untold) && sum < self.cost {
             self.cost = Cost::default();
@@ -56,7 +57,7 @@ impl Updates {
         Some(more)
     }
 
-    /// One update. What is not known is ignored.
+    /// Processes one update. Unknown updates are ignored.
     pub(crate) fn take(&mut self, update: &Value, out: &mut Vec<AgentEvent>) {
         let text = || update["content"]["text"].as_str().unwrap_or_default().to_owned();
         match update["sessionUpdate"].as_str() {
@@ -98,19 +99,19 @@ impl Updates {
         }
     }
 
-    /// Calls that are remembered.
+    /// Number of remembered calls.
     #[cfg(test)]
     pub(super) fn known(&self) -> usize {
         self.calls.len()
     }
 
-    /// A call, from the first message about it: a call, an update, or a request for permission.
+    /// The call of the first or a later message about it: a call, an update, or a request for permission.
     pub(crate) fn call(&mut self, told: &Value, out: &mut Vec<AgentEvent>) -> Option<&Call> {
         let id = told["toolCallId"].as_str()?.to_owned();
         if self.calls.len() >= TOOLS && !self.calls.contains_key(&id) {
             self.calls.retain(|_, c| !c.done);
             if self.calls.len() >= TOOLS {
-                // It begins and never ends them: they are forgotten.
+                // The program never ends its calls: they are dropped.
                 self.calls.clear();
             }
         }
@@ -166,7 +167,7 @@ fn fill(tool: &mut ToolUse, told: &Value) {
         Some("execute") => "shell",
         Some("think") => "think",
         Some("fetch") => "fetch",
-        // It says that it is nothing of the kind: its name is not guessed at.
+        // The program gives its kind as "other": the name is not used to guess.
         Some(_) => "tool",
         None if tool.verb.is_empty() => tools::verb(&tool.name),
         None => "",
@@ -192,7 +193,7 @@ fn fill(tool: &mut ToolUse, told: &Value) {
     }
 }
 
-/// Takes the reported output and changes of a call. True: there was output.
+/// Stores the reported output and changes of a call. True: there was output.
 fn content(call: &mut Call, told: &Value) -> bool {
     let mut text = String::new();
     let blocks = told["content"].as_array();

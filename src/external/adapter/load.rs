@@ -1,4 +1,4 @@
-//! Reading adapter files: the built-in ones, then those of the person and the project, which may replace them.
+//! Reads adapter files: the built-in ones, then those of the person and the project, which may replace them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::schema::{Adapter, PromptBy};
 
-/// File name and text of each that is built in.
+/// File name and text of the built-in adapters.
 const BUILT_IN: &[(&str, &str)] = &[
     ("claude.toml", include_str!("../../../assets/adapters/claude.toml")),
     ("codex.toml", include_str!("../../../assets/adapters/codex.toml")),
@@ -18,14 +18,14 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("droid.toml", include_str!("../../../assets/adapters/droid.toml")),
 ];
 
-/// Bytes of an adapter file at most.
+/// Maximum size of an adapter file, in bytes.
 const LARGEST: u64 = 256 << 10;
 
-/// A mistake in an adapter file.
+/// An error in an adapter file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub source: PathBuf,
-    /// Line and column (in characters), from 1; `None` when the file as a whole is meant.
+    /// Line and column (in characters), from 1; `None` for the file as a whole.
     pub at: Option<(usize, usize)>,
     pub message: String,
 }
@@ -40,7 +40,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All adapters by name, and what was wrong with files. The first question reads them: it blocks on the disk, and
+/// All adapters by name, and the errors in adapter files. They are read on first use, which blocks on the disk and
 /// compiles their many patterns.
 #[derive(Clone, Debug)]
 pub struct Adapters {
@@ -55,8 +55,8 @@ struct Read {
 }
 
 impl Adapters {
-    /// The built-in ones, then every `*.toml` of `folders` in their order (the person's, then a *trusted* project's);
-    /// one of the same name replaces. A file with a mistake is left out and reported.
+    /// The built-in ones, then every `*.toml` of `folders` in order (the person's, then a *trusted* project's); a later
+    /// one replaces an earlier one of the same name. A file with an error is left out and reported.
     pub fn new(folders: &[PathBuf]) -> Self {
         Self { folders: folders.into(), read: Arc::default() }
     }
@@ -65,7 +65,7 @@ impl Adapters {
         self.read.get_or_init(|| Read::from(&self.folders))
     }
 
-    /// The one of this name.
+    /// The adapter with this name.
     pub fn get(&self, name: &str) -> Option<Arc<Adapter>> {
         self.read().all.get(name).cloned()
     }
@@ -75,12 +75,12 @@ impl Adapters {
         self.read().all.values()
     }
 
-    /// What was wrong with files.
+    /// Errors in adapter files.
     pub fn problems(&self) -> &[Problem] {
         &self.read().problems
     }
 
-    /// Keys of all vendors: what a program of another vendor must not see.
+    /// Key variables of all vendors: a program must not get those of another vendor.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.iter().flat_map(|a| a.env.keys.iter().map(String::as_str))
     }
@@ -126,10 +126,10 @@ fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|e| format!("cannot be read: {e}"))
 }
 
-/// Reads one adapter.
+/// Parses one adapter.
 ///
 /// # Errors
-/// The first mistake, with its place.
+/// The first error, with its place.
 pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
     let problem = |at: Option<usize>, message: String| Problem {
         source: path.into(),
@@ -140,7 +140,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
         let message = e.message().lines().next().unwrap_or("invalid TOML").to_owned();
         problem(e.span().map(|s| s.start), message)
     })?;
-    // What the form alone cannot say, at the line of the word that it is about.
+    // Checks beyond the format, reported at the line of the word that is wrong.
     let find = |word: &str| text.find(word);
     let wrong = |word: &str, message: String| Err(problem(find(word), message));
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -178,7 +178,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
     Ok(adapter)
 }
 
-/// The files that steer the built-in program `name`; of an unknown one, those of all that are built in.
+/// The files that configure the built-in program `name`; for an unknown one, those of all built-in programs.
 fn built_in_reads(name: &str) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Brief {
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// x18: an adapter file that was written before the field existed, or forgets it, switches no protection off.
+    /// X18: an adapter file without the field (because it is older, or by mistake) disables no protection.
     #[test]
     fn x18_an_adapter_without_reads_has_the_built_in_ones() {
         let own = |name: &str, reads: &str| {

@@ -1,4 +1,4 @@
-//! Adapters: what is particular to one vendor's program, as data. A new program is a new file.
+//! Adapters: the properties of one vendor's program, as data. A new program is a new file.
 
 mod load;
 mod schema;

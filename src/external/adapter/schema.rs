@@ -1,6 +1,6 @@
-//! The form of an adapter file.
+//! The format of an adapter file.
 //!
-//! In lists of arguments `{prompt}`, `{model}`, `{session}` and `{cwd}` stand for their values.
+//! In lists of arguments `{prompt}`, `{model}`, `{session}` and `{cwd}` are replaced by their values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use tiller_protocol::Transport;
 pub struct Adapter {
     /// As in `cli: NAME`.
     pub name: String,
-    /// For people.
+    /// The title for people.
     pub title: String,
     pub program: Program,
     #[serde(default)]
@@ -26,10 +26,10 @@ pub struct Adapter {
     pub headless: Option<Headless>,
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
-    /// How it is given the paths that the person's rules deny to readers.
+    /// How it receives the paths that the person's rules deny to readers.
     pub denied: Option<Denied>,
-    /// Text of a file that stands while it runs where it has to ask; `{file}` in `careful` is its path. For programs
-    /// whose rules are read from a file only.
+    /// Content of a file that exists while the program runs where it must ask; `{file}` in `careful` is its path. For
+    /// programs that read their rules from a file only.
     pub careful_file: Option<String>,
 }
 
@@ -47,29 +47,30 @@ impl Adapter {
         self
     }
 
-    /// Whether it can be held to rules that deny reading these paths (absolute, globs).
+    /// Whether it can enforce rules that deny reading these paths (absolute, globs).
     pub fn holds_to(&self, globs: &[String]) -> bool {
         let plain = |glob: &String| !glob.contains([',', '(', ')']) && !glob.contains(char::is_control);
         let meta = |d: &Denied| self.acp.is_none() || d.meta.is_some();
         self.denied.as_ref().is_some_and(meta) && globs.iter().all(plain)
     }
 
-    /// Whether it reports no tool calls while it runs in this way.
+    /// Whether it reports no tool calls over this transport.
     pub fn is_mute(&self, how: Transport) -> bool {
         how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
     }
 }
 
-/// How a program is given the paths that it may not read. Without it the person is asked, before the program starts,
-/// whether it may although the rules do not hold for it.
+/// How a program receives the paths that it may not read. Without it the person is asked before the program starts,
+/// since the rules cannot be enforced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Denied {
-    /// One rule in the program's own spelling; `{path}` is an absolute path as a glob.
+    /// One rule in the program's own syntax; `{path}` is an absolute path as a glob.
     pub rule: String,
-    /// Arguments without a screen and in a terminal; `{rules}` are all rules, with commas between.
+    /// Arguments without a screen and in a terminal; `{rules}` is the list of all rules, separated by commas.
     pub args: Vec<String>,
-    /// Over ACP: a JSON pointer to the list in `ask_meta` that the rules are added to, which is made where it is missing.
+    /// Over ACP: a JSON pointer to the list in `ask_meta` to which the rules are added; it is created where it is
+    /// missing.
     pub meta: Option<String>,
 }
 
@@ -109,21 +110,21 @@ impl Denied {
 #[serde(deny_unknown_fields)]
 pub struct Program {
     pub command: String,
-    /// Arguments that make it say its version.
+    /// Arguments with which it prints its version.
     #[serde(default = "version")]
     pub version: Vec<String>,
-    /// The oldest that works, as dotted numbers.
+    /// The oldest supported version, as dotted numbers.
     pub min: Option<String>,
     /// How to install it.
     pub install: String,
     /// Files and folders, relative to the workspace or a folder above it in the repository, that can make it run
-    /// programs or send its key elsewhere. It is started only where the person trusts the files that are there. A file
-    /// without the field has those of the built-in adapter of its name; under another name, those of all of them.
+    /// programs or send its key elsewhere. It is started only where the person trusts the existing ones. A file without
+    /// the field gets those of the built-in adapter of its name; under another name, those of all of them.
     pub reads: Option<Vec<String>>,
 }
 
 impl Program {
-    /// The files and folders that steer it, after the default of the field `reads` is filled in.
+    /// The files and folders that configure it, with the default of the field `reads` filled in.
     pub fn reads(&self) -> &[String] {
         self.reads.as_deref().unwrap_or_default()
     }
@@ -137,17 +138,17 @@ fn version() -> Vec<String> {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Env {
-    /// Its own vendor's keys. No other program gets them.
+    /// Keys of its own vendor. No other program gets them.
     pub keys: Vec<String>,
-    /// Other variables that it may have (addresses, folders).
+    /// Other variables that are passed on (addresses, folders).
     pub pass: Vec<String>,
     /// Always set.
     pub set: BTreeMap<String, String>,
-    /// Set when we run as root.
+    /// Set when Tiller runs as root.
     pub root: BTreeMap<String, String>,
-    /// Set when it may not do everything unasked, and over ACP always.
+    /// Set when it must ask, and over ACP always.
     pub careful: BTreeMap<String, String>,
-    /// Variables of a cloud, which pass only where the person has switched the program to it.
+    /// Variables of a cloud, which are passed on only where the person has configured the program for it.
     pub cloud: Vec<Cloud>,
     /// Where its own configuration names variables that it reads.
     pub named: Vec<Named>,
@@ -157,9 +158,9 @@ pub struct Env {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cloud {
-    /// The program's own switch: set to something else than nothing, `0`, `false` or `no`.
+    /// The program's own switch: set to something other than nothing, `0`, `false` or `no`.
     pub when: String,
-    /// What it then needs.
+    /// Variables that it then needs.
     pub pass: Vec<String>,
 }
 
@@ -169,14 +170,14 @@ pub struct Cloud {
 pub struct Named {
     /// Files of the person, never of a project; `~` is the home folder, `$NAME` a variable.
     pub files: Vec<String>,
-    /// Only group 1 of each place at which this is found is looked at; without it the whole file is.
+    /// Only group 1 of each match is searched; without it the whole file is.
     #[serde(default)]
     pub within: Option<Pattern>,
-    /// Group 1 of each place that it is found at is a name.
+    /// Group 1 of each match is a name.
     pub names: Pattern,
 }
 
-/// How to know whether it is logged in. It is when any of these holds, or when nothing is listed.
+/// How to detect that it is logged in: when any of these holds, or when nothing is listed.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
@@ -184,13 +185,13 @@ pub struct Auth {
     pub env: Vec<String>,
     /// One of these files exists; `~` is the home folder, `$NAME` a variable.
     pub files: Vec<String>,
-    /// What its output says when it is not logged in.
+    /// Its output when it is not logged in.
     pub missing: Vec<Pattern>,
     /// What to do.
     pub fix: String,
 }
 
-/// The wire of its mode without a screen.
+/// The output format of its mode without a screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -206,7 +207,7 @@ pub enum Format {
     Text,
 }
 
-/// How the prompt gets to it.
+/// How the prompt is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromptBy {
@@ -216,7 +217,8 @@ pub enum PromptBy {
     Argument,
 }
 
-/// Its mode without a screen. The order is `args`, `resume`, `options`, `model`, `auto` or `careful`, `last`.
+/// Its mode without a screen. The order of arguments is `args`, `resume`, `options`, `model`, `auto` or `careful`,
+/// `last`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Headless {
@@ -224,66 +226,67 @@ pub struct Headless {
     pub prompt: PromptBy,
     #[serde(default)]
     pub args: Vec<String>,
-    /// To go on with a session. Empty: it cannot.
+    /// Arguments to continue a session. Empty: it cannot.
     #[serde(default)]
     pub resume: Vec<String>,
     #[serde(default)]
     pub options: Vec<String>,
     #[serde(default)]
     pub model: Vec<String>,
-    /// When it may do everything unasked.
+    /// Arguments where it may do everything without asking.
     #[serde(default)]
     pub auto: Vec<String>,
-    /// When it may not: arguments with which it refuses what was not allowed, whatever its own settings say. Left out,
-    /// it is started in this way only where it may do everything; `[]`: it needs none.
+    /// Otherwise: arguments with which it refuses everything that was not allowed, whatever its own settings say. Left
+    /// out: it is started in this way only where it may do everything; `[]`: it needs none.
     pub careful: Option<Vec<String>>,
     #[serde(default)]
     pub last: Vec<String>,
-    /// Of plain text: lines that are chatter, not answer.
+    /// For plain text: lines that are not part of the answer.
     #[serde(default)]
     pub drop: Vec<Pattern>,
-    /// Of plain text: a line that reports an edited file (group 1).
+    /// For plain text: a line that reports an edited file (group 1).
     pub edited: Option<Pattern>,
-    /// Of plain text: tokens sent and received (groups 1 and 2).
+    /// For plain text: tokens sent and received (groups 1 and 2).
     pub tokens: Option<Pattern>,
-    /// Of plain text: a line that reports a failure, when nothing follows it.
+    /// For plain text: a line that reports a failure, when nothing follows it.
     pub failed: Option<Pattern>,
 }
 
-/// The answer to a program that reads a file that does not exist.
+/// The answer when a program reads a file that does not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFile {
     /// A JSON-RPC error, as the protocol says.
     #[default]
     Error,
-    /// An empty text: some fail to create new files otherwise.
+    /// An empty text: some programs fail to create new files otherwise.
     Empty,
 }
 
-/// Its ACP mode, which may be another program.
+/// Its ACP mode, possibly by another program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Acp {
     pub command: String,
     #[serde(default)]
     pub args: Vec<String>,
-    /// How to install that program, when it is another.
+    /// How to install that program, when it is another one.
     pub install: Option<String>,
     #[serde(default)]
     pub missing_file: MissingFile,
-    /// Ids of the mode (or values of the config option `mode`) for when everything is allowed; the first that it has.
-    /// A mode in which it still asks is better than one in which it does not: deny rules and the danger list answer.
+    /// Ids of the mode (or values of the config option `mode`) where everything is allowed; the first that the program
+    /// has. A mode in which it still asks is better than one in which it does not: deny rules and the danger list
+    /// answer.
     #[serde(default)]
     pub auto_mode: Vec<String>,
-    /// The same of the mode in which it changes files of the folder unasked, and asks for the rest.
+    /// As `auto_mode`, for the mode in which it changes files of the folder without asking, and asks for the rest.
     #[serde(default)]
     pub edit_mode: Vec<String>,
-    /// The same of the mode in which it asks before it changes anything. It is sent also when the program does not
-    /// list it; without it (and without `[env.careful]`) the program is started only where it may do everything.
+    /// As `auto_mode`, for the mode in which it asks before it changes anything. It is sent even when the program does
+    /// not list it; without it (and without `[env.careful]`) the program is started only where it may do everything.
     #[serde(default)]
     pub ask_mode: Vec<String>,
-    /// Other modes in which it does nothing unasked, to which it may go by itself.
+    /// Other modes without actions that need permission, which it may enter by itself.
     #[serde(default)]
     pub rest_mode: Vec<String>,
     /// Arguments that make it ask. Over this transport it asks in every profile.
@@ -292,7 +295,7 @@ pub struct Acp {
     /// A JSON object, sent as `_meta` of a new session: it overrides its own settings.
     #[serde(default, deserialize_with = "object")]
     pub ask_meta: Option<serde_json::Value>,
-    /// Extra variables for this transport.
+    /// Additional variables for this transport.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
 }
@@ -320,35 +323,36 @@ pub struct Pty {
     pub auto: Vec<String>,
     /// As in `[headless]`, but it asks on its screen.
     pub careful: Option<Vec<String>>,
-    /// Its composer is there and empty.
+    /// Matches when its composer is visible and empty.
     pub ready: Pattern,
-    /// It is at work.
+    /// Matches while it works.
     pub working: Option<Pattern>,
-    /// It has done a turn.
+    /// Matches when it has finished a turn.
     pub done: Option<Pattern>,
-    /// After it is ready, seconds for which the screen must stay as it is before the first message.
+    /// After it is ready, seconds for which the screen must not change before the first message.
     #[serde(default = "settle")]
     pub settle: f64,
-    /// Seconds of a quiet screen with `ready` that end a turn when `done` says nothing.
+    /// Seconds of an unchanged screen with `ready` that end a turn when `done` does not match.
     #[serde(default = "quiet")]
     pub quiet: f64,
     /// Seconds without a change after which an unknown screen counts as waiting for the person.
     #[serde(default = "unknown")]
     pub unknown: f64,
-    /// A line of a list that is the chosen one. Left out: it begins with one of the usual glyphs (`❯`, `›`, `>`, ...).
+    /// Matches the selected line of a list. Left out: the line begins with one of the usual glyphs (`❯`, `›`, `>`,
+    /// ...).
     pub marker: Option<Pattern>,
-    /// Seconds until its first prompt, at most.
+    /// Maximum seconds until its first prompt.
     #[serde(default = "start")]
     pub start: f64,
-    /// Lines of its answer begin with this; the rest of its screen is frame and chatter.
+    /// Lines of its answer begin with this; the rest of its screen is frames and status.
     pub answer: Option<Pattern>,
-    /// Keys that leave it.
+    /// Keys that end it.
     #[serde(default)]
     pub quit: String,
-    /// Dialogs that are known, the first that matches counts.
+    /// Known dialogs; the first that matches counts.
     #[serde(default)]
     pub dialog: Vec<Dialog>,
-    /// Rules on the rendered screen, highest first.
+    /// Rules on the rendered screen, in descending precedence.
     #[serde(default)]
     pub state: Vec<Rule>,
 }
@@ -371,24 +375,24 @@ fn unknown() -> f64 {
 #[serde(deny_unknown_fields)]
 pub struct Dialog {
     pub name: String,
-    /// All must be on the screen.
+    /// All must match the screen.
     pub all: Vec<Pattern>,
-    /// `permission`: asked as one. Otherwise a question with choices.
+    /// Whether it is a request for permission. Otherwise it is a question with choices.
     #[serde(default)]
     pub permission: bool,
-    /// Of a permission: the command that it would run (group 1 of the first that is found). Read off a screen, it can
-    /// make the answer stricter (deny rules, the danger list), never laxer.
+    /// For a permission: the command that would run (group 1 of the first match). Since it is read from a screen, it
+    /// can only make the answer stricter (deny rules, the danger list).
     #[serde(default)]
     pub command: Vec<Pattern>,
-    /// Id of the option that is taken without asking. Only for what the job itself has decided (for instance that
+    /// Id of the option that is selected without asking. Only for decisions that the job implies (for instance that
     /// this folder is trusted).
     pub rule: Option<String>,
-    /// As `rule`, when the job approves everything. Never of a permission: rules answer those.
+    /// As `rule`, when the job approves everything. Never for a permission: rules answer those.
     pub auto: Option<String>,
     pub option: Vec<DialogOption>,
 }
 
-/// One way to answer a dialog.
+/// One option of a dialog.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DialogOption {
@@ -396,11 +400,11 @@ pub struct DialogOption {
     pub name: String,
     #[serde(default)]
     pub kind: Kind,
-    /// What is typed: text, with `<enter>`, `<esc>`, `<up>`, `<down>`, `<tab>`, `<space>`, `<ctrl-c>`.
+    /// The keys to type: text, with `<enter>`, `<esc>`, `<up>`, `<down>`, `<tab>`, `<space>`, `<ctrl-c>`.
     #[serde(default)]
     pub keys: String,
-    /// In place of keys, the words of its line in a list: the mark is moved there, seen to be there, and Enter chosen.
-    /// For lists without numbers, whose order or default may change.
+    /// Instead of keys, a pattern of its line in a list: the selection is moved there, verified, and confirmed with
+    /// Enter. For lists without numbers, whose order or default may change.
     pub line: Option<Pattern>,
 }
 
@@ -416,7 +420,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a pattern on the screen means.
+/// The meaning of a pattern on the screen.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -434,7 +438,7 @@ pub enum Means {
     Failed,
 }
 
-/// A regular expression, several lines at once, `^` and `$` at each.
+/// A regular expression in multi-line mode.
 #[derive(Clone)]
 pub struct Pattern(Regex);
 
@@ -442,29 +446,29 @@ impl Pattern {
     /// Compiles it.
     ///
     /// # Errors
-    /// When it is none, or too big.
+    /// When it is invalid or too large.
     pub fn new(text: &str) -> Result<Self, String> {
         let built = regex::RegexBuilder::new(text).multi_line(true).size_limit(1 << 20).build();
         built.map(Self).map_err(|e| e.to_string().lines().last().unwrap_or("no pattern").trim().to_owned())
     }
 
-    /// Whether `text` holds it.
+    /// Whether it matches somewhere in `text`.
     pub fn found(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
 
-    /// Group 1 of each place at which it is found in `text`.
+    /// Group 1 of each match in `text`.
     pub fn each<'a>(&self, text: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str()))
     }
 
-    /// Its first two groups in `text`.
+    /// The first two groups of the first match in `text`.
     pub fn pair<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
         let found = self.0.captures(text)?;
         Some((found.get(1)?.as_str(), found.get(2)?.as_str()))
     }
 
-    /// Its first group in `text`, or all of it.
+    /// The first group of the first match in `text`, or the whole match.
     pub fn group<'a>(&self, text: &'a str) -> Option<&'a str> {
         let found = self.0.captures(text)?;
         found.get(1).or_else(|| found.get(0)).map(|m| m.as_str())

@@ -12,9 +12,9 @@ use crate::tools;
 #[derive(Default)]
 pub(crate) struct Claude {
     report: TurnReport,
-    /// The reported use so far; the final record has the sum.
+    /// The reported usage so far; the final record has the sum.
     used: Usage,
-    /// The message that it is in, and its use.
+    /// The present message and its usage.
     message: (String, Usage),
     diffs: HashMap<String, Vec<FileDiff>>,
 }
@@ -31,7 +31,7 @@ fn usage(v: &Value) -> Usage {
     }
 }
 
-/// What `now` has more than `before`.
+/// The difference of `now` and `before`.
 fn more(now: &Usage, before: &Usage) -> Usage {
     Usage {
         input: now.input.saturating_sub(before.input),
@@ -58,7 +58,7 @@ fn text_of(v: &Value) -> String {
 impl Claude {
     fn assistant(&mut self, record: &Value, out: &mut Vec<AgentEvent>) {
         let message = &record["message"];
-        // A subagent of its own: its words are progress of the call that started it.
+        // A subagent of the program: its text is progress of the call that started it.
         let parent = record["parent_tool_use_id"].as_str();
         let id = message["id"].as_str().unwrap_or_default();
         if id != self.message.0 {

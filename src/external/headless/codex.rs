@@ -14,12 +14,12 @@ pub(crate) struct Codex {
     started: std::collections::HashSet<String>,
     /// How much of each running call's output was passed on.
     outputs: std::collections::HashMap<String, RepeatedOutput>,
-    /// Tokens of the session before this turn: at the end it reports the sum of all turns, those of
-    /// earlier processes, too.
+    /// Tokens of the session before this turn: the program reports the sum of all turns, including those of earlier
+    /// processes.
     counted: Usage,
 }
 
-/// An item that is a tool in use: its name and arguments.
+/// An item that is a tool call: its name and arguments.
 fn call(item: &Value) -> Option<(String, Value)> {
     Some(match item["type"].as_str()? {
         "command_execution" => ("shell".into(), json!({"command": item["command"]})),
@@ -37,7 +37,7 @@ fn call(item: &Value) -> Option<(String, Value)> {
     })
 }
 
-/// What a sum of the session's tokens adds to `counted`. A smaller sum counts from its own start.
+/// The part of the session's token sum that is not in `counted`. A smaller sum counts from its own start.
 fn added(sum: Usage, counted: Usage) -> Usage {
     let all = |u: Usage| u.context().saturating_add(u.output);
     if all(sum) < all(counted) {
@@ -54,7 +54,7 @@ fn added(sum: Usage, counted: Usage) -> Usage {
 }
 
 impl Codex {
-    /// Of a session of which so many tokens were counted already.
+    /// For a session with this many counted tokens.
     pub(crate) fn going_on(counted: Usage) -> Self {
         Self { counted, ..Self::default() }
     }
@@ -99,7 +99,7 @@ impl Codex {
     }
 }
 
-/// It reports paths only.
+/// Only paths are reported.
 fn changes(item: &Value) -> Vec<FileDiff> {
     let all = item["changes"].as_array().into_iter().flatten();
     all.filter_map(|c| {
@@ -126,7 +126,7 @@ impl Records for Codex {
                 let n = |key: &str| record["usage"][key].as_u64().unwrap_or(0);
                 let (cached, written) = (n("cached_input_tokens"), n("cache_write_input_tokens"));
                 let sum = Usage {
-                    // Its input counts the cached part, too.
+                    // Its input count includes the cached part.
                     input: n("input_tokens").saturating_sub(cached).saturating_sub(written),
                     output: n("output_tokens"),
                     cache_read: cached,

@@ -9,13 +9,13 @@ use super::{Records, TurnReport};
 use crate::event::{AgentEvent, FileDiff};
 use crate::tools;
 
-/// Bytes of an object over several lines.
+/// Maximum bytes of an object over several lines.
 const LARGEST: usize = 4 << 20;
 
 #[derive(Default)]
 pub(crate) struct Gemini {
     report: TurnReport,
-    /// A tool ran since the last text: the next text begins a new message.
+    /// A tool ran since the last text: the next text begins another message.
     fresh: bool,
     diffs: HashMap<String, Vec<FileDiff>>,
     /// An object that began on an earlier line.
@@ -76,7 +76,7 @@ impl Gemini {
         }
     }
 
-    /// `-o json`: everything at the end.
+    /// `-o json`: a single object at the end.
     fn whole(&mut self, object: &Value, out: &mut Vec<AgentEvent>) {
         if let Some(id) = object["session_id"].as_str() {
             self.report.session = Some(id.to_owned());

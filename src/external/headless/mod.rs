@@ -1,6 +1,6 @@
-//! The mode without a screen: one process a turn, its records read line by line.
+//! The mode without a screen: one process for each turn, whose output is read line by line.
 //!
-//! A message that arrives meanwhile is the next turn, in the program's own session, where it can resume one.
+//! A message that arrives during a turn is the next turn, in the program's own session, where it can resume one.
 
 mod claude;
 mod codex;
@@ -24,25 +24,25 @@ use super::run::{Run, fill};
 use tiller_protocol::Transport;
 use tiller_protocol::{Activity, ActivitySource};
 
-/// After its last record, for its end.
+/// Time limit from its last record to its exit.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// Reads the records of one program.
+/// Parses the output of one program.
 pub(crate) trait Records: Send {
-    /// Reads one line. Its events go to `out`; unknown records are ignored.
+    /// Parses one line. Its events go to `out`; unknown records are ignored.
     fn line(&mut self, line: &str, out: &mut Vec<AgentEvent>);
-    /// Whether it said that the turn is over.
+    /// Whether it reported the end of the turn.
     fn over(&self) -> bool;
-    /// The turn as reported, when the program has ended with this code (`None`: it was ended).
+    /// The report of the turn, when the program has exited with this code (`None`: Tiller ended it).
     fn report(&mut self, exit: Option<i32>) -> TurnReport;
 }
 
-/// What the records reported of the turn.
+/// The turn according to the records.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TurnReport {
-    /// Records that made sense.
+    /// Number of parsed records.
     pub records: u64,
-    /// It said that the turn is over: well, or why not.
+    /// The reported end of the turn: success, or the reason of the failure.
     pub over: Option<Result<(), String>>,
     /// The answer.
     pub text: String,
@@ -62,7 +62,7 @@ pub(crate) fn arguments(h: &Headless, job: &Job, prompt: &str, session: Option<&
     args
 }
 
-/// `counted` are the tokens that were counted of the session before: some tell its running total.
+/// `counted` are the recorded tokens of the session, since some programs report its running total.
 fn reader(h: &Headless, counted: Usage) -> Box<dyn Records> {
     match h.format {
         Format::Claude => Box::<claude::Claude>::default(),
@@ -73,13 +73,13 @@ fn reader(h: &Headless, counted: Usage) -> Box<dyn Records> {
     }
 }
 
-/// How a turn came out.
+/// The result of a turn.
 struct Turn {
     ending: Ending,
     session: Option<String>,
 }
 
-/// Turn after turn, until there is nothing more to do.
+/// Runs turn after turn, until no message waits.
 pub(crate) async fn run(mut run: Run) -> Ending {
     let Some(h) = run.job.adapter.headless.clone() else {
         return Ending::new(Status::Failed, "its adapter has no headless section");
@@ -135,7 +135,7 @@ impl Run {
         self.control.soft.is_cancelled() || self.control.hard.is_cancelled()
     }
 
-    /// Takes messages that have come.
+    /// Takes waiting messages.
     fn collect(&mut self) {
         while let Some(order) = self.control.orders.try_recv() {
             self.note(order);
@@ -150,7 +150,7 @@ impl Run {
         }
     }
 
-    /// Waits for a message. False: it is to end.
+    /// Waits for a message. False: the run is to end.
     async fn wait(&mut self, wall: Instant) -> bool {
         loop {
             tokio::select! {
@@ -171,16 +171,16 @@ impl Run {
     }
 }
 
-/// What is said of a line that cannot be kept.
+/// Note about a line that was dropped.
 const TOO_LONG: &str = "a line of its output was too long and was dropped";
-/// Things that are reported at once.
+/// Maximum number of events that are sent together.
 const TOGETHER: usize = 64;
 
 /// Why reading stopped.
 enum ReadEnd {
     /// The end of its output.
     End,
-    /// Its last record, and its output is still open.
+    /// Its last record, with its output still open.
     Over,
     Cancelled,
     Wall,
@@ -200,7 +200,7 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
     };
     let mut records = reader(h, run.job.resume.usage);
     let given = if h.prompt == PromptBy::Stdin { prompt.to_owned() } else { String::new() };
-    // Ends when the text is taken or the program is gone. Closing the pipe is what makes it begin.
+    // Ends when the text is written or the program is gone. Many programs begin only when the pipe is closed.
     let writer = tokio::spawn(async move {
         let _ = stdin.write_all(given.as_bytes()).await;
     });
@@ -253,7 +253,7 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                     Line::TooMuch => return ReadEnd::TooMuch,
                     Line::End => return ReadEnd::End,
                 }
-                // What came with it is passed on with it: a flood of short lines is no flood of messages.
+                // Records that arrived together are passed on together, so that many short lines cause few messages.
                 while out.len() < TOGETHER {
                     match lines.ready() {
                         Some(Line::Text(line)) => records.line(&line, &mut out),
@@ -270,14 +270,14 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                         return ReadEnd::Cancelled;
                     }
                 }
-                // Some go on after what looked like the end.
+                // Some programs continue after what looked like the end.
                 over = records.over().then(|| over.unwrap_or_else(|| Instant::now() + LINGER));
             }
         }
     }
 }
 
-/// Words that follow words are one piece.
+/// Joins consecutive pieces of text.
 fn join_last(out: &mut Vec<AgentEvent>) {
     if let [.., AgentEvent::Text(_), AgentEvent::Text(_)] = out.as_slice()
         && let Some(AgentEvent::Text(last)) = out.pop()
@@ -287,7 +287,7 @@ fn join_last(out: &mut Vec<AgentEvent>) {
     }
 }
 
-/// The one ending of all that is known. What it claims counts only when its end agrees.
+/// The ending from everything that is known. A reported success counts only if the exit agrees.
 fn judge(stop: ReadEnd, exit: Option<Exit>, report: TurnReport, errors: &str, run: &Run) -> Ending {
     let adapter = &run.job.adapter;
     let said = |why: &str| {
@@ -314,7 +314,7 @@ fn judge(stop: ReadEnd, exit: Option<Exit>, report: TurnReport, errors: &str, ru
         }
         (_, _, None) if run.control.soft.is_cancelled() => (Status::Cancelled, "stopped".into()),
         (_, Some(Err(why)), _) => (Status::Failed, said(&why)),
-        // It did what it had to and would not go: its processes were ended.
+        // It did its work and did not exit: its processes were ended.
         (_, Some(Ok(())), None | Some(0)) => (Status::Done, String::new()),
         (_, _, Some(code)) if code > 128 => {
             (Status::Crashed, with_errors(&format!("it was ended by signal {}", code - 128)))

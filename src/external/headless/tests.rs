@@ -160,7 +160,7 @@ async fn stopping_ends_the_whole_group_and_dropping_does_too() {
 
 #[tokio::test]
 async fn a3_many_runs_ended_at_odd_moments_leave_nothing_behind() {
-    // Each starts a child that hides in a session of its own; each is ended another way.
+    // Each starts a child that hides in a session of its own; each is ended in another way.
     let script =
         format!("(setsid sleep 3111 &) ; sleep 0.0$(($$ % 9)); {DONE}; [ $(($$ % 2)) = 0 ] || sleep 3111");
     let fake = Fake::headless("claude", "", &script);
@@ -168,7 +168,7 @@ async fn a3_many_runs_ended_at_odd_moments_leave_nothing_behind() {
     let started = Instant::now();
     for trial in 0..60u64 {
         let mut job = fake.job("x");
-        // Longer than any busy machine makes it take: who gets there is stuck.
+        // Longer than any busy machine needs: reaching it means that the test hangs.
         job.limits.wall = Duration::from_secs(600);
         job.limits.grace = Duration::from_millis(50);
         let (control, said) = start(job, &host).unwrap();
@@ -244,7 +244,7 @@ async fn one_that_cannot_resume_is_told_all_again() {
     }
 }
 
-/// Row T6 for programs of others: one that would take the machine is ended, and its end says why.
+/// Row T6 for external programs: one that exceeds the machine's limits is ended, and its ending gives the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn t6_a_program_that_takes_too_much_is_ended_and_says_why() {
     let bomb = "for i in $(seq 300); do setsid sleep 90 & done; wait";
@@ -320,7 +320,7 @@ async fn what_it_leaves_behind_may_finish_its_writing() {
     assert_eq!(std::fs::read_to_string(fake.tmp.path().join("saved")).unwrap(), "saved\n");
 }
 
-/// A program whose rules are read from a file only is given that file while it runs, and only where it has to ask.
+/// A program that reads its rules from a file only gets that file while it runs, and only where it must ask.
 #[tokio::test]
 async fn x18_the_file_that_makes_it_ask_stands_while_it_runs() {
     let more = "last = [\"-x\"]\ncareful = [\"{file}\"]\n";
@@ -342,7 +342,7 @@ async fn x18_the_file_that_makes_it_ask_stands_while_it_runs() {
     assert_eq!(read("path"), "-x", "where everything is allowed there is none");
 }
 
-/// Codex tells the running total of its thread, also when the next process goes on with it.
+/// Codex reports the running total of its thread, also when the next process continues it.
 #[tokio::test]
 async fn the_tokens_of_a_session_are_not_counted_again_by_the_next_turn() {
     let turn = |input: u64, output: u64| {
@@ -356,7 +356,7 @@ echo '{{"type":"turn.completed","usage":{{"input_tokens":{input},"cached_input_t
         (Usage::default(), (10, 5), (10, 5)),
         (counted, (25, 9), (15, 4)),
         (counted, (10, 5), (0, 0)),
-        // It has begun to count anew.
+        // It has begun to count again.
         (counted, (6, 1), (6, 1)),
     ] {
         let fake = Fake::headless("codex", "", &turn(told.0, told.1));

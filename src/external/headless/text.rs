@@ -1,4 +1,4 @@
-//! Plain text: what is no chatter is the answer; what it edited and used is reported by patterns of the adapter.
+//! Plain text output: all lines but status lines are the answer; patterns of the adapter find edits and usage.
 
 use serde_json::json;
 use tiller_protocol::Usage;
@@ -8,7 +8,7 @@ use crate::adapter::{Headless, Pattern};
 use crate::event::{AgentEvent, FileDiff};
 use crate::tools;
 
-/// Bytes of the answer that are kept: the last.
+/// Maximum bytes of the answer that are kept, from its end.
 const LONGEST: usize = 1 << 20;
 
 pub(crate) struct Text {
@@ -74,7 +74,7 @@ impl Records for Text {
         }
         let text = format!("{line}\n");
         self.report.text.push_str(&text);
-        // Not for each line: the rest of it moves.
+        // Not for each line, since the rest has to be moved.
         if self.report.text.len() > 2 * LONGEST {
             let at = self.report.text.ceil_char_boundary(self.report.text.len() - LONGEST);
             self.report.text.drain(..at);
@@ -86,7 +86,7 @@ impl Records for Text {
         false
     }
 
-    /// It has no last record: its end is all there is to go by, and a failure after which nothing went well.
+    /// There is no last record: only the exit code counts, and a reported failure without success after it.
     fn report(&mut self, exit: Option<i32>) -> TurnReport {
         let mut report = std::mem::take(&mut self.report);
         report.text.truncate(report.text.trim_end().len());

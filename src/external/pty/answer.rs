@@ -1,13 +1,13 @@
-//! The answer of a turn, taken from the screen and what scrolled away.
+//! Extracts the answer of a turn from the screen and the lines that scrolled off.
 
 use crate::adapter::Pty;
 
-/// A line of frame: rules, boxes, blanks.
+/// Whether it is a line of a frame: rules, boxes, blanks.
 fn frame(line: &str) -> bool {
     line.chars().all(|c| c.is_whitespace() || ('\u{2500}'..='\u{259f}').contains(&c) || c == '┃')
 }
 
-/// The text after the person's last message, without frame, composer and chatter. Where the adapter knows how an answer
+/// The text after the person's last message, without frames, composer and status. Where the adapter knows how an answer
 /// begins, the last such one.
 pub(crate) fn answer(lines: &[String], prompt: &str, pty: &Pty) -> String {
     let after = since(lines, prompt);
@@ -26,12 +26,12 @@ pub(crate) fn answer(lines: &[String], prompt: &str, pty: &Pty) -> String {
     text.trim().to_owned()
 }
 
-/// The lines after the echo of `prompt`: the last line that begins with its last line, whatever glyph is before it.
+/// The lines after the echo of `prompt`, found by its last line, whatever glyph precedes it.
 pub(crate) fn since<'a>(lines: &'a [String], prompt: &str) -> &'a [String] {
     let letters = |s: &str| s.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
     let last: String =
         prompt.trim().lines().last().map(letters).unwrap_or_default().chars().take(30).collect();
-    // A narrow screen wraps it: what is on the line counts, if it is not next to nothing.
+    // A narrow screen wraps it: the visible part counts, unless it is very short.
     let begins = |l: &String| {
         let line = letters(l);
         line.starts_with(&last) || line.len() >= 8 && last.starts_with(&line)

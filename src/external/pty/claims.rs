@@ -1,16 +1,16 @@
-//! What the program seems to be doing: one claim for each source, the highest source counts.
+//! The estimated activity of the program: one claim for each source, the highest source counts.
 
 use std::collections::BTreeMap;
 
 use crate::event::ActivityClaim;
 use tiller_protocol::{Activity, ActivitySource};
 
-/// What each source claims now.
+/// The present claims by source.
 #[derive(Debug, Default)]
 pub(crate) struct Claims(BTreeMap<ActivitySource, Activity>);
 
 impl Claims {
-    /// `source` claims `what`, or nothing any more.
+    /// Sets the claim of `source`; `None` removes it.
     pub(crate) fn set(&mut self, source: ActivitySource, what: Option<Activity>) {
         match what {
             Some(what) => _ = self.0.insert(source, what),
@@ -18,13 +18,13 @@ impl Claims {
         }
     }
 
-    /// What `source` claims.
+    /// The claim of `source`.
     pub(crate) fn of(&self, source: ActivitySource) -> Option<Activity> {
         self.0.get(&source).copied()
     }
 
-    /// The claim of the highest source; but a prompt that is seen to block counts more than any claim, which must be
-    /// stale then. Without a claim: unknown.
+    /// The claim of the highest source; but a visible blocking prompt overrides any claim, which must be stale then.
+    /// Without a claim: unknown.
     pub(crate) fn best(&self) -> ActivityClaim {
         if self.0.get(&ActivitySource::Screen) == Some(&Activity::Blocked) {
             return ActivityClaim { what: Activity::Blocked, source: ActivitySource::Screen };

@@ -1,4 +1,4 @@
-//! Messages: pasted when it is safe, sent when their echo is seen, never tried twice.
+//! Delivers messages: pasted when it is safe, sent when their echo is visible, never tried twice.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use tiller_protocol::Activity;
 
 const LONG_AGO: Duration = Duration::from_secs(3600);
 
-/// What is being done with a message.
+/// Progress of typing a message.
 #[derive(Debug)]
 pub(super) enum Typing {
     Nothing,
-    /// Pasted; its echo is waited for. The ids are those of its messages.
-    /// `covered`: a dialog came meanwhile, which may have taken it.
+    /// Pasted; waits for the echo. The ids are those of its messages. `covered`: a dialog appeared meanwhile, which may
+    /// have taken it.
     Echo {
         ids: Vec<u64>,
         text: String,
         until: Instant,
         covered: bool,
     },
-    /// Echoed; Enter is due.
+    /// Echoed; Enter follows.
     Enter {
         ids: Vec<u64>,
         text: String,
@@ -33,15 +33,15 @@ pub(super) enum Typing {
     },
 }
 
-/// Messages on their way into the program.
+/// Messages to be delivered to the program.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    /// Messages that wait: id (`None`: the prompt), text.
+    /// Waiting messages: id (`None`: the prompt), text.
     pub(super) queue: Vec<(Option<u64>, String)>,
     /// When the last message was queued.
     pub(super) last_message: Instant,
     pub(super) typing: Typing,
-    /// What stands before the text in the program's composer.
+    /// The mark before the text in the program's composer.
     pub(super) mark: String,
     /// The program does not read its input, so keys were lost.
     pub(super) keys_lost: bool,
@@ -53,7 +53,7 @@ impl Delivery {
         let first = Some((None, prompt.to_owned())).filter(|(_, p)| !p.trim().is_empty());
         Self {
             queue: first.into_iter().collect(),
-            // Long enough ago that the prompt waits for nothing more.
+            // Long enough ago that the prompt is not delayed.
             last_message: now - LONG_AGO,
             typing: Typing::Nothing,
             mark: String::new(),
@@ -63,7 +63,7 @@ impl Delivery {
 }
 
 impl Driver {
-    /// Whether the composer holds the message that is being typed.
+    /// Whether the composer contains the message that is being typed.
     pub(super) fn composing(&self, screen: &str) -> bool {
         match &self.delivery.typing {
             Typing::Nothing => false,
@@ -73,7 +73,7 @@ impl Driver {
         }
     }
 
-    /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
+    /// Pastes waiting messages when it is safe: the program is idle, its screen is still, no person types.
     pub(super) async fn type_next(
         &mut self,
         screen: &str,
@@ -109,7 +109,7 @@ impl Driver {
                 }
                 return Ok(());
             }
-            // A dialog came between: it must not get the Enter.
+            // A dialog appeared in between: it must not get the Enter.
             Typing::Enter { ids, text, .. } if doing == Activity::Blocked => {
                 let why = "a dialog appeared while the text was typed; the text may be in its composer \
                     and was not sent";
@@ -117,15 +117,15 @@ impl Driver {
                     self.run.out.send(AgentEvent::Missed { id: *id, why: why.into(), tried: true }).await?;
                 }
                 if ids.is_empty() {
-                    // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
-                    // but when the composer still shows it.
+                    // The prompt itself: the dialog took it, so nothing was sent, and it cannot be sent twice unless
+                    // the composer still shows it.
                     self.delivery.typing = Typing::Enter { ids, text, at: now + DIALOG };
                 }
                 return Ok(());
             }
             Typing::Enter { ids, text, at } => {
-                // Enter goes to a composer that holds the message, and to nothing else: not while it works, and not
-                // when it is not known what it shows.
+                // Enter is only sent to a composer that contains the message: not while the program works, and not when
+                // its screen is unknown.
                 let safe = doing == Activity::Idle && composing;
                 if now < at || !safe && now < at + DIALOG {
                     self.delivery.typing = Typing::Enter { ids, text, at };
@@ -145,7 +145,7 @@ impl Driver {
                     return Ok(());
                 }
                 if !echoed(screen, &text) && ids.is_empty() {
-                    // A dialog took its place and went: it was never sent, so it is pasted once more.
+                    // A dialog covered it and closed: it was never sent, so it is pasted once more.
                     self.delivery.queue.insert(0, (None, text));
                     return Ok(());
                 }

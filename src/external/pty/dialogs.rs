@@ -1,4 +1,4 @@
-//! Dialogs on the screen: recognised by rules of the adapter, answered by rule or asked, each once.
+//! Dialogs on the screen: recognised by rules of the adapter, answered by rule or by asking, each once.
 
 use std::time::Duration;
 
@@ -14,24 +14,24 @@ use crate::adapter::{Dialog, DialogOption, Kind};
 use crate::choice::choose;
 use crate::event::{AgentEvent, Answer, Choice, ChoiceKind, Question, ToolUse};
 
-/// For a dialog to be drawn again in another size.
+/// Time for a dialog to be drawn again in another size.
 pub(super) const RESIZED: Duration = Duration::from_secs(2);
-/// From one key that moves the mark of a list to the next, while nothing is drawn.
+/// Time between two keys that move the selection of a list, while nothing is drawn.
 pub(super) const STEP: Duration = Duration::from_secs(1);
-/// Keys that move the mark, at most.
+/// Maximum number of keys that move the selection.
 const STEPS: u32 = 30;
 
-/// A dialog that is on the screen.
+/// State of the dialog on the screen.
 #[derive(Debug)]
 pub(super) enum DialogState {
     None,
-    /// Asked of the engine.
+    /// Sent to the engine as a question.
     Asked {
         name: String,
         shown: String,
         answer: oneshot::Receiver<Answer>,
     },
-    /// The mark of its list is being moved to the line of `option`; Enter follows when it is seen there.
+    /// The selection of its list is being moved to the line of `option`; Enter follows when it is visible there.
     Moving {
         name: String,
         shown: String,
@@ -39,7 +39,7 @@ pub(super) enum DialogState {
         steps: u32,
         at: Instant,
     },
-    /// Answered; it has to go. There is no second try.
+    /// Answered; it must disappear. There is no second attempt.
     Answered {
         name: String,
         shown: String,
@@ -48,11 +48,11 @@ pub(super) enum DialogState {
 }
 
 impl Driver {
-    /// Dialogs: answered by rule, or asked; each once.
+    /// Handles dialogs: answers by rule, or asks; each once.
     pub(super) async fn dialogs(&mut self, scan: &Scan, now: Instant) -> Result<(), RunEnd> {
         let screen = scan.text.as_str();
         let Some(dialog) = scan.dialog(&self.pty).cloned() else {
-            // It went: by our answer, or by a person's keys; a question that waits is withdrawn.
+            // It disappeared, by our answer or by a person's keys; a waiting question is withdrawn.
             self.dialog = DialogState::None;
             return Ok(());
         };
@@ -84,9 +84,9 @@ impl Driver {
             }
             // It is still being drawn.
             _ if now.duration_since(self.view.changed) < STILL => return Ok(()),
-            // Another than before, or the first.
+            // A different dialog than before, or the first.
             _ => {
-                // What it would do is for the rules to answer, whatever the job approves.
+                // Rules decide about its action, whatever the job approves.
                 let auto = dialog.auto.as_ref().filter(|_| self.run.job.auto_approve && !dialog.permission);
                 let rule = dialog.rule.as_ref().or(auto);
                 if let Some(option) = rule.and_then(|id| dialog.option.iter().find(|o| o.id == *id)) {
@@ -117,7 +117,7 @@ impl Driver {
         Ok(self.run.out.send(AgentEvent::Note(note)).await?)
     }
 
-    /// The engine's answer to a dialog. It is typed only while that very dialog is on the screen.
+    /// Types the engine's answer to a dialog, only while that very dialog is on the screen.
     pub(super) async fn answer(&mut self, answer: Answer) -> Result<(), RunEnd> {
         let DialogState::Asked { name, shown, .. } = std::mem::replace(&mut self.dialog, DialogState::None)
         else {
@@ -142,7 +142,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes an option of the dialog that is on the screen.
+    /// Selects an option of the dialog on the screen.
     fn choose(&mut self, dialog: &Dialog, shown: String, option: &DialogOption, now: Instant) {
         let name = dialog.name.clone();
         if option.line.is_none() {
@@ -154,7 +154,7 @@ impl Driver {
         self.dialog = DialogState::Moving { name, shown, option: Box::new(option.clone()), steps: 0, at };
     }
 
-    /// Moves the mark a line nearer to the option, or takes it when it is there. False: it cannot be done.
+    /// Moves the selection one line closer to the option, or confirms it there. False: it is not possible.
     fn moves(&mut self, screen: &str, now: Instant) -> bool {
         let DialogState::Moving { name, shown, option, steps, at } = &mut self.dialog else { return false };
         let Some(pattern) = &option.line else { return false };
@@ -168,7 +168,7 @@ impl Driver {
             self.dialog = DialogState::Answered { name, shown, at: now };
             return true;
         }
-        // The last key shows when the screen was drawn after it; without that it is tried again after a while.
+        // The last key has an effect when the screen was drawn after it; otherwise it is repeated after a while.
         if self.view.changed <= *at && now.duration_since(*at) < STEP {
             return true;
         }
@@ -182,7 +182,7 @@ impl Driver {
     }
 }
 
-/// The answer of the engine to the open dialog; a rejection when no answer will come.
+/// The engine's answer to the open dialog; a rejection when no answer will come.
 pub(super) async fn answered(dialog: &mut DialogState) -> Answer {
     match dialog {
         DialogState::Asked { answer, .. } => answer.await.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce)),
@@ -190,7 +190,7 @@ pub(super) async fn answered(dialog: &mut DialogState) -> Answer {
     }
 }
 
-/// What it would do, as far as its screen says.
+/// Its action, as far as the screen shows it.
 fn tool(screen: &str, dialog: &Dialog) -> ToolUse {
     let command = dialog.command.iter().find_map(|p| p.group(screen));
     let command = command.map(|c| c.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
@@ -203,12 +203,12 @@ fn tool(screen: &str, dialog: &Dialog) -> ToolUse {
     }
 }
 
-/// What a dialog shows: from the paragraph before its first line to its end, without what is below the options.
+/// The text of a dialog: from the paragraph before its first line to its end, without lines below the options.
 fn part(screen: &str, dialog: &Dialog) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let first = lines.iter().position(|l| dialog.all.iter().any(|p| p.found(l))).unwrap_or(0);
     let from = first.saturating_sub(12);
-    // Frames around it say nothing, and would be all that a line for it has room for.
+    // Frames are left out, since they would take all the room of a line.
     let words = |l: &&str| l.chars().any(char::is_alphanumeric);
     let shown: Vec<&str> = lines[from..].iter().map(|l| l.trim_end()).skip_while(|l| !words(l)).collect();
     let to = shown.iter().rposition(words).map_or(0, |at| at + 1);

@@ -17,7 +17,7 @@ fn what_is_shown_of_a_dialog_begins_and_ends_with_words() {
     assert_eq!(part("──\n──", &trust), "");
 }
 
-/// Screens as claude 2.1.197 and 2.1.330 and codex 0.169 draw them.
+/// Screens as drawn by claude 2.1.197 and 2.1.330 and codex 0.169.
 #[test]
 fn dialogs_of_old_and_new_versions_are_known() {
     for (program, name, screen) in [

@@ -1,5 +1,5 @@
-//! Steers a program by its screen: reads it at intervals, and ends the program. `dialogs` answers dialogs, `deliver`
-//! types messages, `orders` carries out orders, `turn` sees when a turn is over.
+//! Controls a program by its screen: reads it at intervals, and ends the program. `dialogs` answers dialogs, `deliver`
+//! types messages, `input` carries out commands, `turn` detects the end of a turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +22,20 @@ use crate::out::Disconnected;
 use tiller_protocol::Transport;
 use tiller_protocol::{Activity, ActivitySource};
 
-/// Between two looks at the screen.
+/// Minimum time between two reads of the screen.
 const LOOK: Duration = Duration::from_millis(50);
-/// For a paste to show on the screen.
+/// Time limit for a paste to appear on the screen.
 pub(super) const ECHO: Duration = Duration::from_secs(8);
-/// From the echo to Enter: some take an Enter that follows at once for part of the paste.
+/// Time from the echo to Enter: some programs take an immediate Enter for part of the paste.
 pub(super) const BEFORE_ENTER: Duration = Duration::from_millis(500);
-/// For a dialog to go after its answer.
+/// Time limit for a dialog to disappear after its answer.
 pub(super) const DIALOG: Duration = Duration::from_secs(10);
-/// Of a screen that stays as it is, before it is typed into, after the first time.
+/// How long the screen must not change before text is typed, after the first time.
 pub(super) const STILL: Duration = Duration::from_millis(300);
 /// Lines of history that are searched for an answer.
 pub(super) const BACK: usize = 2000;
 
-/// One program, its terminal, and what is known of both.
+/// One program, its terminal, and the state of both.
 pub(super) struct Driver {
     pub(super) run: Run,
     pub(super) pane: Pane,
@@ -46,22 +46,22 @@ pub(super) struct Driver {
     pub(super) person: PersonInput,
     pub(super) view: LastScreen,
     pub(super) turn: Turn,
-    /// The program showed its prompt once.
+    /// The program has shown its prompt once.
     ready: bool,
     started: Instant,
-    /// When the run ends, whatever it does.
+    /// When the run ends in any case.
     wall: Instant,
 }
 
-/// The screen as the driver saw it last.
+/// The screen as the driver last read it.
 pub(super) struct LastScreen {
     pub(super) scan: Arc<Scan>,
-    /// The number of the drawing that `scan` is of; `None`: it has to be read again.
+    /// Number of the drawing that `scan` belongs to; `None`: it must be read again.
     pub(super) scanned: Option<u64>,
     /// When the text last changed.
     pub(super) changed: Instant,
     pub(super) stability: Stability,
-    /// The terminal was given another size since it began, and when last.
+    /// Whether the terminal was resized since the start, and when last.
     pub(super) sized: bool,
     pub(super) resized: Option<Instant>,
 }
@@ -95,7 +95,7 @@ impl From<Disconnected> for RunEnd {
     }
 }
 
-/// From start to end.
+/// Runs the driver to its end.
 pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
     let Some(pty) = run.job.adapter.pty.clone() else {
         return Ending::new(Status::Failed, "its adapter has no pty section");
@@ -134,7 +134,7 @@ impl Driver {
         let (mut open, mut changed) = (true, false);
         let mut last = Instant::now();
         loop {
-            // What is drawn is seen at the next look; without anything, when a time is due.
+            // New output is read at the next interval; without output, when a timer is due.
             let wake = if changed { last + LOOK } else { self.due(last) };
             tokio::select! {
                 biased;
@@ -164,7 +164,7 @@ impl Driver {
         }
     }
 
-    /// The next look though nothing is drawn: when the next thing is due, and at rest never.
+    /// The next read without output: when the next timer is due, and never at rest.
     fn due(&self, last: Instant) -> Instant {
         let (quiet, limits) = (seconds(self.pty.quiet), self.run.job.limits);
         let mut all = vec![self.view.changed + STILL, self.view.changed + quiet];
@@ -202,14 +202,14 @@ impl Driver {
             self.person.last_key.filter(|_| self.person.in_use && !self.person.attached).map(|t| t + HOLD),
         );
         let next = all.into_iter().filter(|t| *t > last).min();
-        // Not less than this, should a time be forgotten here.
+        // An upper bound, in case a timer is missing here.
         let busy = self.turn.current.is_some() || !self.ready || !self.delivery.queue.is_empty();
         let rest =
             if busy { last + Duration::from_secs(10) } else { self.wall.max(last + Duration::from_secs(10)) };
         next.map_or(rest, |t| t.min(rest))
     }
 
-    /// What is on the screen; looked at only when it was drawn.
+    /// Scans the screen, if it was drawn since the last scan.
     fn scan(&mut self, now: Instant) -> Arc<Scan> {
         let drawn = *self.pane.drawn.borrow();
         if self.view.scanned.replace(drawn) == Some(drawn) {
@@ -220,7 +220,7 @@ impl Driver {
             self.view.changed = now;
             self.view.stability.drawn(&screen, now);
             self.view.scan = Arc::new(Scan::new(screen, &self.pty));
-            // One at a time; a reader gets the latest.
+            // One event at a time; a reader gets the latest state.
             if self.pane.screen.notify() && !self.run.out.try_send(AgentEvent::Screen) {
                 self.pane.screen.notice_gone();
             }
@@ -228,7 +228,7 @@ impl Driver {
         Arc::clone(&self.view.scan)
     }
 
-    /// One look. True: all is done.
+    /// One iteration. True: everything is done.
     async fn look(&mut self) -> Result<bool, RunEnd> {
         let now = Instant::now();
         let scan = self.scan(now);
@@ -260,7 +260,7 @@ impl Driver {
         self.turn_over(screen, guess.what, now).await
     }
 
-    /// What to do about a login that is missing, with the screen's own words for it: they may name a variable.
+    /// What to do about a missing login, with the screen's own text: it may name a variable.
     fn not_logged_in(&self, screen: &str) -> String {
         let auth = &self.run.job.adapter.auth;
         let said = screen.lines().map(str::trim).find(|l| auth.missing.iter().any(|p| p.found(l)));
@@ -268,7 +268,7 @@ impl Driver {
         format!("it is not logged in{}: {}", said.unwrap_or_default(), auth.fix)
     }
 
-    /// What the screen says.
+    /// Updates the claims from the screen.
     fn claim(&mut self, scan: &Scan) -> Result<(), RunEnd> {
         let claim = if !matches!(self.dialog, DialogState::None) {
             Some(Activity::Blocked)
@@ -301,7 +301,7 @@ impl Driver {
         self.view.stability.due(&self.view.scan.text, self.view.scan.works, seconds(self.pty.unknown))
     }
 
-    /// An unknown screen that does not change needs the person, even if a spinner runs on it.
+    /// An unknown screen that does not change needs the person, even if it shows a spinner.
     async fn unknown(&mut self, now: Instant) -> Result<(), RunEnd> {
         if self.unknown_due().is_none_or(|due| now < due) {
             return Ok(());
@@ -314,7 +314,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Limits of time without a turn's end.
+    /// Checks the time limits of an unfinished turn.
     fn patience(&self, now: Instant) -> Result<(), RunEnd> {
         if !matches!(self.dialog, DialogState::None) || self.person.attached || self.person.in_use {
             return Ok(());
@@ -345,7 +345,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Ends the program and reports the ending.
+    /// Ends the program and returns the ending.
     async fn close(mut self, stop: RunEnd) -> Ending {
         if matches!(stop, RunEnd::Done) && !self.pty.quit.is_empty() {
             self.press(keys(&self.pty.quit));
@@ -353,7 +353,7 @@ impl Driver {
         }
         let exit = self.pane.hosted.exited().map(|e| e.code);
         if matches!(stop, RunEnd::Exit) {
-            // Its last words may still be in the terminal.
+            // Its last output may still be in the terminal.
             let mut drawn = self.pane.drawn.clone();
             while let Ok(Ok(())) = timeout(Duration::from_millis(100), drawn.changed()).await {}
         }

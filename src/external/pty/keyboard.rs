@@ -1,18 +1,18 @@
-//! What is typed into a terminal, until the program reads it: a thread of its own writes it, because a program that
-//! does not read would block. All that fits is written, in order; what does not fit is refused whole.
+//! Writes input to a terminal on a separate thread, because a program that does not read would block it. Accepted input
+//! is written completely and in order; input beyond the limit is refused as a whole.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that may wait: several of the largest pastes.
+/// Maximum bytes of waiting input: several of the largest pastes.
 const WAITING: usize = 16 << 20;
 
 #[derive(Default)]
 struct Pending {
     waiting: Vec<u8>,
-    /// Bytes that the thread writes now: the program has not read all of them.
+    /// Bytes that the thread is writing: the program has not read all of them.
     writing: usize,
-    /// No hand is left, or the terminal is gone.
+    /// All handles were dropped, or the terminal is gone.
     over: bool,
 }
 
@@ -37,7 +37,7 @@ impl Drop for Handle {
     }
 }
 
-/// Types into a terminal. The thread that writes ends when the last clone is dropped and all is written, or when the
+/// Types into a terminal. The writing thread ends when the last clone is dropped and everything is written, or when the
 /// terminal is gone.
 #[derive(Clone)]
 pub(crate) struct Keyboard(Arc<Handle>);
@@ -46,7 +46,7 @@ impl Keyboard {
     /// For the terminal behind `writer`.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// When no thread can be started.
     pub(crate) fn new(mut writer: Box<dyn Write + Send>) -> std::io::Result<Self> {
         let shared = Arc::<Input>::default();
         let write = Arc::clone(&shared);
@@ -73,7 +73,7 @@ impl Keyboard {
         Ok(Self(Arc::new(Handle(shared))))
     }
 
-    /// Types `bytes`. False: the program does not read what waits already, or is gone, and none of them is typed.
+    /// Types `bytes`. False: the program does not read the waiting input, or is gone, and none of `bytes` is typed.
     #[must_use]
     pub(crate) fn press(&self, bytes: &[u8]) -> bool {
         let mut state = self.0.0.lock();
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Keys and a paste that come while the program does not read arrive when it does.
+    /// Input that arrives while the program does not read is delivered when it does.
     #[test]
     fn nothing_is_lost_while_the_program_does_not_read() {
         let (read, reads) = channel();

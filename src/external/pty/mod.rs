@@ -1,8 +1,8 @@
-//! A program in a terminal of ours: its screen is emulated and shown, messages are pasted into it, its dialogs are
-//! recognised by rules of the adapter.
+//! A program in one of Tiller's terminals: its screen is emulated and shown, messages are pasted into it, its dialogs
+//! are recognised by rules of the adapter.
 //!
-//! A thread feeds the screen, one types; the driver looks at the screen at most every 50 ms, so that a flood costs no
-//! more than a trickle, and only the latest screen counts.
+//! One thread feeds the screen, another writes input; the driver reads the screen at most every 50 ms, so that the
+//! amount of output does not matter: only the latest screen counts.
 
 mod answer;
 mod claims;
@@ -32,7 +32,7 @@ use super::event::Ending;
 use super::job::{Job, StartError};
 use super::run::{Run, fill};
 
-/// Read at once.
+/// Maximum bytes of one read.
 const CHUNK: usize = 64 << 10;
 
 pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
@@ -46,20 +46,20 @@ pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
     args
 }
 
-/// The terminal as the driver holds it.
+/// The terminal as the driver uses it.
 pub(crate) struct Pane {
     pub hosted: Hosted,
     pub screen: Arc<Screen>,
     pub keys: Keyboard,
     pub resizer: Resizer,
-    /// Counts what was drawn; closed when the terminal is.
+    /// Counts drawings; closed with the terminal. The feeding thread holds the sender.
     pub drawn: watch::Receiver<u64>,
 }
 
-/// Starts it. The future is the driver.
+/// Starts the program. The returned future is the driver.
 ///
 /// # Errors
-/// When the system refuses.
+/// When the operating system refuses.
 pub(crate) fn start(
     run: Run,
 ) -> Result<(impl Future<Output = Ending> + Send + 'static, Arc<Screen>), StartError> {
@@ -80,7 +80,7 @@ pub(crate) fn start(
     Ok((driver::drive(run, pane), screen))
 }
 
-/// Feeds the screen. Ends when the terminal does: when the last program on it is gone.
+/// Feeds the screen. Ends with the terminal, when the last program on it is gone.
 fn feeder(
     mut reader: Box<dyn Read + Send>,
     screen: Arc<Screen>,
@@ -93,7 +93,7 @@ fn feeder(
         while let Ok(n @ 1..) = reader.read(&mut chunk) {
             let answers = screen.feed(&chunk[..n], &mut marks);
             if !answers.is_empty() {
-                // When the input buffer is full, the program asks without reading: it gets no more answers.
+                // A full input buffer means that the program queries without reading: it gets no more answers.
                 let _ = keys.press(&answers);
             }
             tx.send_modify(|n| *n = n.wrapping_add(1));

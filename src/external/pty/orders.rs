@@ -1,4 +1,4 @@
-//! Orders of the engine and of the person: messages, keys, size, focus.
+//! Commands of the engine and of the person: messages, keys, size, focus.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use super::driver::Driver;
 use super::screen::encode;
 use crate::control::Order;
 
-/// A person who typed into it may come back: it stays for so long after their last key.
+/// How long the program stays after a person's last key, since they may come back.
 pub(super) const HOLD: Duration = Duration::from_secs(10 * 60);
 
-/// What a person does in the terminal.
+/// A person's input in the terminal.
 #[derive(Debug, Default)]
 pub(super) struct PersonInput {
     /// A person has the terminal open and may type.
     pub(super) attached: bool,
-    /// A person typed, and has not said that the program is needed no more: it does not end by itself.
+    /// A person typed, and has not finished with the program: it does not end by itself.
     pub(super) in_use: bool,
-    /// The person said that the program may end when it is idle.
+    /// The person allows the program to end when it is idle.
     pub(super) finish: bool,
-    /// When a person last pressed a key.
+    /// Time of the person's last key.
     pub(super) last_key: Option<Instant>,
 }
 
 impl Driver {
-    /// Carries out an order.
+    /// Carries out a command.
     pub(super) fn order(&mut self, order: Order) {
         match order {
             Order::Say { id, text } => {
@@ -47,14 +47,14 @@ impl Driver {
                     (self.view.sized, self.view.resized) = (true, Some(Instant::now()));
                     self.pane.screen.lock().resize(cols, rows);
                     self.pane.resizer.resize(cols, rows);
-                    // The text wraps in another way, though nothing was drawn.
+                    // The text wraps differently, though nothing was drawn.
                     self.view.scanned = None;
                 }
             }
             Order::Attach(on) => {
                 self.person.attached = on;
                 self.enter(on);
-                // A look follows: it may be what its end waited for.
+                // Triggers a scan, since the end of the run may depend on it.
                 self.view.changed = Instant::now();
             }
             Order::Finish => {
@@ -64,7 +64,7 @@ impl Driver {
         }
     }
 
-    /// Input of a person, encoded for the modes that the program asked for.
+    /// Types a person's input, encoded for the modes that the program requested.
     fn typed(&mut self, typed: &[Typed]) {
         let modes = self.pane.screen.lock().modes();
         let bytes: Vec<u8> = typed.iter().flat_map(|t| encode::encode(t, modes)).collect();
@@ -80,14 +80,15 @@ impl Driver {
         self.press(bytes);
     }
 
-    /// A person pressed a key.
+    /// Records a key of a person.
     fn note_key(&mut self) {
         let now = Instant::now();
         self.person.last_key = Some(now);
         self.view.stability.touched(now);
     }
 
-    /// Tells it that a person came or went. Some take no input after a time without one until their size changes.
+    /// Reports to the program that a person entered or left. Some accept no input after a time without a person until
+    /// their size changes.
     fn enter(&mut self, on: bool) {
         let modes = self.pane.screen.lock().modes();
         if on && !self.view.sized {
@@ -102,7 +103,7 @@ impl Driver {
         }
     }
 
-    /// Types into the program; input that its buffer cannot take is reported at the next look.
+    /// Types into the program; refused input is reported at the next iteration.
     pub(super) fn press(&mut self, bytes: Vec<u8>) {
         self.delivery.keys_lost |= !self.pane.keys.press(&bytes);
     }

@@ -1,18 +1,18 @@
-//! What the rules of the adapter find on a screen. Done once for each picture: a screen that stands still is not
-//! looked at again.
+//! The result of the adapter's rules for a screen. Computed once for each drawing: an unchanged screen is not scanned
+//! again.
 
 use crate::adapter::{Dialog, Means, Pty};
 
-/// A screen, and what is known of it.
+/// A screen and its scan.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub text: String,
-    /// Place of its dialog in the adapter.
+    /// Index of its dialog in the adapter.
     dialog: Option<usize>,
     pub rule: Option<Means>,
-    /// It shows its mark of work.
+    /// Whether it shows that the program works.
     pub works: bool,
-    /// Its composer is there and empty.
+    /// Whether its composer is visible and empty.
     pub ready: bool,
 }
 
@@ -25,16 +25,16 @@ impl Scan {
         Self { text, dialog, rule, works, ready }
     }
 
-    /// The known dialog that it shows.
+    /// The known dialog on it.
     pub(super) fn dialog<'a>(&self, pty: &'a Pty) -> Option<&'a Dialog> {
         pty.dialog.get(self.dialog?)
     }
 }
 
-/// The glyphs with which programs mark the chosen line of a list, and begin their composer.
+/// Glyphs with which programs mark the selected line of a list, and begin their composer.
 const MARKS: &[char] = &['❯', '›', '▸', '▶', '➤', '●', '>', '┃', '│'];
 
-/// Whether a line of a list is the chosen one.
+/// Whether a line of a list is the selected one.
 pub(super) fn marked(line: &str, pty: &Pty) -> bool {
     match &pty.marker {
         Some(pattern) => pattern.found(line),
@@ -46,14 +46,14 @@ pub(super) fn marked(line: &str, pty: &Pty) -> bool {
     }
 }
 
-/// What stands before the text in the composer of a ready screen: `>`, `❯`, `┃`.
+/// The mark before the text in the composer of a ready screen: `>`, `❯`, `┃`.
 pub(super) fn prompt_mark(screen: &str, pty: &Pty) -> String {
     let line = screen.lines().find(|l| pty.ready.found(l)).unwrap_or_default();
     line.trim_start().chars().take_while(|c| !c.is_alphanumeric()).collect::<String>().trim_end().to_owned()
 }
 
-/// Whether the composer, known by the mark before it, holds `text` (or a note that stands for a long one). What is
-/// not in the composer may be in a dialog, which must not get an Enter.
+/// Whether the composer, found by its mark, contains `text` (or a placeholder for a long one). Text elsewhere may be in
+/// a dialog, which must not get an Enter.
 pub(super) fn composes(screen: &str, mark: &str, text: &str) -> bool {
     let letters = |s: &str| s.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
     let whole = letters(text);
@@ -65,7 +65,7 @@ pub(super) fn composes(screen: &str, mark: &str, text: &str) -> bool {
     if screen.lines().any(holds) {
         return true;
     }
-    // A long one has scrolled its own beginning away: then next to nothing else is on the screen.
+    // The beginning of a long text has scrolled off: then it is nearly the only text on the screen.
     let lines: Vec<String> = screen.lines().map(letters).filter(|l| l.len() >= 4).collect();
     let own = lines.iter().filter(|l| whole.contains(l.as_str())).count();
     own >= 8 && own * 10 >= lines.len() * 8

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Words with which programs offer a choice, in small letters.
+/// Words with which programs offer a choice, in lower case.
 const OFFERS: &[&str] = &[
     "enter to ",
     "press enter",
@@ -23,7 +23,8 @@ const OFFERS: &[&str] = &[
     "y/n)",
 ];
 
-/// What a screen says, without what moves by itself: spinners, clocks, counters of time, frames and glyphs.
+/// The words of a screen, without parts that change by themselves: spinners, clocks, counters of time, frames and
+/// glyphs.
 pub(super) fn words(screen: &str) -> String {
     let mut out = String::new();
     for word in screen.split_whitespace() {
@@ -39,7 +40,7 @@ pub(super) fn words(screen: &str) -> String {
     out
 }
 
-/// `12s`, `(3m`, `1.5s)`, `16:05`, `42%`: a figure that grows by itself.
+/// `12s`, `(3m`, `1.5s)`, `16:05`, `42%`: a number that changes by itself.
 fn clock(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
     let digits = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".:".contains(c));
@@ -47,22 +48,22 @@ fn clock(word: &str) -> bool {
     figure && (matches!(digits, "s" | "ms" | "m" | "h" | "%") || digits.is_empty() && word.contains(':'))
 }
 
-/// Whether two looks show the same dialog. A digit counts: `rm 1` is not `rm 2`.
+/// Whether two scans show the same dialog. Digits count: `rm 1` is not `rm 2`.
 pub(super) fn same(a: &str, b: &str) -> bool {
     words(a) == words(b)
 }
 
-/// Whether a screen looks as if it offered a choice, whatever program drew it.
+/// Whether a screen seems to offer a choice, whatever program drew it.
 pub(super) fn offers(screen: &str) -> bool {
     let small = screen.to_lowercase();
     OFFERS.iter().any(|o| small.contains(o)) || lists(screen)
 }
 
-/// Marks of the line that is chosen.
+/// Marks of the selected line.
 const MARKS: &[char] = &['❯', '›', '▸', '▶', '→', '●', '◉'];
 
-/// Whether it ends with numbered lines of which one is marked, in whatever language. Such a list further up can be what
-/// the person said: the mark of a composer looks like one.
+/// Whether it ends with numbered lines of which one is marked, in any language. Such a list further up can be part of
+/// the conversation: the mark of a composer looks the same.
 fn lists(screen: &str) -> bool {
     let frame = |c: char| c.is_whitespace() || ('\u{2500}'..='\u{257f}').contains(&c) || c == '|';
     let lines: Vec<&str> = screen.lines().map(|l| l.trim_matches(frame)).collect();
@@ -98,7 +99,7 @@ impl Stability {
         Self { words: String::new(), since: now, drawn: now, reported: false }
     }
 
-    /// It was drawn again.
+    /// Records a drawing.
     pub(super) fn drawn(&mut self, screen: &str, now: Instant) {
         self.drawn = now;
         let words = words(screen);
@@ -107,18 +108,18 @@ impl Stability {
         }
     }
 
-    /// A person did something to it: it has its time again.
+    /// Restarts the time after an action of a person.
     pub(super) fn touched(&mut self, now: Instant) {
         (self.since, self.drawn, self.reported) = (now, now, false);
     }
 
     /// When the screen counts as waiting for a person, if nothing changes until then. `works`: it shows the mark of
-    /// work, which it may have left standing; `None`: never.
+    /// work, which may be stale; `None`: never.
     pub(super) fn due(&self, screen: &str, works: bool, patience: Duration) -> Option<Instant> {
         if self.words.is_empty() {
             return None;
         }
-        // A mark of work that still moves is believed, unless a choice stands beside it.
+        // A changing mark of work is trusted, unless the screen offers a choice.
         let from = if works && !offers(screen) { self.drawn } else { self.since };
         Some(from + patience)
     }

@@ -9,7 +9,7 @@ use crate::{
     Activity, AgentEvent, Answer, Ask, ChoiceKind, Job, Question, Receipt, Status, Transport, start,
 };
 
-/// A program with a composer `> `, that answers each line with `answer: LINE` after it has worked a moment.
+/// A program with a composer `> ` that works a moment and then answers each line with `answer: LINE`.
 const TALKER: &str = r#"stty raw -echo
 printf '\033[?2004h'
 ask() { printf '\r\n> '; }
@@ -83,12 +83,12 @@ async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
     let (control, mut said) = start(job, &Host::default()).unwrap();
     let turn = |s| if let AgentEvent::TurnDone { text } = s { Some(text) } else { None };
     assert_eq!(until(&mut said, turn).await, "one");
-    // A person types half a word: nothing is typed into it before the cool-down.
+    // A person types half a word: nothing else is typed before the pause is over.
     assert!(control.keys(b"ab".to_vec()));
     let begun = Instant::now();
     let Receipt::Queued { id: first } = control.say("two") else { panic!() };
     let Receipt::Queued { id: second } = control.say("three") else { panic!() };
-    // The composer is not empty, so it is not ready either: the person takes it back.
+    // The composer is not empty, so the program is not ready: the person clears it.
     assert!(control.keys(b"\r".to_vec()));
     let mut delivered = Vec::new();
     until(&mut said, |s| match s {
@@ -110,7 +110,7 @@ async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
     while !matches!(next(&mut said).await, AgentEvent::Ended(_)) {}
 }
 
-/// Shows a dialog first, then goes on as the talker.
+/// Shows a dialog first, then continues as the talker.
 fn with_dialog(first: &str) -> String {
     format!(
         "stty raw -echo\nprintf 'May I look?\\r\\n 1. Yes\\r\\n 2. No\\r\\n'\nc=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >chosen\nprintf '\\033[2J\\033[H'\n{first}{TALKER}"
@@ -185,7 +185,7 @@ async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
     control.attach(true);
     assert!(control.keys(b"2".to_vec()));
     timeout(Duration::from_secs(30), ask.reply.closed()).await.expect("it waits on");
-    // It stays while a person looks, and ends when they leave.
+    // It stays while a person watches, and ends when they leave.
     until(&mut said, |s| matches!(s, AgentEvent::TurnDone { .. }).then_some(())).await;
     control.attach(false);
     let (_, ending) = all(said).await;
@@ -200,7 +200,7 @@ async fn what_goes_wrong_in_a_terminal_is_an_ending() {
         (TALKER, "die", Status::Crashed, "signal 11"),
         (TALKER, "bye", Status::Failed, "before its turn"),
         ("echo starting; sleep 3000", "x", Status::TimedOut, "did not show its prompt"),
-        // It shows a prompt and takes nothing.
+        // It shows a prompt and accepts no input.
         ("stty -echo; printf '> '; sleep 3000", "x", Status::Failed, "did not show the typed text"),
     ] {
         let fake = Fake::new(&format!("{PTY}start = 2.0\n"), script);
@@ -247,7 +247,7 @@ async fn its_size_follows() {
     assert_eq!(control.screen().unwrap().rows.len(), 31);
 }
 
-/// A list without numbers, which is moved in by arrows; `chosen` gets the line that Enter took.
+/// A list without numbers, with a selection moved by arrow keys; `chosen` gets the line that Enter confirmed.
 const LIST: &str = r#"stty raw -echo
 at=0
 draw() {
@@ -306,7 +306,7 @@ async fn a_list_without_numbers_is_answered_by_the_words_of_its_lines() {
     }
 }
 
-/// What nobody knows waits for the person, whether a wheel turns beside it or not; and nothing is typed into it.
+/// An unknown dialog waits for the person, with or without a spinner; and nothing is typed into it.
 #[tokio::test]
 async fn a_dialog_that_nobody_knows_needs_the_person() {
     let wheel = "while :; do printf '\\r| (3s)'; sleep 0.1; printf '\\r/ (4s)'; sleep 0.1; done & ";
@@ -326,7 +326,7 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
             _ => None,
         })
         .await;
-        // Longer than it may take to start: it waits for a person now.
+        // Longer than the start limit: it waits for a person now.
         tokio::time::sleep(Duration::from_millis(1800)).await;
         assert!(!fake.tmp.path().join("chosen").exists(), "something was typed into it");
         assert!(control.keys(b"y".to_vec()));
@@ -338,10 +338,10 @@ async fn a_dialog_that_nobody_knows_needs_the_person() {
     }
 }
 
-/// Between the paste and its Enter something else takes the screen: the Enter is not pressed.
+/// Between the paste and its Enter another program covers the screen: Enter is not pressed.
 #[tokio::test]
 async fn enter_is_not_pressed_when_something_unknown_took_the_screen() {
-    // It echoes what is pasted, then covers its composer; what comes after is written down.
+    // It echoes the paste, then covers its composer, and logs later input.
     let script = r"stty raw -echo
 printf '> '
 dd bs=1 count=5 >/dev/null 2>&1
@@ -364,7 +364,7 @@ sleep 3000";
     drop(control);
 }
 
-/// The dialog asks about another file when the answer comes: nothing is typed, and it is asked anew.
+/// The dialog shows another file when the answer comes: nothing is typed, and it is asked again.
 #[tokio::test]
 async fn an_answer_is_not_typed_into_a_dialog_that_changed_by_one_digit() {
     let script = r"stty raw -echo
@@ -403,7 +403,7 @@ printf '[2J[H'
     assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "2");
 }
 
-/// Keys that a person types while the program does not read reach it when it does.
+/// Keys that a person types while the program does not read are delivered when it does.
 #[tokio::test]
 async fn keys_and_pastes_reach_a_program_that_reads_late() {
     let script = "stty raw -echo; printf '> '; while [ ! -e read ]; do sleep 0.05; done; dd bs=1 count=3000 of=got 2>/dev/null; sleep 3000";
@@ -426,7 +426,7 @@ async fn keys_and_pastes_reach_a_program_that_reads_late() {
     control.stop(true);
 }
 
-/// A screen that stands still in the middle of a turn is looked at when it was drawn, not all the time.
+/// A still screen in the middle of a turn is scanned when it was drawn, not continuously.
 #[tokio::test]
 async fn a_still_screen_is_not_scanned_again_and_again() {
     let fake = Fake::new(
@@ -459,7 +459,7 @@ async fn a_still_screen_is_not_scanned_again_and_again() {
     driver.await.unwrap();
 }
 
-/// A screen that names a variable which is set and was not passed: the end names it, too.
+/// When a screen names a variable that is set and was not passed on, the ending names it, too.
 #[tokio::test]
 async fn a_variable_that_the_screen_misses_is_named_at_the_end() {
     let fake = Fake::new(PTY, "echo 'Not logged in. Missing environment variable: `MY_MODEL_KEY`.'; exit 1");

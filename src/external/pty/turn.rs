@@ -1,4 +1,4 @@
-//! When a turn of the program is over, and its answer.
+//! Detects the end of a turn, and extracts its answer.
 
 use tokio::time::Instant;
 
@@ -14,20 +14,20 @@ use tiller_protocol::Activity;
 pub(super) struct Turn {
     /// The message of the running turn, and when it was sent.
     pub(super) current: Option<(String, Instant)>,
-    /// The program was seen at work in this turn.
+    /// The program was seen working in this turn.
     pub(super) worked: bool,
     /// Lines after the message when it was sent.
     pub(super) before: Vec<String>,
     /// The notice that nothing happens was sent.
     pub(super) doubted: bool,
-    /// Number of turns that are over.
+    /// Number of finished turns.
     pub(super) finished: u32,
     /// The answer of the last turn.
     pub(super) answer: String,
 }
 
 impl Driver {
-    /// Whether the turn is over, and then all of it.
+    /// Whether the turn is over; if so, finishes it.
     pub(super) async fn turn_over(
         &mut self,
         screen: &str,
@@ -42,7 +42,7 @@ impl Driver {
         }
         let Some((prompt, sent)) = self.turn.current.clone() else {
             let idle = self.delivery.queue.is_empty() && matches!(self.delivery.typing, Typing::Nothing);
-            // What a person began there may go on.
+            // Input that a person began may continue.
             let calm = self.person.last_key.is_none()
                 || doing == Activity::Idle
                     && now.duration_since(self.view.changed) >= seconds(self.pty.quiet);
@@ -58,8 +58,8 @@ impl Driver {
         let marked =
             self.pty.done.as_ref().is_some_and(|p| since(&shown, &prompt).iter().any(|l| p.found(l)));
         let quiet = if marked { STILL } else { seconds(self.pty.quiet) };
-        // Some work too quickly to be seen at it, and have no mark of the end; but then what follows the message is
-        // another text than before.
+        // Some programs work too quickly to be seen working, and have no mark of the end; but then the text after the
+        // message has changed.
         let other = self.pty.done.is_none() && since(&shown, &prompt) != self.turn.before;
         let acted = self.turn.worked || marked || other && now.duration_since(sent) > 3 * quiet;
         if !acted

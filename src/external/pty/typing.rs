@@ -1,6 +1,6 @@
-//! What is typed into a terminal: keys by name, and pasted text that cannot act as keys.
+//! Input for a terminal: keys by name, and pasted text that cannot act as keys.
 
-/// `1<enter>`, `<down><enter>`: the bytes. Names that are not known are typed as they stand.
+/// The bytes of `1<enter>`, `<down><enter>`. Unknown names are typed literally.
 pub(crate) fn keys(text: &str) -> Vec<u8> {
     const NAMES: &[(&str, &str)] = &[
         ("<enter>", "\r"),
@@ -31,8 +31,8 @@ pub(crate) fn keys(text: &str) -> Vec<u8> {
     out
 }
 
-/// Text to be pasted. Control characters are taken out, so that nothing in it ends the paste or acts as a key; a program
-/// that knows no bracketed paste gets it as one line, for each line would be sent.
+/// Text to be pasted. Control characters are removed, so that it cannot end the paste or act as a key; a program
+/// without bracketed paste gets it as one line, since each line would be sent.
 pub(crate) fn paste(text: &str, brackets: bool) -> Vec<u8> {
     let plain = |c: &char| !c.is_control() || *c == '\n' || *c == '\t';
     let clean: String = text.replace("\r\n", "\n").chars().filter(plain).collect();
@@ -44,9 +44,9 @@ pub(crate) fn paste(text: &str, brackets: bool) -> Vec<u8> {
     }
 }
 
-/// Whether the screen shows what was pasted: the end of it, or a note that stands for a long one.
+/// Whether the screen shows the paste: its end, or a placeholder for a long one.
 pub(crate) fn echoed(screen: &str, text: &str) -> bool {
-    // Wrapping and frames come between the words: only letters and digits are compared.
+    // Wrapping and frames interrupt the words: only letters and digits are compared.
     let letters = |s: &str| s.chars().filter(|c| c.is_alphanumeric()).collect::<String>();
     let whole = letters(text);
     let tail: String = {

@@ -1,4 +1,4 @@
-//! A branch, the way back and the way there again, in a long session: from the key to the screen.
+//! Creating a branch, going back and returning, in a long session: from the key to the screen.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place, squash};
 use super::{Bench, pause, sessions};
 
-/// Longer than words for the person stay on the screen, so that the next ones are new.
+/// Longer than notices stay on the screen, so that the next ones are new.
 const GONE: Duration = Duration::from_millis(4500);
-/// From such a key to a screen, without files.
+/// Milliseconds from such a key to a screen, without files.
 const BUDGET: f64 = 5.0;
 
 pub(crate) fn moves(b: &Bench, out: &mut Figures) -> Result<()> {
@@ -33,7 +33,7 @@ pub(crate) fn moves(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds from a key behind the leader to the first screen that says `text`.
+/// Milliseconds from a key after the leader to the first screen with `text`.
 fn press(desk: &mut Desk, key: &str, text: &str) -> Result<f64> {
     desk.term.keys("\x18");
     desk.settle(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! The budgets marked C that show at the screen: many agents at once, a message to one, the end of all.
+//! The budgets marked C that are visible on the screen: many agents at once, a message to one, ending all.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use super::keys;
 use super::place::{Desk, Place};
 use super::{Bench, pause, process};
 
-/// Agents of a full crew.
+/// Number of agents.
 const CREW: usize = 20;
 
-/// Starts an agent by hand, and waits for its request.
+/// Starts an agent, and waits for its request.
 fn spawn(b: &Bench, desk: &mut Desk, task: &str) -> Result<()> {
     let before = b.model.count();
     desk.submit(&format!("/spawn {task} "));
@@ -28,14 +28,14 @@ fn spawn(b: &Bench, desk: &mut Desk, task: &str) -> Result<()> {
     Ok(())
 }
 
-/// Percent of one core that the program takes now.
+/// Present CPU use of the program, in percent of one core.
 fn load(desk: &Desk) -> f64 {
     let (began, before) = (Instant::now(), process::cpu_ms(desk.pid));
     pause(Duration::from_secs(5));
     process::since(&process::cpu_ms(desk.pid), &before) / began.elapsed().as_secs_f64() / 10.0
 }
 
-/// How long until the screen has `text`, or has it no more, from `from` on.
+/// Milliseconds from `from` until the screen shows `text`, or no longer shows it.
 fn until(desk: &Desk, from: Instant, text: &str, there: bool) -> Option<f64> {
     let end = Instant::now() + Duration::from_secs(60);
     while desk.term.screen().contains(text) != there && Instant::now() < end {
@@ -51,7 +51,7 @@ fn until(desk: &Desk, from: Instant, text: &str, there: bool) -> Option<f64> {
     found
 }
 
-/// Twenty agents that stream 200 tokens a second each, against one; then a message to one, and the end of all.
+/// Twenty agents that stream 200 tokens a second each, against one; then a message to one, and ending all.
 pub(crate) fn crew(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     place.config(&format!("[agents]\nrunning = {CREW}\ntotal = 1000\n"))?;
@@ -100,12 +100,12 @@ pub(crate) fn crew(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// What an agent keeps in memory: one that did next to nothing, and one with a thousand entries.
+/// Memory of an agent: of one that did nearly nothing, and of one with a thousand entries.
 pub(crate) fn memory(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     place.config("[agents]\nrunning = 20\ntotal = 1000\nturns = 2000\n")?;
     let mut desk = place.open(&[])?.ready()?;
-    // What comes once with the first agent is not an agent's.
+    // Memory that is allocated once with the first agent does not count.
     spawn(b, &mut desk, &format!("bench-echo-{}", b.id()))?;
     pause(Duration::from_secs(2));
     let before = process::pss(desk.pid);
@@ -124,7 +124,7 @@ pub(crate) fn memory(b: &Bench, out: &mut Figures) -> Result<()> {
         pause(Duration::from_millis(50));
     }
     pause(Duration::from_millis(500));
-    // Its shell is a process of its own, and counted, too.
+    // Its shell is a separate process, and counted, too.
     out.add("memory of an agent with 1,000 entries", process::pss(desk.pid) - idle, Unit::Mib, 4.0);
     Ok(())
 }

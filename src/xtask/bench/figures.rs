@@ -1,6 +1,6 @@
-//! What was measured, beside what it may be.
+//! Measured figures and their budgets.
 
-/// How a figure is written.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Milliseconds.
@@ -16,13 +16,13 @@ pub(crate) enum Unit {
     Percent,
 }
 
-/// One row: what, how much, and what the budget came to on the machine of the specification.
+/// One row: name, value, and the budget on the machine of the specification.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     what: String,
     value: f64,
     unit: Unit,
-    /// `None`: shown only to explain others.
+    /// `None`: shown for information only.
     budget: Option<f64>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Figure {
 #[derive(Default)]
 pub(crate) struct Figures(Vec<Figure>);
 
-/// Machines differ and are noisy: a figure is called missed beyond this ratio only.
+/// Machines differ and are noisy: a budget counts as missed beyond this ratio only.
 const SLACK: f64 = 1.25;
 
 impl Figures {
@@ -71,14 +71,14 @@ impl Figures {
 }
 
 impl Figure {
-    /// `None` where there is no budget, or a budget of nothing that was kept.
+    /// `None` without a budget, or for a budget of zero that was kept.
     fn ratio(&self) -> Option<f64> {
         let budget = self.budget?;
         if budget > 0.0 { Some(self.value / budget) } else { (self.value > 0.0).then_some(f64::INFINITY) }
     }
 
     fn missed(&self) -> bool {
-        // A share has to be whole; everything else may not be more than it may be.
+        // A share must be complete; other figures must not exceed their budgets.
         if self.unit == Unit::Percent {
             return self.budget.is_some_and(|b| self.value < b);
         }
@@ -97,7 +97,7 @@ fn shown(value: f64, unit: Unit) -> String {
     }
 }
 
-/// The value below which `share` (0 to 1) of the values lie; 0 for none.
+/// The value below which `share` (0 to 1) of the values are; 0 for none.
 pub(crate) fn at(values: &[f64], share: f64) -> f64 {
     let mut v = values.to_vec();
     v.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Typing: how long until a key is on the screen, and what it costs.
+//! Typing: latency from a key to the screen, and its cost.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place, squash};
 use super::{Bench, pause, process, sessions};
 
-/// Keys are 30 to 50 ms apart, as of a fast typist.
+/// Time between two keys, as of a fast typist (30 to 50 ms).
 const GAP: Duration = Duration::from_millis(30);
 
-/// Latencies in milliseconds, and CPU milliseconds a key.
+/// Latencies in milliseconds, and CPU milliseconds for each key.
 pub(crate) struct Typed {
     pub(crate) echo: Vec<f64>,
     cpu: f64,
     bytes: f64,
 }
 
-/// Types `count` letters and replays what came of it.
+/// Types `count` letters and replays the output.
 pub(crate) fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
-    // Something that stands nowhere else, and then no letter twice in a row.
+    // A text that occurs nowhere else, without the same letter twice in a row.
     let text: String =
         "zqzq".chars().chain((0..count).map(|n| char::from(b'a' + (n * 7 % 26) as u8))).collect();
     let cpu = process::cpu_ms(desk.pid);
@@ -55,7 +55,7 @@ pub(crate) fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
             desk.term.screen()
         );
     }
-    // The first letters alone may stand elsewhere on the screen.
+    // The first letters alone may occur elsewhere on the screen.
     Ok(Typed { echo: echo.split_off(4), cpu, bytes })
 }
 
@@ -71,7 +71,7 @@ fn rows(out: &mut Figures, where_: &str, typed: &Typed, p95: f64) {
     out.note(format!("terminal bytes per key, {where_}"), typed.bytes, Unit::Plain);
 }
 
-/// Keys in sessions of 0, 2,000 and 100,000 entries, and how long these take to open.
+/// Keys in sessions of 0, 2,000 and 100,000 entries, and the time to open these.
 pub(crate) fn rested(b: &Bench, out: &mut Figures) -> Result<()> {
     let count = b.pick(200, 60);
     let place = Place::new(&b.binary, &b.model)?;
@@ -96,7 +96,7 @@ pub(crate) fn rested(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Keys in a composer with much in it: a picture of 8 MB, a megabyte of text.
+/// Keys in a composer with large content: an image of 8 MB, a megabyte of text.
 pub(crate) fn full(b: &Bench, out: &mut Figures) -> Result<()> {
     let line = "A line of words in a long draft, as a log or a file that was put in whole.\n";
     let text = serde_json::json!({"message": {"text": line.repeat((1 << 20) / line.len())}});
@@ -111,7 +111,7 @@ pub(crate) fn full(b: &Bench, out: &mut Figures) -> Result<()> {
         desk.until("words")?;
         desk.settle(Duration::from_millis(1500));
         drop(desk);
-        // Its draft comes back at the next start.
+        // Its draft is restored at the next start.
         let file = place.draft().context("the draft was not written")?;
         std::fs::write(&file, draft.to_string())?;
         let typed = keys(&mut place.open(&[])?.ready()?, b.pick(200, 60))?;

@@ -1,4 +1,4 @@
-//! The model server of the benchmark: what it says is asked for in the prompt, so that no state is needed.
+//! The model server of the benchmark: the prompt determines its reply, so that no state is needed.
 //!
 //! | prompt | reply |
 //! | --- | --- |
@@ -13,10 +13,10 @@ use std::time::Instant;
 use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
-/// Characters in a delta: what a token has on average.
+/// Characters in a delta: the average of a token.
 const TOKEN: usize = 4;
 
-/// The server and when each request of the conversation (no titles) had arrived.
+/// The server, with the arrival time of each request of a conversation (titles excluded).
 pub(crate) struct Model {
     pub(crate) server: ScriptServer,
     arrived: Arc<Mutex<Vec<(Instant, usize)>>>,
@@ -49,18 +49,18 @@ impl Model {
         Self { server, arrived }
     }
 
-    /// When each request came, from the `from`th on.
+    /// Arrival times, from number `from` on.
     pub(crate) fn since(&self, from: usize) -> Vec<Instant> {
         let all = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().skip(from).map(|(at, _)| *at).collect()
     }
 
-    /// How many requests of conversations came.
+    /// Number of requests of conversations.
     pub(crate) fn count(&self) -> usize {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The requests themselves, from the `from`th on.
+    /// The requests, from number `from` on.
     pub(crate) fn requests(&self, from: usize) -> Vec<Recorded> {
         let all = self.server.requests();
         let places = self.arrived.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ enum Asked {
 }
 
 impl Asked {
-    /// The last thing that was asked for. `None`: this is about something else (a title).
+    /// The last request in the prompt. `None`: it has another purpose (a title).
     fn read(request: &Recorded) -> Option<Self> {
         let text = request.text();
         if !text.contains("\"tools\":[{") {
@@ -115,7 +115,7 @@ impl Asked {
     }
 }
 
-/// About `length` characters of Markdown: headings, paragraphs, lists, code, tables. The same each time.
+/// About `length` characters of Markdown: headings, paragraphs, lists, code, tables. Always the same.
 pub(crate) fn markdown(length: usize) -> String {
     const WORDS: &[&str] = &[
         "server", "request", "parses", "buffer", "each", "frame", "token", "stream", "when", "cell", "state",

@@ -1,4 +1,5 @@
-//! A program in a terminal of ours: what a key in its pane takes there and back, and keys of ours while it floods.
+//! A program in one of Tiller's terminals: the round trip of a key in its pane, and keys in Tiller while the program
+//! floods.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,12 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place};
 use super::{Bench, keys, pause};
 
-/// Answers each byte with itself, as a terminal's line does, without a prompt of its own.
+/// Echoes each byte, as a terminal's line discipline does, without a prompt of its own.
 const ECHO: &str = "stty raw -echo; printf '> '; exec cat";
 const FLOOD: &str =
     "printf '> '; exec yes 'a line that says the same again and again, without an end in sight'";
 
-/// The workbench with the terminal of a program that is this script.
+/// The workbench with the terminal of a program that runs this script.
 fn opened(b: &Bench, script: &str) -> Result<Desk> {
     let place = Place::new(&b.binary, &b.model)?;
     place.adapter("toy", script)?;
@@ -38,8 +39,8 @@ pub(crate) fn pane(b: &Bench, out: &mut Figures) -> Result<()> {
         let from = Instant::now();
         let written = desk.term.written();
         desk.term.keys(&c.to_string());
-        // The frame that shows it is what comes next: nothing else moves. Waiting without a rest would take one of
-        // the cores that the program, its driver and the screen share.
+        // The next frame is the one that shows it, since nothing else changes. A busy wait would occupy one of the
+        // cores that the program, its driver and the screen share.
         while desk.term.written() == written && from.elapsed() < Duration::from_secs(2) {
             pause(Duration::from_micros(50));
         }

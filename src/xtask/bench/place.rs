@@ -1,4 +1,4 @@
-//! A scratch home and project, and the program in it: a person at a terminal of 120 by 40.
+//! A temporary home and project, and the program in it, used by a simulated person at a terminal of 120 by 40.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,13 +10,13 @@ use tiller_testkit::Term;
 use super::model::Model;
 use super::pause;
 
-/// Size of the terminal.
+/// Columns and rows of the terminal.
 pub(crate) const SIZE: (u16, u16) = (120, 40);
 
-/// What the footer shows as soon as it can be typed into.
+/// Text in the footer once the program accepts input.
 pub(crate) const READY: &str = "Ctrl-P";
 
-/// How long anything may take.
+/// Time limit for any step.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Folders of one case, on the disk of the build folder: commits there are real.
@@ -54,7 +54,7 @@ impl Place {
             &["add", "."],
             &["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "first"],
         ] {
-            // Without git the figures are of a folder without git; nothing else changes.
+            // Without git the figures are those of a folder without git; nothing else changes.
             let _ = new.command("git", args).output();
         }
         Ok(new)
@@ -72,12 +72,12 @@ impl Place {
         Ok(std::fs::write(dir.join("config.toml"), text)?)
     }
 
-    /// Where the program keeps its sessions.
+    /// The path of the database.
     pub(crate) fn database(&self) -> PathBuf {
         self.dir.path().join("home/tiller/data/tiller.db")
     }
 
-    /// Where the drafts of the composer are, once one was written.
+    /// The path of the composer's draft, once it was written.
     pub(crate) fn draft(&self) -> Option<PathBuf> {
         let mut folders = vec![self.dir.path().join("home/tiller")];
         while let Some(folder) = folders.pop() {
@@ -101,7 +101,7 @@ impl Place {
         c
     }
 
-    /// A program that runs in a terminal, as an agent of this name.
+    /// Defines a program that runs in a terminal as an agent with this name.
     pub(crate) fn adapter(&self, name: &str, script: &str) -> Result<()> {
         use std::os::unix::fs::PermissionsExt;
         let folder = self.dir.path().join("home/tiller/config/adapters");
@@ -144,19 +144,19 @@ impl Place {
 pub(crate) struct Desk {
     pub(crate) term: Term,
     pub(crate) pid: u32,
-    /// Just before it was started.
+    /// Just before the start.
     pub(crate) at: Instant,
-    /// Its folders, when they are to live as long.
+    /// Its folders, when they must live as long.
     place: Option<Place>,
 }
 
 impl Desk {
-    /// Its folders stay as long as it runs.
+    /// Keeps its folders as long as it runs.
     pub(crate) fn keep(&mut self, place: Place) {
         self.place = Some(place);
     }
 
-    /// Waits until it can be typed into, and has then come to rest.
+    /// Waits until it accepts input and has settled.
     pub(crate) fn ready(self) -> Result<Self> {
         self.until(READY)?;
         self.settle(Duration::from_millis(1500));
@@ -175,12 +175,12 @@ impl Desk {
         Ok(Instant::now())
     }
 
-    /// Waits for text on the screen, squashed.
+    /// Waits for text on the screen, without blanks and frames.
     pub(crate) fn until_squashed(&self, text: &str) -> Result<()> {
         self.until_so(|screen| squash(screen).contains(text)).with_context(|| format!("waiting for {text:?}"))
     }
 
-    /// Waits for a screen.
+    /// Waits until the screen fulfils a condition.
     pub(crate) fn until_so(&self, is: impl Fn(&str) -> bool) -> Result<()> {
         let end = Instant::now() + LIMIT;
         while !is(&self.term.screen()) {
@@ -205,7 +205,7 @@ impl Desk {
         }
     }
 
-    /// Types a prompt and Enter; the moment of Enter.
+    /// Types a prompt and Enter; returns the time of Enter.
     pub(crate) fn submit(&mut self, prompt: &str) -> Instant {
         for c in prompt.chars() {
             self.term.keys(&c.to_string());
@@ -217,8 +217,8 @@ impl Desk {
         at
     }
 
-    /// When each written piece came, from `from` on, and the screen after it, replayed after the fact: so
-    /// looking costs the program nothing. `see` returns false when it has seen enough.
+    /// Replays the output from `from` on: the time of each written piece, and the screen after it. Done afterwards, so
+    /// that it costs the program nothing. `see` returns false when it has seen enough.
     pub(crate) fn replay(&self, from: Instant, mut see: impl FnMut(Instant, &vt100::Screen) -> bool) {
         let raw = self.term.raw();
         let cells = |n| std::num::NonZeroU16::new(n).unwrap_or(std::num::NonZeroU16::MIN);
@@ -233,7 +233,7 @@ impl Desk {
         }
     }
 
-    /// When `text` was first on the screen after `from`, squashed.
+    /// When `text` was first on the screen after `from`, without blanks and frames.
     pub(crate) fn first(&self, from: Instant, text: &str) -> Option<Instant> {
         let mut found = None;
         self.replay(from, |at, screen| {
@@ -248,7 +248,7 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        // The polite way, so that its session is put away; the terminal kills what is left.
+        // Ends it regularly, so that its session is closed; the terminal kills what is left.
         self.term.keys("\x03");
         pause(Duration::from_millis(50));
         self.term.keys("\x03");

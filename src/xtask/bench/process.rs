@@ -1,4 +1,4 @@
-//! What a process and its children have used, from `/proc`.
+//! Resource use of a process and its children, from `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 /// Clock ticks of `/proc/PID/stat` in a second: fixed at 100 for programs on Linux.
 const TICKS: f64 = 100.0;
 
-/// The process and everything below it that is alive.
+/// The process and all its living descendants.
 fn tree(root: u32) -> BTreeSet<u32> {
     let mut parents: Vec<(u32, u32)> = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -29,15 +29,15 @@ fn tree(root: u32) -> BTreeSet<u32> {
     }
 }
 
-/// The fields of `/proc/PID/stat` from the state on; empty when it is gone.
+/// The fields of `/proc/PID/stat` from the state on; empty when it has ended.
 fn stat(pid: u32) -> Vec<String> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name may hold anything, so count from its closing bracket.
+    // The name may contain anything, so fields are counted from its closing bracket.
     let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     rest.split_whitespace().map(str::to_owned).collect()
 }
 
-/// CPU seconds of the tree, with children that have ended; in steps of 10 ms.
+/// CPU seconds of the tree, including ended children; in steps of 10 ms.
 pub(crate) fn cpu(root: u32) -> f64 {
     let of =
         |pid: u32| -> f64 { stat(pid).iter().skip(11).take(4).filter_map(|v| v.parse::<f64>().ok()).sum() };
@@ -47,7 +47,7 @@ pub(crate) fn cpu(root: u32) -> f64 {
 /// One number for each live thread of the tree.
 pub(crate) type PerThread = BTreeMap<u32, f64>;
 
-/// CPU milliseconds of each thread, exactly.
+/// Exact CPU milliseconds of each thread.
 pub(crate) fn cpu_ms(root: u32) -> PerThread {
     threads(root, "schedstat", |text| Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e6))
 }
@@ -73,13 +73,13 @@ fn threads(root: u32, file: &str, read: impl Fn(&str) -> Option<f64>) -> PerThre
     out
 }
 
-/// What the threads that live now added since `before`.
+/// The increase since `before`, over the threads that still live.
 pub(crate) fn since(after: &PerThread, before: &PerThread) -> f64 {
     after.iter().map(|(id, v)| v - before.get(id).copied().unwrap_or(0.0)).sum()
 }
 
-/// Peak resident memory, MiB; `None` when it is gone. Of the largest process of the tree: the others' pages are
-/// nearly all its own, too.
+/// Peak resident memory in MiB; `None` when it has ended. Of the largest process of the tree, which contains nearly all
+/// pages of the others.
 pub(crate) fn peak(root: u32) -> Option<f64> {
     let of = |pid: u32| field(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:");
     tree(root).into_iter().filter_map(of).reduce(f64::max)

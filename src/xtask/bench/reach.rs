@@ -1,5 +1,5 @@
 //! From one end of a long session to the other: the jump, the search in the conversation, and the first search over all
-//! sessions while the index does not know the entries yet.
+//! sessions while the entries are not indexed yet.
 
 use std::time::{Duration, Instant};
 
@@ -23,14 +23,14 @@ fn took(desk: &mut Desk, key: &str, text: &str) -> Result<f64> {
     Ok(seen.duration_since(from).as_secs_f64() * 1e3)
 }
 
-/// A session of 50,000 entries: jump to the start, search to the oldest hit.
+/// A session of 50,000 entries: jump to the start, search for the oldest hit.
 pub(crate) fn oldest(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     let count = b.pick(50_000, 8_000);
     sessions::make_of(&place.database(), &place.work()?, count, 8)?;
     let (mut jumps, mut searches) = (Vec::new(), Vec::new());
     for _ in 0..b.pick(5, 2) {
-        // Each in a program of its own: what was loaded once is not loaded again.
+        // Each in a program of its own, since loaded entries are not loaded again.
         let mut desk = place.open(&["-c"])?.ready()?;
         jumps.push(took(&mut desk, HOME, "Question1:what")?);
         desk.term.keys(END);
@@ -49,7 +49,7 @@ pub(crate) fn oldest(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// The first search after 100,000 entries came at once: until it answers, with hits or with how many entries are not
+/// The first search after 100,000 new entries: until it answers, with hits or with the number of entries that are not
 /// searched yet.
 pub(crate) fn first(b: &Bench, out: &mut Figures) -> Result<()> {
     let mut times = Vec::new();
@@ -62,7 +62,7 @@ pub(crate) fn first(b: &Bench, out: &mut Figures) -> Result<()> {
         desk.until("Find in")?;
         desk.settle(Duration::from_millis(200));
         let from = Instant::now();
-        // A paste is one question.
+        // A paste is one query.
         desk.term.keys("\x1b[200~7777\x1b[201~");
         let answer = |text: &str| text.contains("Question7777:") || text.contains("notsearchedyet");
         desk.until_so(|text| answer(&squash(text)))?;

@@ -1,4 +1,4 @@
-//! Replies that stream, and the program at rest before and after them.
+//! Streaming replies, and the program at rest before and after them.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place, squash};
 use super::{Bench, pause, process};
 
-/// Tokens whose cost the budgets name.
+/// Number of tokens whose cost the budgets define.
 const TOKENS: f64 = 20_000.0;
 
 struct Streamed {
-    /// Enter to request, milliseconds.
+    /// From Enter to the request, milliseconds.
     request: f64,
-    /// First byte to first text, milliseconds.
+    /// From the first byte to the first text, milliseconds.
     first: f64,
-    /// First byte to last text, seconds.
+    /// From the first byte to the last text, seconds.
     wall: f64,
     /// CPU seconds.
     cpu: f64,
@@ -60,12 +60,12 @@ fn stream(b: &Bench, desk: &mut Desk, tokens: usize, ms: u64) -> Result<Streamed
         cpu,
         bytes,
         pause: gaps.iter().copied().fold(0.0, f64::max),
-        // Pieces of one write come within a moment of each other.
+        // Pieces of one write arrive within a moment of each other.
         updates: gaps.iter().filter(|g| **g > 2.0).count() as f64 / span,
     })
 }
 
-/// What an idle program costs over ten seconds.
+/// The cost of an idle program over ten seconds.
 fn rest(b: &Bench, desk: &Desk, when: &str, out: &mut Figures) {
     let seconds = b.pick(10, 3);
     let (cpu, wakes, bytes) = (process::cpu_ms(desk.pid), process::wakes(desk.pid), desk.term.written());
@@ -92,7 +92,7 @@ pub(crate) fn idle(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// 20,000 tokens as fast as they come: about 3,000 lines; then at rest with them, then resumed.
+/// 20,000 tokens as fast as possible: about 3,000 lines; then at rest with them, then resumed.
 pub(crate) fn flood(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     let mut desk = place.open(&[])?.ready()?;

@@ -1,4 +1,4 @@
-//! Starting: to the first key on the screen, to the first answer, and without a screen.
+//! Start times: to the first key on the screen, to the first answer, and without a screen.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Place, READY, squash};
 use super::{Bench, pause, process};
 
-/// From exec.
+/// From exec to the screen.
 pub(crate) fn screen(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
-    // The first start of all makes folders and a database; it counts for itself.
+    // The very first start creates folders and a database; it counts separately.
     let desk = place.open(&[])?.ready()?;
     drop(desk);
     let (mut frame, mut echo, mut answer) = (Vec::new(), Vec::new(), Vec::new());
@@ -41,7 +41,7 @@ pub(crate) fn screen(b: &Bench, out: &mut Figures) -> Result<()> {
     for _ in 0..b.pick(9, 2) {
         let id = b.id();
         let mut desk = place.open(&[])?;
-        // Before that the terminal itself would make a line feed of Enter.
+        // Before that the terminal itself would turn Enter into a line feed.
         desk.term.wait_text(READY);
         desk.term.keys(&format!("bench-echo-{id} \r"));
         desk.until(&format!("DONE-{id}"))?;
@@ -50,7 +50,7 @@ pub(crate) fn screen(b: &Bench, out: &mut Figures) -> Result<()> {
     }
     out.note("exec to first frame", at(&frame, 0.5), Unit::Ms);
     out.add("exec to first key echoed", at(&echo, 0.5), Unit::Ms, 13.0);
-    // The floor, a bare C program, took 6 ms for both.
+    // The minimum, a bare C program, took 6 ms for both.
     out.add("prompt typed at once: answered", at(&answer, 0.5), Unit::Ms, 36.0);
     Ok(())
 }
@@ -67,12 +67,12 @@ pub(crate) fn headless(b: &Bench, out: &mut Figures) -> Result<()> {
         if !String::from_utf8_lossy(&done.stdout).contains(&format!("DONE-{id}")) {
             bail!("tiller exec did not answer: {}", String::from_utf8_lossy(&done.stderr));
         }
-        // The first one makes the database.
+        // The first one creates the database.
         if n > 0 {
             wall.push(took);
         }
     }
-    // Looking at the memory costs time, so these are runs of their own.
+    // Measuring memory costs time, so these are separate runs.
     for _ in 0..b.pick(5, 2) {
         let mut child = place.headless(&format!("bench-echo-{} ", b.id())).spawn()?;
         while child.try_wait()?.is_none() {

@@ -1,4 +1,4 @@
-//! A hundred tool calls, one after the other, and what the requests look like.
+//! A hundred tool calls in a row, and the form of the requests.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::figures::{Figures, Unit, at};
 use super::place::Place;
 use super::{Bench, process};
 
-/// The calls.
+/// The latency and cost of the calls.
 pub(crate) fn calls(b: &Bench, out: &mut Figures) -> Result<()> {
     let count = b.pick(100, 20);
     let place = Place::new(&b.binary, &b.model)?;
@@ -17,7 +17,7 @@ pub(crate) fn calls(b: &Bench, out: &mut Figures) -> Result<()> {
     desk.until(&format!("DONE-{id}"))?;
     desk.settle(std::time::Duration::from_millis(300));
     let cpu = process::cpu(desk.pid) - cpu;
-    // The whole reply is sent at once: the end of one and its request are the same moment here.
+    // The whole reply is sent at once: its end and its request are the same moment here.
     let arrived = b.model.since(asked);
     let gaps: Vec<f64> = arrived.windows(2).map(|w| w[1].duration_since(w[0]).as_secs_f64() * 1e3).collect();
     out.add("tool call: reply to next request, p50", at(&gaps, 0.5), Unit::Ms, 2.5);
@@ -39,7 +39,7 @@ pub(crate) fn calls(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// A command that says something twenty times a second.
+/// A command that prints twenty times a second.
 pub(crate) fn outputs(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;
     let mut desk = place.open(&[])?.ready()?;
@@ -55,8 +55,8 @@ pub(crate) fn outputs(b: &Bench, out: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// A request as a list that may only grow at its end: tools, system prompt, blocks of messages. Cache
-/// marks move along and are left out.
+/// A request as a list that may only grow at its end: tools, system prompt, blocks of messages. Cache marks move and
+/// are left out.
 fn parts(body: &Value) -> Vec<String> {
     let mut out = vec![plain(&body["tools"]), plain(&body["system"])];
     for m in body["messages"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The tree browser over a session of 100,000 entries: opening, moving, and filtering while one types.
+//! The tree browser over a session of 100,000 entries: opening, moving, and filtering while typing.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use super::figures::{Figures, Unit, at};
 use super::place::{Desk, Place, squash};
 use super::{Bench, pause, process, sessions};
 
-/// Between two keys: longer than any of them may take, so that what is written belongs to the last one.
+/// Time between two keys: longer than the effect of any of them, so that output belongs to the last one.
 const GAP: Duration = Duration::from_millis(250);
 
 pub(crate) fn browse(b: &Bench, out: &mut Figures) -> Result<()> {
     let count = b.pick(100_000, 20_000);
     let place = Place::new(&b.binary, &b.model)?;
     sessions::make(&place.database(), &place.work()?, count)?;
-    // The index is there, as it is after an earlier search.
+    // The index exists, as after an earlier search.
     let indexed = place.run(&["sessions", "search", "parser", "--json"]).output()?;
     if !indexed.status.success() {
         bail!("no index was made: {}", String::from_utf8_lossy(&indexed.stderr));
@@ -24,7 +24,7 @@ pub(crate) fn browse(b: &Bench, out: &mut Figures) -> Result<()> {
     let mut desk = place.open(&["-c"])?.ready()?;
     for _ in 0..b.pick(7, 3) {
         let from = desk.submit("/tree");
-        // The browser, and in it where the person is: the last row, with its words.
+        // The browser with the selected row: the last one, with its text.
         let seen = shown(&desk, &["treeofthisproject,1session", &format!("{}now", sessions::LAST)])?;
         opened.push(seen.duration_since(from).as_secs_f64() * 1e3);
         desk.term.keys("q");
@@ -73,7 +73,7 @@ fn shown(desk: &Desk, texts: &[&str]) -> Result<Instant> {
     }
 }
 
-/// Milliseconds from each key to what was first, and to what was last written after it.
+/// Milliseconds from each key to the first, and to the last output after it.
 fn press(desk: &mut Desk, count: usize, key: impl Fn(usize) -> &'static str) -> Result<(Vec<f64>, Vec<f64>)> {
     let mut sent = Vec::new();
     for n in 0..count {

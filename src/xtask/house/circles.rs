@@ -1,9 +1,10 @@
 //! Files of one crate that import each other in a circle: strongly connected components of the graph of imports.
 //!
 //! An import is a path that begins with `crate::`, `super::` or `self::`, in a `use` or anywhere in the code. It counts
-//! for the file of the longest module path that it begins with. A name that a `mod.rs` passes on counts for that `mod.rs`.
-//! A file's own child modules and its parent count as well, when they are named by such a path. Not seen: paths that begin
-//! with the name of a child module, and paths inside macro calls. The path of a visibility, `pub(super)`, imports nothing.
+//! for the file of the longest module path that it begins with. A name that a `mod.rs` re-exports counts for that
+//! `mod.rs`. A file's own child modules and its parent count as well, when they are named by such a path. Not detected:
+//! paths that begin with the name of a child module, and paths inside macro calls. The path of a visibility,
+//! `pub(super)`, imports nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +91,7 @@ impl<'ast> Visit<'ast> for Paths {
         }
     }
 
-    /// `pub(super)` names the module that may see the item; nothing is taken from it.
+    /// `pub(super)` names the module that may see the item; it imports nothing.
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A crate of ours.
+/// A crate of this workspace.
 pub(crate) struct Room {
     /// The folder below `src/`; `tiller` for the root package.
     pub(crate) name: String,
@@ -13,7 +13,7 @@ pub(crate) struct Room {
 
 /// A source file, tests left out.
 pub(crate) struct File {
-    /// From the repository's folder, with `/`.
+    /// Relative to the repository, with `/`.
     pub(crate) path: String,
     /// The module that it defines, as path segments below the crate; empty for the crate's root.
     pub(crate) module: Vec<String>,
@@ -21,7 +21,7 @@ pub(crate) struct File {
     pub(crate) parsed: syn::File,
 }
 
-/// All crates below `src/`, in the order of their names. The tasks themselves (`xtask`) are left out.
+/// All crates below `src/`, sorted by name, without `xtask`.
 ///
 /// # Errors
 /// When a file cannot be read or parsed.
@@ -59,7 +59,7 @@ fn room(root: &Path, name: String, folder: &Path) -> Result<Room> {
     Ok(Room { name, files })
 }
 
-/// Source files below `dir` that are no tests and belong to this crate.
+/// Source files below `dir` that are not tests and belong to this crate.
 fn collect(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
@@ -78,7 +78,7 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// By its name: a test, a fixture or an example.
+/// Whether the name is that of a test, a fixture or an example.
 fn is_test(name: &str) -> bool {
     let stem = name.strip_suffix(".rs").unwrap_or(name);
     matches!(stem, "tests" | "test" | "testing" | "fixtures" | "examples" | "room_tests" | "benches")

@@ -1,4 +1,4 @@
-//! Folders of one crate that must not import each other. Between crates the manifests see to it.
+//! Folders of one crate that must not import each other. Between crates the manifests enforce this.
 
 use super::circles;
 use super::crates::Room;

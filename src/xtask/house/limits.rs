@@ -1,9 +1,9 @@
-//! The limits of `mod.rs`. A general limit holds everywhere; a type, room or folder that still exceeds it stands below
-//! with the figure that it may not grow beyond. Lower a figure when the code gets better; add no row for new code.
+//! The limits of `mod.rs`. A general limit applies everywhere; a type, room or folder that still exceeds it is listed
+//! below with a limit of its own. Lower that when the code gets better; add no row for new code.
 
 /// Files of one crate in one circle of imports.
 const CIRCLE: usize = 8;
-/// Fields of a struct that is no plain data.
+/// Fields of a struct that is not plain data.
 pub(super) const FIELDS: usize = 15;
 /// Variants of an enum of messages (its name ends in `Msg`).
 pub(super) const VARIANTS: usize = 12;

@@ -1,7 +1,8 @@
-//! Measures of the structure, from the parsed source: circles of imports, forbidden imports, sizes of types, files per folder, names that were
-//! replaced. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit in [`limits`].
+//! Measures of the structure, from the parsed source: circles of imports, forbidden imports, sizes of types, files in
+//! each folder, replaced names. `cargo xtask house` prints them; `cargo xtask tidy` fails where one exceeds its limit
+//! in [`limits`].
 //!
-//! Tests are left out: files whose name or folder says `test`, and items under `#[cfg(test)]`.
+//! Tests are left out: files whose name or folder contains `test`, and items under `#[cfg(test)]`.
 
 mod circles;
 mod crates;
@@ -44,7 +45,7 @@ pub(crate) fn print(root: &Path) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// What exceeds its limit, one line each.
+/// The exceeded limits, one line each.
 ///
 /// # Errors
 /// When a source file cannot be read or parsed.

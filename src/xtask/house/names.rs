@@ -1,8 +1,8 @@
-//! Names and phrases that were replaced and must not come back: pictures for things, things spoken of as persons.
+//! Replaced names and phrases that must not come back: pictures for things, things described as persons.
 
 use super::crates::Room;
 
-/// Type names that were pictures, and what says it.
+/// Replaced type names, and their replacements.
 const TYPES: &[(&str, &str)] = &[
     ("Ears", "Listener"),
     ("Purse", "Reservations"),
@@ -12,7 +12,7 @@ const TYPES: &[(&str, &str)] = &[
     ("rope", "wake_pipe"),
 ];
 
-/// Phrases in comments that speak of a thing as a person, or need a second reading.
+/// Phrases in comments that describe a thing as a person, or need a second reading.
 const PHRASES: &[&str] = &[
     "whoever",
     "the model is told",
@@ -22,10 +22,10 @@ const PHRASES: &[&str] = &[
     "was told of",
 ];
 
-/// The places, one line each.
+/// The problems, one line each.
 pub(super) fn check(rooms: &[Room]) -> Vec<String> {
     let mut problems = Vec::new();
-    // This file has the lists.
+    // This file contains the lists.
     let files = rooms.iter().flat_map(|r| &r.files).filter(|f| !f.path.ends_with("house/names.rs"));
     for file in files {
         for (at, line) in file.text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! Members of types: fields of structs that are no plain data, variants of message enums, methods of traits, and the
+//! Members of types: fields of structs that are not plain data, variants of message enums, methods of traits, and the
 //! number of files over which the `impl` of one type is spread.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use syn::Item;
 use super::crates::{File, Room, only_for_tests};
 use super::limits;
 
-/// What was counted, its size, its limit. Only what is at least two thirds of the general limit.
+/// What was counted, its size, its limit. Only sizes of at least two thirds of the general limit.
 pub(crate) fn all(rooms: &[Room]) -> Vec<(String, usize, usize)> {
     let mut found = Vec::new();
     for room in rooms {
@@ -52,7 +52,7 @@ fn items(file: &File, items: &[Item], found: &mut Vec<(String, usize, usize)>) {
     }
 }
 
-/// Plain data: it can be written and read, compared, or parsed from arguments.
+/// Whether it is plain data: it can be serialised, compared, or parsed from arguments.
 fn is_data(attributes: &[syn::Attribute]) -> bool {
     const DATA: &[&str] = &["Serialize", "Deserialize", "PartialEq", "Args", "Parser"];
     attributes.iter().filter(|a| a.path().is_ident("derive")).any(|a| {
@@ -65,7 +65,7 @@ fn is_data(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Types that a file implements something for by `impl Type` (traits aside), each once.
+/// Types with an inherent `impl` in the file, each once.
 fn implemented(items: &[Item]) -> Vec<String> {
     let mut names: Vec<String> = items
         .iter()

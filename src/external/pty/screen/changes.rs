@@ -1,4 +1,5 @@
-//! Changes of the screen since an observer last read it: each row keeps the number of the state in which it last changed.
+//! Changes of the screen since an observer last read it: each row stores the number of the state in which it last
+//! changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,18 +10,18 @@ use super::emulator::Emulator;
 /// The last published screen.
 pub(crate) struct Changes {
     rev: u64,
-    /// The state in which the size became what it is.
+    /// The state in which the present size was set.
     sized: u64,
     size: (u16, u16),
     rows: Vec<(u64, Vec<GridRun>)>,
-    /// What is not a row: cursor, mouse; and the state of its last change.
+    /// Cursor and mouse, and the state of their last change.
     rest: (Option<(u16, u16)>, bool),
     rest_rev: u64,
 }
 
 impl Default for Changes {
-    /// States of different terminals never have the same number: an observer that turns to another terminal asks with a
-    /// number of the one before, and gets all of the screen.
+    /// States of different terminals never share numbers: an observer that switches terminals asks with a number of the
+    /// earlier one, and gets the complete screen.
     fn default() -> Self {
         static TERMINALS: AtomicU64 = AtomicU64::new(1);
         let base = TERMINALS.fetch_add(1, Ordering::Relaxed) << 32;
@@ -29,7 +30,7 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Compares with what is there now. Only rows that the emulator calls damaged are looked at.
+    /// Compares with the present screen. Only rows that the emulator reports as damaged are compared.
     pub(crate) fn take(&mut self, emulator: &mut Emulator) {
         let size = emulator.size();
         let next = self.rev + 1;
@@ -57,7 +58,7 @@ impl Changes {
         }
     }
 
-    /// What became another after `since`; `None`: nothing. A state that is not known here counts as none.
+    /// The changes after `since`; `None`: nothing. An unknown state gives the complete screen.
     pub(crate) fn since(&self, since: u64) -> Option<ScreenView> {
         let since = if since > self.rev { 0 } else { since };
         if since == self.rev {
@@ -97,7 +98,7 @@ mod tests {
         assert_eq!(numbers(&first), [0, 1, 2, 3, 4]);
         c.take(&mut e);
         assert_eq!(c.since(first.rev), None, "nothing happened");
-        // The same text again is no change; the cursor is where it was.
+        // Writing the same text again is no change; the cursor is where it was.
         e.feed(b"\x1b[1;1Hone\x1b[2;4H");
         c.take(&mut e);
         assert_eq!(c.since(first.rev), None);
@@ -117,7 +118,7 @@ mod tests {
         e.resize(30, 4);
         c.take(&mut e);
         assert_eq!(numbers(&c.since(third.rev).unwrap()), [0, 1, 2, 3]);
-        // From another terminal, before it or after it.
+        // From another terminal, earlier or later.
         for other in [99_999, u64::MAX] {
             assert_eq!(numbers(&c.since(other).unwrap()).len(), 4);
         }

@@ -1,5 +1,5 @@
-//! The terminal of an external agent: emulated, so that no byte of it reaches the person's. Its questions (position,
-//! attributes, colours, size) are answered here, from what this terminal is; its clipboard does not exist.
+//! The terminal of an external agent, emulated, so that none of its bytes reaches the person's terminal. Its queries
+//! (position, attributes, colours, size) are answered by the emulation; it has no clipboard.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,9 +18,9 @@ use super::other_keys::OtherKeys;
 
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
-/// Characters of a title.
+/// Maximum characters of a title.
 const TITLE: usize = 200;
-/// Bytes of answers that wait: a program that asks and does not read gets no more.
+/// Maximum bytes of waiting answers: a program that queries without reading gets no more.
 const ANSWERS: usize = 16 << 10;
 
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ impl EventListener for Listener {
         let mut heard = self.lock();
         let answer = match event {
             Event::PtyWrite(text) => honest(text),
-            // Light on dark: what we are, whatever the person's terminal is.
+            // Light on dark, independent of the person's terminal.
             Event::ColorRequest(index, format) => {
                 let dark = index == NamedColor::Background as usize;
                 let level = if dark { 0x10 } else { 0xd8 };
@@ -96,7 +96,7 @@ impl EventListener for Listener {
     }
 }
 
-/// What a piece of output held besides text to draw.
+/// The content of a piece of output besides text.
 #[derive(Debug, Default)]
 pub(crate) struct Fed {
     pub answers: Vec<u8>,
@@ -113,7 +113,7 @@ pub(crate) struct Emulator {
     other_keys: OtherKeys,
 }
 
-/// What the answer to a question about the keyboard says that we do, we do.
+/// Restricts an answer about the keyboard to the supported features.
 fn honest(text: String) -> String {
     let flags = text.strip_prefix("\x1b[?").and_then(|t| t.strip_suffix('u'));
     match flags.and_then(|f| f.parse::<u8>().ok()) {
@@ -138,7 +138,7 @@ impl Emulator {
         Self { term, parser, ears, title: String::new(), strings, other_keys }
     }
 
-    /// Takes output.
+    /// Processes output.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Fed {
         for piece in self.strings.short(bytes).chunks(memory_limits::PIECE) {
             self.parser.advance(&mut self.term, piece);
@@ -165,13 +165,13 @@ impl Emulator {
         self.term.resize(Size(cols, rows));
     }
 
-    /// The text of the screen, one line a row.
+    /// The text of the screen, one line for each row.
     pub(crate) fn visible(&self) -> String {
         self.lines(0).join("\n")
     }
 
-    /// Up to `above` lines that scrolled away, and the screen; without blank lines at the end. Lines that were
-    /// wrapped stay so.
+    /// Up to `above` lines that scrolled off, and the screen; without blank lines at the end. Wrapped lines stay
+    /// wrapped.
     pub(crate) fn lines(&self, above: usize) -> Vec<String> {
         let grid = self.term.grid();
         let history = (grid.total_lines() - grid.screen_lines()).min(above);
@@ -201,7 +201,7 @@ impl Emulator {
         (count(grid.columns()), count(grid.screen_lines()))
     }
 
-    /// What the program asked its terminal for.
+    /// The modes that the program requested.
     pub(crate) fn modes(&self) -> Modes {
         let mode = self.term.mode();
         let has = |flag| mode.contains(flag);
@@ -231,7 +231,7 @@ impl Emulator {
         }
     }
 
-    /// Rows that may be others than when this was asked last; `None`: all of them.
+    /// Rows that may have changed since the last call; `None`: all of them.
     pub(crate) fn damage(&mut self) -> Option<Vec<usize>> {
         let damaged = match self.term.damage() {
             TermDamage::Full => None,
@@ -253,7 +253,7 @@ impl Emulator {
         self.runs(Line(i32::try_from(at).unwrap_or(0)))
     }
 
-    /// Up to `above` rows that scrolled away, and the screen.
+    /// Up to `above` rows that scrolled off, and the screen.
     pub(crate) fn history(&self, above: usize) -> Vec<Vec<GridRun>> {
         let grid = self.term.grid();
         let first = (grid.total_lines() - grid.screen_lines()).min(above);
@@ -299,7 +299,7 @@ impl Emulator {
     }
 }
 
-/// What a person sees in a cell.
+/// The visible text of a cell.
 fn text(cell: &Cell, out: &mut String) {
     if cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
         return;

@@ -24,7 +24,7 @@ fn the_grid_is_plain_cells_with_their_styles() {
 
 #[test]
 fn u8_questions_are_answered_by_us_or_not_at_all_and_nothing_is_passed_on() {
-    // Question, and what our own terminal answers; empty: it does not.
+    // Query, and the answer of this terminal; empty: none.
     for (what, question, answer) in [
         ("position", "\x1b[6n", "\x1b[1;1R"),
         ("status", "\x1b[5n", "\x1b[0n"),
@@ -84,7 +84,7 @@ fn the_keyboard_is_as_the_program_asked_and_it_is_told_no_more_than_is_true() {
         let fed = e.feed(text.as_bytes());
         (String::from_utf8(fed.answers).unwrap(), e.modes())
     };
-    // Pushed, changed, asked for: that a key is let go is not heard here.
+    // Pushed, changed, queried: key releases are not reported here.
     let (answer, modes) = feed("\x1b[>7u\x1b[?u");
     assert_eq!((&*answer, modes.kitty), ("\x1b[?5u", 5));
     let (_, modes) = feed("\x1b[=8;2u");
@@ -112,7 +112,7 @@ fn titles_are_plain_and_short_and_the_bell_is_a_flag() {
     let title = fed.title.unwrap();
     assert!(title.starts_with("hi x") && title.chars().count() == TITLE);
     assert_eq!(e.grid().title, title);
-    // Who asks without end and reads nothing gets a bounded answer.
+    // Endless queries without reading get a bounded answer.
     assert!(e.feed("\x1b[6n".repeat(100_000).as_bytes()).answers.len() <= ANSWERS);
 }
 

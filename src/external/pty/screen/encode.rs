@@ -1,34 +1,34 @@
-//! A person's input as bytes, for the modes that the program asked for, as xterm encodes it.
+//! Encodes a person's input as bytes, for the modes that the program requested, as xterm does.
 
 use tiller_protocol::{Mods, MouseAct, PaneKey, Typed};
 
 use super::keys;
 
-/// What the program asked its terminal for.
+/// The modes that the program requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Modes {
-    /// Cursor keys begin with `ESC O`.
+    /// Application cursor keys: cursor keys begin with `ESC O`.
     pub app_cursor: bool,
-    /// Keys of the keypad begin with `ESC O`, too.
+    /// Application keypad: keys of the keypad begin with `ESC O`.
     pub app_pad: bool,
     /// Flags of the kitty keyboard protocol; see [`keys::kitty`].
     pub kitty: u8,
     /// xterm's modifyOtherKeys: 0, 1 or 2.
     pub other_keys: u8,
-    /// Pasted text is marked.
+    /// Bracketed paste: pasted text is marked.
     pub brackets: bool,
     pub mouse: Mouse,
     /// Mouse reports as `ESC [ <`.
     pub sgr: bool,
-    /// Places of the old form are characters, not bytes.
+    /// Coordinates in the old form are characters, not bytes.
     pub wide: bool,
-    /// The wheel moves the cursor: a screen without history that did not ask for the mouse.
+    /// The wheel moves the cursor: for a screen without history that did not request the mouse.
     pub wheel_keys: bool,
-    /// It wants to know whether its window has the focus.
+    /// Whether it requested focus events.
     pub focus: bool,
 }
 
-/// Which mouse events it asked for.
+/// The requested mouse events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mouse {
     #[default]
@@ -38,7 +38,7 @@ pub(crate) enum Mouse {
     Motion,
 }
 
-/// The bytes; empty: the program asked for nothing of the kind.
+/// The bytes; empty: the program did not request such events.
 pub(crate) fn encode(typed: &Typed, modes: Modes) -> Vec<u8> {
     match typed {
         Typed::Key { key, mods } => keys::bytes(*key, *mods, modes),
@@ -48,7 +48,7 @@ pub(crate) fn encode(typed: &Typed, modes: Modes) -> Vec<u8> {
     }
 }
 
-/// That the window has the focus now, or not.
+/// The bytes of a focus event.
 pub(crate) fn focus(on: bool, modes: Modes) -> Vec<u8> {
     match (modes.focus, on) {
         (false, _) => Vec::new(),
@@ -57,8 +57,8 @@ pub(crate) fn focus(on: bool, modes: Modes) -> Vec<u8> {
     }
 }
 
-/// As a terminal pastes: control characters are taken out, so that nothing in it ends the paste; without marks each
-/// line end is the Enter key, which is what the person asked for by pasting there.
+/// As a terminal pastes: control characters are removed, so that the text cannot end the paste; without bracketed paste
+/// each line end is the Enter key, as in any terminal.
 fn pasted(text: &str, brackets: bool) -> Vec<u8> {
     let plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let clean: String = text.replace("\r\n", "\n").replace('\r', "\n").chars().filter(plain).collect();
@@ -94,7 +94,7 @@ fn mouse(act: MouseAct, col: u16, row: u16, mods: Mods, modes: Modes) -> Vec<u8>
         let end = if up { 'm' } else { 'M' };
         return format!("\x1b[<{button};{};{}{end}", u32::from(col) + 1, u32::from(row) + 1).into_bytes();
     }
-    // The old form says no button at a release, and ends at column 223; as characters at 2,015.
+    // The old form has no button for a release, and ends at column 223; as characters at 2,015.
     let button = if up { held + 3 } else { button };
     let most = if modes.wide { 0x7ff } else { 0xff };
     let mut out = b"\x1b[M".to_vec();

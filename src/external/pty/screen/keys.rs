@@ -1,22 +1,22 @@
-//! One key as bytes: in the oldest form, with xterm's modifyOtherKeys, or by the kitty keyboard protocol, whichever
-//! the program asked for.
+//! Encodes one key as bytes: in the original form, with xterm's modifyOtherKeys, or by the kitty keyboard protocol, as
+//! the program requested.
 
 use tiller_protocol::{Mods, PaneKey};
 
 use super::encode::Modes;
 
-/// The kitty keyboard protocol: it distinguishes keys that the old form confuses.
+/// Flag of the kitty keyboard protocol: distinguishes keys that are equal in the original form.
 pub(crate) const DISAMBIGUATE: u8 = 1;
-/// With the character that Shift makes of a key.
+/// Adds the shifted character of a key.
 pub(crate) const ALTERNATE: u8 = 4;
-/// Text comes as key numbers, too.
+/// Keys that produce text are reported as numbers, too.
 pub(crate) const ALL: u8 = 8;
-/// With the text that a key makes.
+/// Adds the text that a key produces.
 pub(crate) const TEXT: u8 = 16;
 /// The supported flags. Not 2: releases of keys are not reported to Tiller.
 pub(crate) const HONOURED: u8 = DISAMBIGUATE | ALTERNATE | ALL | TEXT;
 
-/// The bytes; empty: no terminal knows such a key.
+/// The bytes; empty: terminals have no encoding for such a key.
 pub(crate) fn bytes(key: PaneKey, mods: Mods, modes: Modes) -> Vec<u8> {
     let known = match key {
         PaneKey::F(n) => (1..=35).contains(&n),
@@ -41,7 +41,7 @@ fn modifier(mods: Mods) -> u8 {
     1 + u8::from(mods.shift) + 2 * u8::from(mods.alt) + 4 * u8::from(mods.ctrl)
 }
 
-/// `ESC [ 1 ; m X`, or short without modifiers.
+/// `ESC [ 1 ; m X`, or the short form without modifiers.
 fn letter(c: char, m: u8) -> Vec<u8> {
     if m == 1 { format!("\x1b[{c}").into_bytes() } else { format!("\x1b[1;{m}{c}").into_bytes() }
 }
@@ -51,7 +51,7 @@ fn number(n: u8, m: u8) -> Vec<u8> {
     if m == 1 { format!("\x1b[{n}~").into_bytes() } else { format!("\x1b[{n};{m}~").into_bytes() }
 }
 
-/// F5 to F12, in both forms.
+/// F5 to F12: the number in both forms.
 fn function(n: u8) -> Option<u8> {
     [15, 17, 18, 19, 20, 21, 23, 24].get(usize::from(n).checked_sub(5)?).copied()
 }
@@ -72,12 +72,12 @@ fn pad(c: char) -> Option<(char, u32)> {
     })
 }
 
-/// The same key elsewhere on the keyboard.
+/// The corresponding key outside of the keypad.
 fn unpadded(c: char) -> PaneKey {
     if c == '\n' { PaneKey::Enter } else { PaneKey::Char(c) }
 }
 
-/// Letters of keys that have one, in the old form and the new.
+/// Final letters of keys that have one, in the original form and in the kitty protocol.
 fn named(key: PaneKey) -> Option<char> {
     Some(match key {
         PaneKey::Up => 'A',
@@ -90,7 +90,7 @@ fn named(key: PaneKey) -> Option<char> {
     })
 }
 
-/// Numbers of keys that have one before `~`.
+/// Numbers of keys that are encoded as `ESC [ n ~`.
 fn tilde(key: PaneKey) -> Option<u8> {
     Some(match key {
         PaneKey::Insert => 2,
@@ -121,7 +121,7 @@ fn old(key: PaneKey, mods: Mods, modes: Modes) -> Vec<u8> {
             let c = char::from(b'P' + n - 1);
             if m == 1 { format!("\x1bO{c}").into_bytes() } else { letter(c, m) }
         }
-        // The same byte in every terminal that was not asked for more; most programs take it for a new line.
+        // The same byte in every terminal without further modes; most programs take it for a line break.
         PaneKey::Enter if mods.shift || mods.ctrl => plain(b"\n"),
         PaneKey::Enter => plain(b"\r"),
         PaneKey::Tab if mods.shift => plain(b"\x1b[Z"),
@@ -142,7 +142,7 @@ fn old(key: PaneKey, mods: Mods, modes: Modes) -> Vec<u8> {
     }
 }
 
-/// The control character of Ctrl and this key, where there is one.
+/// The control character of Ctrl and this key, if there is one.
 fn control(c: char) -> Option<u8> {
     Some(match c {
         'a'..='z' => c as u8 - b'a' + 1,
@@ -158,8 +158,8 @@ fn control(c: char) -> Option<u8> {
     })
 }
 
-/// xterm's modifyOtherKeys. `None`: the key stays as it was. At level 1 what is known well is left alone; at level 2
-/// each key that is held with another comes as a number.
+/// xterm's modifyOtherKeys. `None`: the original form applies. Level 1 leaves well-known combinations alone; level 2
+/// encodes every key with a modifier as a number.
 fn other(key: PaneKey, mods: Mods, level: u8) -> Option<Vec<u8>> {
     let (code, known) = match key {
         PaneKey::Enter => (13, mods.alt && !mods.shift && !mods.ctrl),
@@ -169,13 +169,13 @@ fn other(key: PaneKey, mods: Mods, level: u8) -> Option<Vec<u8>> {
         PaneKey::Char(c) => (u32::from(c), !mods.ctrl || control(c).is_some()),
         _ => return None,
     };
-    // Shift alone makes another character of it, and that has come.
+    // Shift alone changes the character, which has been received.
     let held = mods.ctrl || mods.alt || (mods.shift && !matches!(key, PaneKey::Char(_)));
     let told = held && (level >= 2 || level == 1 && !known);
     told.then(|| format!("\x1b[27;{};{code}~", modifier(shifted(key, mods))).into_bytes())
 }
 
-/// An upper letter was typed with Shift, whether its terminal said so or not.
+/// Adds Shift for an upper-case letter, whether its terminal reported Shift or not.
 fn shifted(key: PaneKey, mods: Mods) -> Mods {
     let upper = matches!(key, PaneKey::Char(c) if c.is_uppercase());
     Mods { shift: mods.shift || upper, ..mods }
@@ -198,11 +198,11 @@ fn kitty(key: PaneKey, mods: Mods, flags: u8) -> Vec<u8> {
         _ => format!("\x1b[{code};{m}u").into_bytes(),
     };
     match key {
-        // With 13 before `~`: its letter is that of a report.
+        // 13 before `~`, since its letter is that of a cursor position report.
         PaneKey::F(3) => number(13, m),
         PaneKey::F(n @ 1..=4) => letter(char::from(b'P' + n - 1), m),
         PaneKey::F(n) => told(57363 + u32::from(n)),
-        // These stay as they were, so that a shell can be used where a program forgot to switch it off.
+        // These stay unchanged, so that a shell can be used after a program forgot to switch the protocol off.
         PaneKey::Enter if m == 1 && !all => plain('\r'),
         PaneKey::Tab if m == 1 && !all => plain('\t'),
         PaneKey::Backspace if m == 1 && !all => plain('\x7f'),
@@ -228,7 +228,7 @@ fn kitty(key: PaneKey, mods: Mods, flags: u8) -> Vec<u8> {
     }
 }
 
-/// A key that makes text: always the number that it has without Shift, as far as that is known here.
+/// A key that produces text: always the number without Shift, as far as that is known here.
 fn text_key(c: char, mods: Mods, flags: u8) -> Vec<u8> {
     let m = modifier(mods);
     let mut lower = c.to_lowercase();

@@ -34,7 +34,7 @@ fn keys_are_what_the_program_asked_for() {
         (PaneKey::Char(' '), "c", "\0", "\0"),
         (PaneKey::Pad('5'), "", "5", "5"),
         (PaneKey::Pad('\n'), "", "\r", "\r"),
-        // No byte of a hostile client acts as a key of its own.
+        // A byte from an untrusted client never acts as another key.
         (PaneKey::Char('\x1b'), "", "", ""),
         (PaneKey::Pad('\x1b'), "", "", ""),
         (PaneKey::F(99), "", "", ""),
@@ -51,7 +51,7 @@ fn keys_are_what_the_program_asked_for() {
 #[test]
 fn by_the_kitty_protocol_each_flag_says_more() {
     for (k, mods, flags, told) in [
-        // What only Shift changes is text.
+        // A key changed by Shift only is text.
         (PaneKey::Char('a'), "", 1, "a"),
         (PaneKey::Char('A'), "s", 1, "A"),
         (PaneKey::Char(' '), "s", 1, " "),
@@ -82,14 +82,14 @@ fn by_the_kitty_protocol_each_flag_says_more() {
         (PaneKey::Char('a'), "", 24, "\x1b[97;;97u"),
         (PaneKey::Char('A'), "s", 31, "\x1b[97:65;2;65u"),
         (PaneKey::Char('a'), "c", 31, "\x1b[97;5u"),
-        // Alternates alone: nothing is told apart yet.
+        // Alternates alone: keys are not distinguished yet.
         (PaneKey::Escape, "", 4, "\x1b"),
         (PaneKey::Char('c'), "c", 4, "\x03"),
-        // Only what we cannot do was asked for.
+        // Only unsupported features were requested.
         (PaneKey::Escape, "", 2, "\x1b"),
         (PaneKey::Char('\x1b'), "", 31, ""),
     ] {
-        // It counts more than xterm's.
+        // It takes precedence over xterm's.
         let modes = Modes { kitty: flags, other_keys: 0, app_cursor: true, ..Modes::default() };
         assert_eq!(key(k, mods, modes), told, "{k:?} {mods} {flags}");
         if flags & HONOURED != 0 {

@@ -1,19 +1,19 @@
-//! Activity that a program reports by escape sequences which draw nothing: OSC 9;4 (progress) and OSC 133 (prompt marks).
+//! Activity that a program reports by escape sequences without output: OSC 9;4 (progress) and OSC 133 (prompt marks).
 
 use tiller_protocol::Activity;
 
 /// Finds marks in output.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// A sequence that is not complete yet.
+    /// An incomplete sequence.
     open: Vec<u8>,
 }
 
-/// Bytes of a sequence; a longer one is none of these.
+/// Maximum bytes of a sequence; a longer one is not one of these.
 const LONGEST: usize = 64;
 
 impl Marks {
-    /// Reads output. The last mark counts: `Some(None)`, it claims nothing any more.
+    /// Reads output. The last mark counts; `Some(None)`: the claim was withdrawn.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Option<Option<Activity>> {
         let mut found = None;
         let mut i = 0;
@@ -22,7 +22,7 @@ impl Marks {
             i += 1;
             match self.open.as_slice() {
                 [] => {
-                    // Straight to the next escape: most output has none.
+                    // Skips to the next escape: most output has none.
                     match bytes[i - 1..].iter().position(|b| *b == 0x1b) {
                         Some(at) => {
                             i += at;

@@ -1,5 +1,5 @@
-//! Bounds what a program can make the emulator keep. The parser keeps a control string until its end, however long it is, and
-//! a cell keeps every mark that is put over it; neither has an end of its own.
+//! Bounds the emulator's memory. The parser stores a control string up to its end, and a cell stores every combining
+//! mark; both are unbounded by themselves.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Cell;
 
-/// Bytes of one control string; the rest is dropped.
+/// Maximum bytes of one control string; the rest is dropped.
 const STRING: usize = 64 << 10;
-/// Marks over one character.
+/// Maximum number of combining marks on one character.
 const MARKS: usize = 16;
-/// Bytes that are parsed between two looks at the marks.
+/// Bytes that are parsed between two checks of the marks.
 pub(super) const PIECE: usize = 8 << 10;
 
-/// Where in the output a control string stands.
+/// Position relative to a control string.
 #[derive(Debug, Default)]
 pub(super) enum ControlStrings {
     #[default]
     Text,
     Escape,
-    /// So many bytes of one so far.
+    /// Within one, after this many bytes.
     Inside(usize),
 }
 
 impl ControlStrings {
-    /// What of `bytes` is parsed: all but what is too much of a string.
+    /// The bytes to parse: `bytes` without the excess of control strings.
     pub(super) fn short<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if matches!(self, Self::Text) && !bytes.contains(&0x1b) {
             return Cow::Borrowed(bytes);
@@ -47,7 +47,7 @@ impl ControlStrings {
                     continue;
                 }
                 (Self::Escape, b']') => *self = Self::Inside(0),
-                // One escape breaks the other off.
+                // An escape ends the other sequence.
                 (Self::Escape | Self::Inside(_), 0x1b) => *self = Self::Escape,
                 (Self::Escape, _) | (Self::Inside(_), 0x07 | 0x18 | 0x1a) => *self = Self::Text,
                 (Self::Inside(n), _) => {
@@ -64,7 +64,7 @@ impl ControlStrings {
     }
 }
 
-/// Takes marks away that are too many for their characters.
+/// Removes excess marks from characters.
 pub(super) fn marks<T: EventListener>(term: &mut Term<T>) {
     let (lines, columns) = (term.screen_lines(), term.columns());
     for line in (0..lines).map(|l| Line(i32::try_from(l).unwrap_or(0))) {

@@ -1,8 +1,8 @@
 //! The emulated terminal: output is drawn here, and observers read from it.
 //!
-//! `emulator` draws, `memory_limits` bounds what it keeps, `changes` tells observers which rows are new. `marks` and
+//! `emulator` draws, `memory_limits` bounds its memory, `changes` tells observers which rows changed. `marks` and
 //! `other_keys` read sequences that the emulator ignores; `encode` and `keys` turn a person's input into bytes for the
-//! modes that the program asked for.
+//! modes that the program requested.
 
 mod changes;
 pub(super) mod emulator;
@@ -24,34 +24,34 @@ use self::marks::Marks;
 use crate::control::View;
 use tiller_protocol::Activity;
 
-/// What the output held besides text to draw. The driver takes it at each look.
+/// Signals in the output besides text. The driver takes them at each iteration.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// The latest title.
     pub title: Option<String>,
     /// The bell rang.
     pub bell: bool,
-    /// The latest mark of progress; `Some(None)`: the program took its claim back.
+    /// The latest mark of progress; `Some(None)`: the claim was withdrawn.
     pub mark: Option<Option<Activity>>,
 }
 
-/// The screen, shared by the thread that feeds it, the driver, and observers.
+/// The screen, shared by the feeding thread, the driver, and observers.
 pub(crate) struct Screen {
     emulator: Mutex<Emulator>,
     /// The last published state; locked after the emulator.
     changes: Mutex<Changes>,
     signals: Mutex<Signals>,
-    /// Counts what was drawn; closed when the terminal is.
+    /// Counts drawings; closed with the terminal. The feeding thread holds the sender.
     drawn: watch::Receiver<u64>,
-    /// An event [`crate::AgentEvent::Screen`] waits in the channel, or no observer has read the screen since.
+    /// Whether an event [`crate::AgentEvent::Screen`] waits in the channel, or the screen was not read since.
     notified: AtomicBool,
-    /// How often the driver looked at it.
+    /// How often the driver scanned it.
     #[cfg(test)]
     pub(super) scans: std::sync::atomic::AtomicUsize,
 }
 
 impl Screen {
-    /// An empty screen. `drawn` is counted up by the thread that feeds it.
+    /// An empty screen. The feeding thread increments `drawn`.
     pub(super) fn new(cols: u16, rows: u16, drawn: watch::Receiver<u64>) -> Self {
         Self {
             emulator: Mutex::new(Emulator::new(cols, rows)),
@@ -64,7 +64,7 @@ impl Screen {
         }
     }
 
-    /// Draws output. Gives what the emulator answers to queries of the program.
+    /// Draws output. Returns the emulator's answers to queries of the program.
     pub(super) fn feed(&self, bytes: &[u8], marks: &mut Marks) -> Vec<u8> {
         let fed = self.lock().feed(bytes);
         let mark = marks.feed(bytes);
@@ -77,7 +77,7 @@ impl Screen {
         fed.answers
     }
 
-    /// Claims the one notice that may wait in the channel. False: one waits already.
+    /// Reserves the one notice that may wait in the channel. False: one waits already.
     pub(super) fn notify(&self) -> bool {
         !self.notified.swap(true, Ordering::AcqRel)
     }
@@ -91,7 +91,7 @@ impl Screen {
         self.emulator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is on it, as text. For the driver, which looks only when it was drawn.
+    /// Its text, for the driver, which reads it only after a drawing.
     pub(super) fn visible(&self) -> String {
         #[cfg(test)]
         self.scans.fetch_add(1, Ordering::Relaxed);

@@ -1,24 +1,24 @@
-//! xterm's modifyOtherKeys, which the emulator does not keep: how keys with modifiers are encoded.
+//! xterm's modifyOtherKeys, which the emulator does not track: how keys with modifiers are encoded.
 
-/// Bytes of a sequence that is looked at; a longer one is none of these.
+/// Maximum bytes of a sequence; a longer one is not one of these.
 const LONGEST: usize = 32;
 
 /// Reads the level from the output.
 #[derive(Debug, Default)]
 pub(super) struct OtherKeys {
-    /// A control sequence that is not complete.
+    /// An incomplete control sequence.
     open: Vec<u8>,
     /// 0, 1 or 2.
     pub level: u8,
 }
 
 impl OtherKeys {
-    /// Reads output; what it asked for is answered into `answers`.
+    /// Reads output; queries are answered into `answers`.
     pub(super) fn feed(&mut self, bytes: &[u8], answers: &mut Vec<u8>) {
         let mut rest = bytes;
         loop {
             if self.open.is_empty() {
-                // Straight to the next escape: most output has none.
+                // Skips to the next escape: most output has none.
                 let Some(at) = rest.iter().position(|b| *b == 0x1b) else { return };
                 self.open.push(0x1b);
                 rest = rest.get(at + 1..).unwrap_or_default();
@@ -28,7 +28,7 @@ impl OtherKeys {
             match (self.open.as_slice(), b) {
                 (_, 0x1b) => self.open.truncate(1),
                 ([_], b'[') => self.open.push(*b),
-                // Everything as at the start.
+                // Full reset.
                 ([_], b'c') => *self = Self::default(),
                 ([_], _) => self.open.clear(),
                 (_, 0x20..=0x3f) if self.open.len() < LONGEST => self.open.push(*b),
@@ -50,7 +50,7 @@ impl OtherKeys {
         match (params.first(), last) {
             (Some(b'>'), b'm') => match words(1).next() {
                 Some(b"4") => self.level = value(words(1).nth(1)),
-                // All of its kind.
+                // Resets the whole group.
                 Some(b"") => self.level = 0,
                 _ => {}
             },
@@ -58,7 +58,7 @@ impl OtherKeys {
             (Some(b'?'), b'm') if params == b"?4" => {
                 answers.extend_from_slice(format!("\x1b[>4;{}m", self.level).as_bytes());
             }
-            // The soft reset.
+            // Soft reset.
             (Some(b'!'), b'p') => self.level = 0,
             _ => {}
         }
