@@ -9,15 +9,15 @@ use tiller_protocol::{Notice, NoticeKind};
 
 use crate::app::Setup;
 
-/// The project's file of rules, in the folder.
+/// Path of the project's rule file in the project.
 pub(super) const PROJECT: &str = ".tiller/permissions.yaml";
 
-/// The person's file of rules.
+/// The person's rule file.
 pub(super) fn file(config: &Path) -> PathBuf {
     config.join("permissions.yaml")
 }
 
-/// Everything that judges calls, and what was wrong in the files.
+/// Everything that decides about calls, and the errors in the files.
 pub(super) fn permit(
     setup: &Setup,
     trusted: bool,
@@ -52,7 +52,7 @@ pub(super) fn permit(
     Ok((permit, policy, notices))
 }
 
-/// What is wrong in the person's file.
+/// Errors in the person's file.
 pub(crate) fn problems(config: &Path) -> Vec<Notice> {
     let (user, mut notices) = (file(config), Vec::new());
     let text = std::fs::read_to_string(&user).ok();
@@ -60,7 +60,7 @@ pub(crate) fn problems(config: &Path) -> Vec<Notice> {
     notices
 }
 
-/// Inode, length and times of a file; cheap to take.
+/// Inode, length and times of a file; cheap to read.
 type Looks = Option<(u64, u64, i64, i64, i64)>;
 
 fn looks(path: &Path) -> Looks {
@@ -69,8 +69,8 @@ fn looks(path: &Path) -> Looks {
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec()))
 }
 
-/// Reads the person's file when it is another than at the last look. A file that is no file of rules (half
-/// written, perhaps) changes nothing.
+/// Reads the person's file when it changed since the last read. An invalid file (half written, perhaps) changes
+/// nothing.
 fn reader(path: PathBuf, seen: Looks) -> tiller_engine::RulesReader {
     let seen = Mutex::new(seen);
     Arc::new(move || {
@@ -114,7 +114,7 @@ fn add(
             loaded.problems
         }
         Err(problem) => {
-            // Nothing of it is known, so everything that it may have forbidden asks.
+            // Its content is unknown, so everything that it may have denied needs approval.
             match RuleSet::ask_all(source) {
                 Ok(rule) => rules.push(rule),
                 Err(why) => notices.push(Notice::new(NoticeKind::Internal, why)),
@@ -130,7 +130,7 @@ fn add(
     }
 }
 
-/// Adds a rule to the person's file; everything else in it stays as it is.
+/// Adds a rule to the person's file without changing anything else in it.
 fn writer(path: PathBuf) -> AlwaysWriter {
     Arc::new(move |pattern| {
         let old = match std::fs::read_to_string(&path) {

@@ -1,4 +1,4 @@
-//! `tiller agents`: lists the kinds of agents, and runs one turn as one of them.
+//! `tiller agents`: lists agent definitions, and runs one turn as one of them.
 
 use tiller_config::Flags;
 use tiller_config::agents::{Definition, Pick, SETS, Tier, Tools};
@@ -9,8 +9,7 @@ use crate::commands::args::{Exec, ProfileArg};
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, exec, json_line, say};
 
-/// One turn without a screen. What the definition says holds, unless a flag says something stricter, or another
-/// model.
+/// Runs one turn without a screen. The definition applies, unless a flag is stricter or names another model.
 pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
     let mut setup = Setup::read(&exec.common, Flags::default())?;
     let trusted = exec.trust || setup.trust(&setup.open_store()?).may_load();
@@ -57,7 +56,7 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
     Ok(())
 }
 
-/// Every definition; mistakes go to standard error, and make the exit code 2.
+/// Lists every definition; errors go to standard error, and make the exit code 2.
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
     let (all, wrong) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
@@ -81,7 +80,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     }
     let said = say(&text)?;
     match definitions::problem_notice(&wrong) {
-        // All of them, one a line.
+        // All of them, one on each line.
         Some(notice) => {
             Err(wrong.iter().skip(1).fold(Notice { message: wrong[0].to_string(), ..notice }, |notice, p| {
                 notice.hint(p.to_string())
@@ -115,7 +114,7 @@ fn row(it: &Definition) -> String {
     )
 }
 
-/// In words: sets where they are whole, else names.
+/// The tools as text: complete sets by name, else single tools.
 fn tools(tools: &Tools) -> String {
     let Tools::Only(names) = tools else {
         return if *tools == Tools::All { "all tools".into() } else { "all tools at its depth".into() };

@@ -1,4 +1,4 @@
-//! `tiller audit`: every call, who allowed it, how it ended.
+//! `tiller audit`: every call, its decision, and its outcome.
 
 use tiller_protocol::Notice;
 
@@ -9,7 +9,7 @@ use crate::commands::{Exit, json_line, say, say_beside};
 /// Prints rows, newest last.
 pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
-    // 0 is all of them. One more than is shown says whether the list is cut.
+    // 0 means all. One more row than shown tells whether the list is cut.
     let ask = if limit == 0 { 0 } else { limit.saturating_add(1) };
     let mut rows = store.audit().list(None, filter.unwrap_or(""), ask).map_err(|e| e.notice())?;
     let shown = usize::try_from(limit).unwrap_or(usize::MAX);

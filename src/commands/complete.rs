@@ -1,4 +1,4 @@
-//! `tiller completions` and `tiller man`, made from the command line itself.
+//! `tiller completions` and `tiller man`, generated from the command line's definition.
 
 use std::io::{Result as IoResult, Write};
 
@@ -24,7 +24,7 @@ pub(super) fn man() -> Result<Exit, Notice> {
     say(&String::from_utf8_lossy(&text))
 }
 
-/// One page for the whole command line: there is one file to install, so each subcommand is a section of it.
+/// One page for the whole command line, so that one file is installed: each subcommand is a section of it.
 fn page(mut root: Command, out: &mut dyn Write) -> IoResult<()> {
     root.build();
     let man = Man::new(root.clone());
@@ -39,7 +39,7 @@ fn page(mut root: Command, out: &mut dyn Write) -> IoResult<()> {
     section(out, "VERSION", |text| man.render_version_section(text))
 }
 
-/// A subsection for each subcommand that does something, with its arguments and options.
+/// A subsection for each runnable subcommand, with its arguments and options.
 fn commands(above: &Command, out: &mut dyn Write) -> IoResult<()> {
     for command in above.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
         let man = Man::new(command.clone());
@@ -64,7 +64,7 @@ fn section(
     body(out, render)
 }
 
-/// What a renderer of the library writes, without its own title and the definitions before it.
+/// The output of the library's renderer, without its own title and the definitions before it.
 fn body(out: &mut dyn Write, render: impl FnOnce(&mut dyn Write) -> IoResult<()>) -> IoResult<()> {
     let mut text = Vec::new();
     render(&mut text)?;

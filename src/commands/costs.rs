@@ -9,7 +9,7 @@ use crate::commands::args::By;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Prints the table and its sum. Calls without a known price are named, not counted as free.
+/// Prints the table and its sum. Calls without a known price are reported and not counted as free.
 pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
     let store = crate::commands::opened(setup)?;
     let by = match by {
@@ -59,8 +59,7 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
     say(&text)
 }
 
-/// A row as scripts read it: `cost` in millionths of a dollar, `cost_usd` in dollars, both null where no price is
-/// known.
+/// A row for scripts: `cost` in millionths of a dollar, `cost_usd` in dollars, both null when no price is known.
 fn row_json(row: &CostRow) -> String {
     let mut line = serde_json::to_value(row).unwrap_or_default();
     line["cost_usd"] = row.cost.map(Cost::usd).into();

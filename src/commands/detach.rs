@@ -12,9 +12,9 @@ use crate::commands::{Exit, json_line, say};
 use crate::detach::connection::{self, AttachMode};
 use crate::detach::{About, Folder};
 
-/// The workbenches that a command is about.
+/// The workbenches that a command applies to.
 pub(super) struct Selection<'a> {
-    /// The beginning of its session's id; `None`: of this project.
+    /// Prefix of its session's id; `None`: those of this project.
     pub(super) session: Option<&'a str>,
     pub(super) all: bool,
 }
@@ -37,7 +37,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     say(&text)
 }
 
-/// One of them, for people.
+/// A row for people.
 fn row(a: &About) -> String {
     let screen = match (&a.screen, &a.left) {
         (Some(s), _) => format!("on {} since {}", clean::plain(&s.place), minute(&s.since)),
@@ -61,12 +61,12 @@ fn row(a: &About) -> String {
     )
 }
 
-/// The id; a workbench that is starting has none yet.
+/// The shortened id; a workbench that is starting has none yet.
 fn short(id: &str) -> &str {
     if id.is_empty() { "(starting)" } else { id }
 }
 
-/// `2026-11-21 20:00` of an RFC 3339 time, in local time.
+/// An RFC 3339 time as `2026-11-21 20:00`, in local time.
 fn minute(time: &str) -> String {
     let local = time.parse::<jiff::Timestamp>().map(|t| t.to_zoned(jiff::tz::TimeZone::system()));
     local.map_or_else(|_| time.to_owned(), |t| t.strftime("%Y-%m-%d %H:%M").to_string())
@@ -94,7 +94,7 @@ fn selected(
     Ok(found)
 }
 
-/// The only one that is `fit`, or the only one; of several the error names each.
+/// The only one for which `fit` is true, or the only one; if there are several, the error names each.
 fn only(
     mut found: Vec<connection::Found>,
     fit: impl Fn(&connection::Found) -> bool,
@@ -118,7 +118,7 @@ pub(super) fn attach(setup: &Setup, session: Option<&str>, mode: AttachMode) -> 
     join(setup, &folder, &found.name, mode)
 }
 
-/// Attaches this terminal, and stays until the end.
+/// Attaches this terminal until it is detached or the workbench ends.
 fn join(setup: &Setup, folder: &Folder, name: &str, mode: AttachMode) -> Result<Exit, Notice> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Notice::new(NoticeKind::User, "Standard input and output must be a terminal."));
@@ -137,14 +137,14 @@ pub(super) fn reattach(setup: &Setup, open: &crate::commands::args::Open) -> Opt
     if !wants || !plain {
         return None;
     }
-    // What is wrong with the folder is reported by the workbench itself.
+    // The workbench itself reports problems of the folder.
     let folder = folder(setup).ok()?;
     let mut found = connection::all(&folder, Some(&setup.project));
     found.retain(|f| f.about.screen.is_none() && !f.about.busy);
     if let Some(id) = &open.session {
         found.retain(|f| f.about.session.starts_with(id.as_str()));
     }
-    // The one that was left last; whatever comes between the look and the try starts a new one.
+    // The one that was detached last; if that changes before the attempt, a new one is started.
     let last = found.into_iter().max_by(|a, b| a.about.left.cmp(&b.about.left))?;
     match join(setup, &folder, &last.name, AttachMode::Attach) {
         Err(_) => None,

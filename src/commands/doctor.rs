@@ -1,4 +1,4 @@
-//! `tiller doctor`: what this machine and setup can do, and what to mend. Nothing secret is printed.
+//! `tiller doctor`: checks this machine and the setup, and says what to correct. Prints no secrets.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::app::{Setup, agents, definitions, files, rules, settings};
 use crate::commands::workbench::keyboard::{self, Keyboard};
 use crate::commands::{Exit, json_line, say, show};
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Health {
@@ -30,14 +30,14 @@ struct Check {
     summary: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-    /// Milliseconds that it took.
+    /// Duration in milliseconds.
     ms: u128,
 }
 
-/// How it came out, what was found, what to do.
+/// Result, finding, and remedy.
 type Finding = (Health, String, Option<String>);
 
-/// Group, id, and what looks.
+/// Group, id, and function.
 type Named = (&'static str, &'static str, fn(&Setup) -> Finding);
 
 /// Every check, in the order in which they are printed.
@@ -306,10 +306,10 @@ const CHECKS: &[Named] = &[
     }),
 ];
 
-/// How long an agent program may take to say its version.
+/// Time limit for an agent program to print its version.
 const VERSIONS: std::time::Duration = std::time::Duration::from_secs(3);
 
-/// Which agent programs of other vendors can be given work, and what the others lack.
+/// Which agent programs of other vendors are ready, and what the others lack.
 fn adapters(s: &Setup) -> Finding {
     let all = Adapters::new(&[s.places.config.join("adapters")]);
     let (env, lookup) = (crate::app::child_env(s), Arc::clone(&s.env));
@@ -333,10 +333,10 @@ fn adapters(s: &Setup) -> Finding {
     (status, said.join("; "), (!fixes.is_empty()).then(|| fixes.join("\n")))
 }
 
-/// How long each may take to say its version in a preflight check; they are asked side by side.
+/// Time limit for the version in a preflight check; programs are queried concurrently.
 const PREFLIGHT: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// A failed check of files: every mistake, then what to do. `None`: there is none.
+/// A failed check of files: every error, then the remedy. `None`: there are no errors.
 fn wrong(mut all: Vec<String>, remedy: &str) -> Option<Finding> {
     if all.is_empty() {
         return None;

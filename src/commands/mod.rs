@@ -1,7 +1,10 @@
 //! The subcommands, one file or folder each, their arguments ([`args`]), and the exit codes that scripts rely on.
 //!
-//! `workbench` starts the screen, `exec` runs one turn without it, `acp` serves editors, `transcript` exports and imports
-//! sessions. What every command needs is made in [`crate::app`].
+//! `workbench` starts the screen, `exec` runs one turn without it, `acp` serves editors, `transcript` exports and
+//! imports sessions.
+//!
+//! May use: every crate and [`crate::app`], which creates what all commands need. Not here: the composition of the
+//! engine (`app`), and separating the workbench from its terminal (`detach`).
 
 mod acp;
 mod agents;
@@ -49,12 +52,12 @@ pub enum Exit {
     Interrupted,
     /// Ended by this signal.
     Signal(u8),
-    /// As another process of ours said.
+    /// The exit code of another process of Tiller's.
     Code(u8),
 }
 
 impl Exit {
-    /// As the shell sees it.
+    /// The code for the shell.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -96,7 +99,7 @@ impl From<NoticeKind> for Exit {
     }
 }
 
-/// Runs what was asked for.
+/// Runs the command.
 pub fn run(cli: Cli) -> ExitCode {
     if let Err(e) = crate::app::core_dumps::disable() {
         tracing::debug!(error = %e, "core dumps could not be turned off");
@@ -105,7 +108,7 @@ pub fn run(cli: Cli) -> ExitCode {
     ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
 }
 
-/// The workbench with a setup that was read already: an embedding program may have changed its clock or
+/// Runs the workbench with a setup that was read already: an embedding program may have changed its clock or
 /// environment.
 pub fn workbench(setup: Setup, open: crate::commands::args::Open) -> ExitCode {
     ExitCode::from(workbench::show(setup, open, None, None).unwrap_or_else(|n| fail(&n)).code())
@@ -160,7 +163,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
     }
 }
 
-/// One JSON line. What cannot be written as JSON does not exist in the protocol.
+/// One JSON line. Every protocol value can be serialised.
 fn json_line(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).map_or_else(
         |_| String::new(),
@@ -171,7 +174,7 @@ fn json_line(value: &impl serde::Serialize) -> String {
     )
 }
 
-/// Writes the last message of a workbench's client, and gives its exit code.
+/// Prints the last message of a workbench's client, and returns its exit code.
 fn ended(exit: crate::detach::ClientExit) -> Exit {
     if let Some(words) = &exit.words {
         // Standard error may be closed; the exit code still says it.
@@ -180,7 +183,7 @@ fn ended(exit: crate::detach::ClientExit) -> Exit {
     Exit::Code(exit.code)
 }
 
-/// Says what happened, why, and what to do, on standard error.
+/// Prints what happened, why, and what to do on standard error.
 fn fail(n: &Notice) -> Exit {
     let mut err = std::io::stderr().lock();
     // Standard error may be closed; the exit code still says it.
@@ -215,7 +218,7 @@ fn opened(setup: &crate::app::Setup) -> Result<tiller_store::Store, Notice> {
     Ok(store)
 }
 
-/// Prints the notices of the opening of the store, with each loss by name.
+/// Prints the notices of the store's opening, with each loss by name.
 fn say_opening(store: &tiller_store::Store) {
     for notice in store.notices() {
         fail(notice);
@@ -226,13 +229,13 @@ fn say_opening(store: &tiller_store::Store) {
     store.mark_notices_shown();
 }
 
-/// Prints one line on standard error, beside the output of a command.
+/// Prints one line on standard error, in addition to the output of a command.
 fn say_beside(text: &str) {
     // Standard error may be gone.
     let _ = writeln!(std::io::stderr().lock(), "tiller: {}", sessions::one_line(text));
 }
 
-/// Writes to standard output. A closed pipe is no error.
+/// Writes to standard output. A closed pipe is not an error.
 fn say(text: &str) -> Result<Exit, Notice> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -246,7 +249,7 @@ fn say(text: &str) -> Result<Exit, Notice> {
 mod tests {
     use super::without_screen;
 
-    /// Each hint that the engine can end a turn with and that names a command of the workbench.
+    /// Every hint of the engine that names a command of the workbench is rewritten.
     #[test]
     fn no_hint_sends_who_has_no_screen_to_its_commands() {
         for (hint, word) in [

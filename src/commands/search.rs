@@ -1,7 +1,7 @@
 //! `tiller sessions search`: full-text search in sessions.
 
 use serde_json::json;
-use tiller_protocol::search::moment;
+use tiller_protocol::search::parse_time;
 use tiller_protocol::{Notice, NoticeKind, SearchHit, SearchQuery, SearchRole, Time};
 use tiller_store::Store;
 
@@ -62,7 +62,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
     });
     let time = |flag: &str, text: &Option<String>| -> Result<Option<Time>, Notice> {
         let Some(text) = text else { return Ok(None) };
-        moment(text, setup.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
+        parse_time(text, setup.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
             Notice::new(NoticeKind::User, format!("{flag} {text} is not a time."))
                 .hint("Write a day (2026-11-20), an RFC 3339 time, or an age: 30m, 12h, 3d, 2w.")
         })
@@ -70,7 +70,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
     let project = match (&s.project, s.all) {
         (_, true) => None,
         (None, false) => Some(setup.project_name()),
-        // A folder that is gone may still have sessions.
+        // A deleted folder may still have sessions.
         (Some(p), false) => {
             Some(tiller_protocol::names::written(&p.canonicalize().unwrap_or_else(|_| p.clone())))
         }
@@ -78,7 +78,7 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
     let session = s.session.as_deref().map(|id| setup.find_session(store, id)).transpose()?;
     Ok(SearchQuery {
         text: s.query.join(" "),
-        // A named session may be of any folder.
+        // A named session may belong to any folder.
         project: if session.is_some() { None } else { project },
         session,
         roles: roles.collect::<Result<_, _>>()?,

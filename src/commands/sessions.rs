@@ -16,7 +16,7 @@ use crate::commands::{Exit, json_line, say};
 
 /// Runs one subcommand.
 pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Notice> {
-    // A result as one JSON line, else as a sentence.
+    // The result as one JSON line, or as a sentence.
     let told = |row: serde_json::Value, words: String| say(&if json { json_line(&row) } else { words });
     let store = crate::commands::opened(setup)?;
     let project = setup.project_name();
@@ -133,9 +133,9 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
     }
 }
 
-/// Joins the packs of all snapshot stores. Packs that could not be joined are named, and stay as they are.
+/// Joins the packs of all snapshot stores. Packs that could not be joined are reported, and remain unchanged.
 fn join_snapshots(setup: &Setup) -> (Joined, Vec<String>) {
-    /// For a workbench that is open and joins its own.
+    /// Time limit for an open workbench that joins its own packs.
     const WAIT: Duration = Duration::from_secs(10);
     let (mut sum, mut failed) = (Joined::default(), Vec::new());
     let stores = std::fs::read_dir(setup.places.data.join("snapshots")).into_iter().flatten().flatten();
@@ -205,7 +205,7 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
     say(&text)
 }
 
-/// First line, without anything that a terminal would act on.
+/// The first line, without terminal control characters.
 pub(super) fn one_line(text: &str) -> String {
     tiller_text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
 }

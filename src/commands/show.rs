@@ -1,4 +1,4 @@
-//! `tiller keys`, `tiller themes`, `tiller config`: what is in force, as text or JSON.
+//! `tiller keys`, `tiller themes`, `tiller config`: the settings in force, as text or JSON.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ fn place(setup: &Setup, key: &str) -> Option<String> {
     Some(format!("{}:{line}", file.display()))
 }
 
-/// The keys in force. A mistake names its file and line.
+/// The keys in force. An error names its file and line.
 pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Notice> {
     tiller_tui::app::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config)).map_err(|mut n| {
         // The keymap does not know the origin of the setting.
@@ -25,7 +25,7 @@ pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Not
     })
 }
 
-/// The themes, with the mistakes in the person's themes and in the chosen ones.
+/// The themes, with the errors in the person's themes and in the chosen ones.
 pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<String>) {
     let ui = &setup.config.config.ui;
     let depth = tiller_tui::theme::Depth::of_env(&*setup.env);
@@ -46,13 +46,13 @@ pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<Strin
             .map_or_else(|| format!("ui.{key}"), |at| format!("{at}: ui.{key}"));
         bad.extend(themes.show(Some(name), false).err().map(|why| format!("{at}: {why}")));
     }
-    // The preview ends.
+    // Ends the preview.
     let _ = themes.show(None, false);
     bad.dedup();
     (themes, bad)
 }
 
-/// Every key, by section, in the form that a key file takes.
+/// Every key, by section, in the format of a key file.
 pub(super) fn keys(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let map = key_table(setup)?;
     let mut text = String::new();
@@ -92,7 +92,7 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
     let names = themes.names();
     let text = if json { json_line(&names) } else { names.iter().map(|n| format!("{n}\n")).collect() };
     let said = say(&text)?;
-    // The list is complete all the same; problems are reported beside it.
+    // The list is complete nevertheless; problems are reported in addition.
     let mut bad = bad.into_iter();
     let Some(first) = bad.next() else { return Ok(said) };
     let notice = Notice::new(NoticeKind::Config, format!("theme: {first}"));

@@ -1,4 +1,4 @@
-//! `tiller trust`: shows what a folder brings, and records the person's trust in exactly that.
+//! `tiller trust`: shows the files of a folder that need trust, and records the person's trust in exactly these.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ fn standing(row: &TrustRow) -> &'static str {
     }
 }
 
-/// The folder that a decision is about, in words.
+/// The folder of a decision, as text.
 fn folder_of(row: &TrustRow) -> String {
     match programs_folder(&row.folder) {
         Some(folder) => format!("{} (settings of external programs)", folder.display()),
@@ -48,7 +48,7 @@ fn folder_of(row: &TrustRow) -> String {
     }
 }
 
-/// The files that steer external programs here, and whether some of them are not trusted.
+/// The files here that configure external programs, and whether some of them are not trusted.
 fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> {
     let adapters = programs::adapters(setup);
     let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads().to_vec()).collect();

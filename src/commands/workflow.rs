@@ -41,7 +41,7 @@ pub(super) fn run(
     }
 }
 
-/// Reads a file and checks all of it: its form, its steps, the roles and programs that they name.
+/// Reads a file and checks all of it: its format, its steps, the roles and programs that they name.
 fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
     let (filed, mut wrong) = ParsedWorkflow::read(file, &bytes).map_err(|wrong| problem_notice(&[wrong]))?;
@@ -64,7 +64,7 @@ fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     if wrong.is_empty() { Ok(filed) } else { Err(problem_notice(&wrong)) }
 }
 
-/// All mistakes, one a line.
+/// All errors, one on each line.
 fn problem_notice(wrong: &[Problem]) -> Notice {
     let mut lines = wrong.iter().map(Problem::to_string);
     let notice = Notice::new(NoticeKind::User, lines.next().unwrap_or_default());
@@ -125,7 +125,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
                 say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
             }
         }
-        // A refusal of an agent of the run is one of the run.
+        // A refusal of an agent of the run counts for the run.
         Ok(match view.state {
             _ if refused => Exit::Refused,
             StepState::Done => Exit::Done,

@@ -4,12 +4,12 @@
 //! command that exceeds the limit is refused as a whole, and the caller reports it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use tiller_protocol::Typed;
+use tiller_protocol::{Typed, lock};
 use tokio::sync::Notify;
 
-use super::control::Order;
+use super::control::Command;
 
 /// Maximum bytes of waiting commands: several of the largest pastes.
 const WAITING: usize = 16 << 20;
@@ -27,7 +27,7 @@ pub(crate) enum Refused {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<(Order, usize)>,
+    waiting: VecDeque<(Command, usize)>,
     bytes: usize,
     /// The driver accepts no more commands.
     closed: bool,
@@ -38,13 +38,7 @@ struct Queue {
 #[derive(Debug, Default)]
 struct Channel {
     state: Mutex<Queue>,
-    came: Notify,
-}
-
-impl Channel {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    arrived: Notify,
 }
 
 /// The sending side, held by [`super::Control`].
@@ -61,13 +55,13 @@ pub(crate) fn channel() -> (Sender, Receiver) {
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
-fn bytes(order: &Order) -> usize {
+fn bytes(command: &Command) -> usize {
     let typed = |t: &Typed| if let Typed::Paste { text } = t { text.len() + EACH } else { EACH };
-    EACH + match order {
-        Order::Say { text, .. } => text.len(),
-        Order::Keys(bytes) => bytes.len(),
-        Order::Typed(all) => all.iter().map(typed).sum(),
-        Order::Unsay(_) | Order::Resize(..) | Order::Attach(_) | Order::Finish => 0,
+    EACH + match command {
+        Command::Say { text, .. } => text.len(),
+        Command::Keys(bytes) => bytes.len(),
+        Command::Typed(all) => all.iter().map(typed).sum(),
+        Command::Unsay(_) | Command::Resize(..) | Command::Attach(_) | Command::Finish => 0,
     }
 }
 
@@ -76,56 +70,56 @@ impl Sender {
     ///
     /// # Errors
     /// When too much waits, or the run is over: the command is dropped as a whole.
-    pub(crate) fn send(&self, order: Order) -> Result<(), Refused> {
-        let mut state = self.0.lock();
+    pub(crate) fn send(&self, command: Command) -> Result<(), Refused> {
+        let mut state = lock(&self.0.state);
         if state.closed {
             return Err(Refused::Ended);
         }
-        let size = bytes(&order);
+        let size = bytes(&command);
         if state.bytes + size > WAITING {
             return Err(Refused::Full);
         }
         state.bytes += size;
-        state.waiting.push_back((order, size));
+        state.waiting.push_back((command, size));
         drop(state);
-        self.0.came.notify_one();
+        self.0.arrived.notify_one();
         Ok(())
     }
 }
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        self.0.lock().abandoned = true;
-        self.0.came.notify_one();
+        lock(&self.0.state).abandoned = true;
+        self.0.arrived.notify_one();
     }
 }
 
 impl Receiver {
     /// The next command, if one waits.
-    pub(crate) fn try_recv(&mut self) -> Option<Order> {
-        let mut state = self.0.lock();
-        let (order, size) = state.waiting.pop_front()?;
+    pub(crate) fn try_recv(&mut self) -> Option<Command> {
+        let mut state = lock(&self.0.state);
+        let (command, size) = state.waiting.pop_front()?;
         state.bytes -= size;
-        Some(order)
+        Some(command)
     }
 
     /// The next command; `None` when no more can come. Cancel-safe.
-    pub(crate) async fn recv(&mut self) -> Option<Order> {
+    pub(crate) async fn recv(&mut self) -> Option<Command> {
         loop {
-            if let Some(order) = self.try_recv() {
-                return Some(order);
+            if let Some(command) = self.try_recv() {
+                return Some(command);
             }
-            if self.0.lock().abandoned {
+            if lock(&self.0.state).abandoned {
                 return None;
             }
             // A permit that was stored in the meantime ends this at once.
-            self.0.came.notified().await;
+            self.0.arrived.notified().await;
         }
     }
 
     /// Refuses commands from now on; waiting ones can still be taken.
     pub(crate) fn close(&mut self) {
-        self.0.lock().closed = true;
+        lock(&self.0.state).closed = true;
     }
 }
 
@@ -144,27 +138,27 @@ mod tests {
     async fn no_key_is_lost_while_the_driver_is_busy() {
         let (tx, mut rx) = channel();
         for n in 0..10_000_u32 {
-            tx.send(Order::Keys(n.to_le_bytes().to_vec())).unwrap();
+            tx.send(Command::Keys(n.to_le_bytes().to_vec())).unwrap();
         }
         let paste = "x".repeat(4 << 20);
-        tx.send(Order::Typed(vec![Typed::Paste { text: paste.clone() }])).unwrap();
+        tx.send(Command::Typed(vec![Typed::Paste { text: paste.clone() }])).unwrap();
         for n in 0..10_000_u32 {
-            assert!(matches!(rx.recv().await, Some(Order::Keys(k)) if k == n.to_le_bytes()));
+            assert!(matches!(rx.recv().await, Some(Command::Keys(k)) if k == n.to_le_bytes()));
         }
-        let Some(Order::Typed(typed)) = rx.recv().await else { panic!("the paste") };
+        let Some(Command::Typed(typed)) = rx.recv().await else { panic!("the paste") };
         assert_eq!(typed, [Typed::Paste { text: paste }]);
     }
 
     #[tokio::test]
     async fn what_does_not_fit_is_refused_whole_and_an_end_is_told() {
         let (tx, mut rx) = channel();
-        let large = || Order::Keys(vec![0; 10 << 20]);
+        let large = || Command::Keys(vec![0; 10 << 20]);
         assert_eq!(tx.send(large()), Ok(()));
         assert_eq!(tx.send(large()), Err(Refused::Full));
         assert!(rx.try_recv().is_some());
         assert_eq!(tx.send(large()), Ok(()));
         rx.close();
-        assert_eq!(tx.send(Order::Finish), Err(Refused::Ended));
+        assert_eq!(tx.send(Command::Finish), Err(Refused::Ended));
         assert!(rx.recv().await.is_some());
         drop(tx);
         assert!(rx.recv().await.is_none());

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::orders::{self, Refused};
+use super::commands::{self, Refused};
 
 /// Minimum interval after output that changed nothing, so that a flood of it costs little.
 const AGAIN: Duration = Duration::from_millis(4);
@@ -26,7 +26,7 @@ pub enum Receipt {
 
 /// Commands to the driver of a transport.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     Say {
         id: u64,
         text: String,
@@ -92,7 +92,7 @@ impl ScreenReader {
 
 struct Inner {
     /// To the driver, which holds the receiver until the run is over.
-    orders: orders::Sender,
+    commands: commands::Sender,
     soft: CancellationToken,
     hard: CancellationToken,
     next: AtomicU64,
@@ -119,7 +119,7 @@ impl std::fmt::Debug for Control {
 /// The driver's side.
 #[derive(Debug)]
 pub(crate) struct DriverControl {
-    pub orders: orders::Receiver,
+    pub commands: commands::Receiver,
     /// End regularly: cancel the turn, then TERM.
     pub soft: CancellationToken,
     /// KILL.
@@ -128,16 +128,16 @@ pub(crate) struct DriverControl {
 
 impl Control {
     pub(crate) fn new() -> (Self, DriverControl) {
-        let (orders, rx) = orders::channel();
+        let (commands, rx) = commands::channel();
         let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
         let inner = Inner {
-            orders,
+            commands,
             soft: soft.clone(),
             hard: hard.clone(),
             next: AtomicU64::new(1),
             view: Mutex::default(),
         };
-        (Self(Arc::new(inner)), DriverControl { orders: rx, soft, hard })
+        (Self(Arc::new(inner)), DriverControl { commands: rx, soft, hard })
     }
 
     pub(crate) fn show(&self, view: Arc<dyn View>) {
@@ -147,7 +147,7 @@ impl Control {
     /// Sends a message. It is delivered between turns (ACP, headless with resume) or typed (PTY).
     pub fn say(&self, text: impl Into<String>) -> Receipt {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        match self.0.orders.send(Order::Say { id, text: text.into() }) {
+        match self.0.commands.send(Command::Say { id, text: text.into() }) {
             Ok(()) => Receipt::Queued { id },
             Err(Refused::Full) => Receipt::Missed { why: "it is busy".into() },
             Err(Refused::Ended) => Receipt::Missed { why: "it has ended".into() },
@@ -156,7 +156,7 @@ impl Control {
 
     /// Withdraws a waiting message. The message's own event reports whether it was withdrawn in time.
     pub fn unsay(&self, id: u64) {
-        let _ = self.0.orders.send(Order::Unsay(id));
+        let _ = self.0.commands.send(Command::Unsay(id));
     }
 
     /// Ends it: cancels its turn if possible, then sends TERM to its process group, and KILL after the grace period.
@@ -170,27 +170,27 @@ impl Control {
 
     /// Types a person's input (PTY). False: none of it was accepted, because the run has ended or too much waits.
     pub fn keys(&self, bytes: impl Into<Vec<u8>>) -> bool {
-        self.0.orders.send(Order::Keys(bytes.into())).is_ok()
+        self.0.commands.send(Command::Keys(bytes.into())).is_ok()
     }
 
     /// Types a person's input by name (PTY); false as with [`Self::keys`].
     pub fn typed(&self, typed: Vec<Typed>) -> bool {
-        self.0.orders.send(Order::Typed(typed)).is_ok()
+        self.0.commands.send(Command::Typed(typed)).is_ok()
     }
 
     /// The person has finished with it: it ends regularly once it is idle (PTY).
     pub fn finish(&self) -> bool {
-        self.0.orders.send(Order::Finish).is_ok()
+        self.0.commands.send(Command::Finish).is_ok()
     }
 
     /// Changes the size of its terminal (PTY).
     pub fn resize(&self, cols: u16, rows: u16) -> bool {
-        self.0.orders.send(Order::Resize(cols, rows)).is_ok()
+        self.0.commands.send(Command::Resize(cols, rows)).is_ok()
     }
 
     /// A person has entered it and may type, or has left (PTY).
     pub fn attach(&self, on: bool) -> bool {
-        self.0.orders.send(Order::Attach(on)).is_ok()
+        self.0.commands.send(Command::Attach(on)).is_ok()
     }
 
     /// Its screen; `None` without a terminal.

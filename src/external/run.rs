@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tiller_tool::shell::{Host, Launch, find_program};
 use tokio::sync::mpsc;
 
-use super::control::{Control, DriverControl, Order};
+use super::control::{Command, Control, DriverControl};
 use super::environment::{environment, withheld};
 use super::event::{AgentEvent, Ending, Status};
 use super::job::{Job, StartError};
@@ -116,9 +116,9 @@ pub(crate) struct Run {
 impl Run {
     /// Reports messages that were not delivered, and refuses later ones.
     pub(crate) async fn miss_all(&mut self, why: &str) {
-        self.control.orders.close();
-        while let Some(order) = self.control.orders.try_recv() {
-            if let Order::Say { id, text } = order {
+        self.control.commands.close();
+        while let Some(command) = self.control.commands.try_recv() {
+            if let Command::Say { id, text } = command {
                 self.missed.push((id, text));
             }
         }
@@ -149,12 +149,12 @@ impl Ending {
 
 /// The transport, and the command to run for it.
 fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
-    let order = match job.transport {
+    let preferred = match job.transport {
         Some(one) => vec![one],
         None => vec![Transport::Acp, Transport::Headless, Transport::Pty],
     };
     let mut first = None;
-    for transport in order {
+    for transport in preferred {
         match plan(job, transport) {
             Ok(launch) => return Ok((transport, launch)),
             // That it must not be started is more helpful than that the transport is missing.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tokio::sync::mpsc;
 
-use super::control::{Control, DriverControl, Order};
+use super::control::{Command, Control, DriverControl};
 use super::event::{AgentEvent, Ending, Status};
 
 /// One step of a script.
@@ -57,7 +57,7 @@ async fn play(
                     biased;
                     () = control.soft.cancelled() => true,
                     () = control.hard.cancelled() => true,
-                    Some(Order::Say { id, text }) = control.orders.recv(), if listens => {
+                    Some(Command::Say { id, text }) = control.commands.recv(), if listens => {
                         let _ = out.send(AgentEvent::Delivered { id }).await;
                         let _ = out.send(AgentEvent::Text(format!("> {text}"))).await;
                         false

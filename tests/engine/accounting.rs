@@ -357,7 +357,7 @@ async fn p15_a_reply_that_came_after_the_lease_was_lost_is_booked() {
     let delta = |e: &EventBody| matches!(e, EventBody::Turn(TurnEvent::TextDelta { .. })).then_some(());
     rig.until("words", delta).await;
     let other = Store::open(&place.db(), Options::default()).unwrap();
-    let lease = other.leases().acquire(session, "main", tiller_store::Take::Force).wait().unwrap();
+    let lease = other.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait().unwrap();
     gate.notify_one();
     assert_eq!(rig.finished().await.0, TurnStatus::Store);
     rig.quit().await;

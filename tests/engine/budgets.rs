@@ -9,7 +9,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, AskBody, AskReply, CommandBody, Cost, EventBody, ManualClock, ModelRef, SessionId, Time, Usage,
 };
-use tiller_store::{Call, Options, Store};
+use tiller_store::{ModelCall, Options, Store};
 use tokio::sync::Notify;
 
 use crate::rig::*;
@@ -365,7 +365,7 @@ async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
     rig.turn("one").await;
     // Another process spends 30 cents.
     let other = Store::open(&place.db(), options()).unwrap();
-    let call = Call {
+    let call = ModelCall {
         agent: AgentId::main(),
         model: ModelRef("other/m".into()),
         tier: "main".into(),

@@ -54,14 +54,14 @@ impl Place {
     /// Frees the lease of a process that was killed. (In a test it is this process, which lives on.)
     pub(crate) fn free(&self, session: SessionId) {
         let store = Store::open(&self.db(), Options::default()).unwrap();
-        let lease = store.leases().acquire(session, "main", tiller_store::Take::Force).wait().unwrap();
+        let lease = store.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait().unwrap();
         store.leases().release(lease).wait().unwrap();
     }
 
     /// The same, of one that may not be there.
     pub(crate) fn free_if_there(&self, session: SessionId) {
         let store = Store::open(&self.db(), Options::default()).unwrap();
-        if let Ok(lease) = store.leases().acquire(session, "main", tiller_store::Take::Force).wait() {
+        if let Ok(lease) = store.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait() {
             store.leases().release(lease).wait().unwrap();
         }
     }

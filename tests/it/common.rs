@@ -1,4 +1,4 @@
-//! Where one test happens: a home, a workspace, an environment; ways to start the program in it.
+//! The environment of one test: a home, a workspace, variables; ways to start the program in it.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use tiller_testkit::{Reply, Script, ScriptServer, Term, Wire};
 /// The program.
 pub(crate) const TILLER: &str = env!("CARGO_BIN_EXE_tiller");
 
-/// A key that may turn up nowhere.
+/// A key that must not appear anywhere.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef-e2e";
 
-/// How long a run may take. Generous: the machine may be slow and busy.
+/// Time limit of a run. Generous, since the machine may be slow and busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// One test's files and environment.
 pub(crate) struct Place {
-    /// Removed at the end.
+    /// Deleted at the end.
     pub(crate) _tmp: tempfile::TempDir,
     /// `TILLER_HOME`.
     pub(crate) home: PathBuf,
     /// The person's home folder.
     pub(crate) user: PathBuf,
-    /// The folder that is worked in.
+    /// The working folder.
     pub(crate) work: PathBuf,
     pub(crate) env: Vec<(String, String)>,
 }
 
 impl Place {
-    /// No model server.
+    /// Without a model server.
     pub(crate) fn new() -> Self {
         let tmp = tempfile::tempdir().unwrap();
         let root = tmp.path().canonicalize().unwrap();
@@ -126,7 +126,7 @@ impl Place {
         run(self.tiller(args), b"")
     }
 
-    /// The same; it must end with code 0.
+    /// As [`Self::run`]; it must exit with code 0.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let out = self.run(args);
         assert_eq!(out.code, Some(0), "{args:?}: {out:?}");
@@ -153,7 +153,7 @@ impl Place {
 }
 
 impl Drop for Place {
-    /// What was left at work ends with the test.
+    /// Processes that are left end with the test.
     fn drop(&mut self) {
         for (pid, line) in at_work(self) {
             let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
@@ -164,7 +164,7 @@ impl Drop for Place {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Out {
     /// `None`: by a signal.
@@ -194,7 +194,7 @@ pub(crate) fn run(mut cmd: Command, stdin: &[u8]) -> Out {
     finish(child)
 }
 
-/// Reads what a started program says, and waits for its end.
+/// Reads the output of a started program, and waits for its end.
 pub(crate) fn finish(mut child: Child) -> Out {
     let out = child.stdout.take().map(drain);
     let err = child.stderr.take().map(drain);
@@ -208,7 +208,7 @@ pub(crate) fn finish(mut child: Child) -> Out {
     Out { code: status.code(), stdout, stderr }
 }
 
-/// Asks again and again until there is an answer, or the time is up.
+/// Calls `ask` repeatedly until there is a result, or the time is over.
 pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
@@ -218,22 +218,22 @@ pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Op
         if Instant::now() >= end {
             return None;
         }
-        // Nothing unparks this thread: it is only the gap between two looks.
+        // Polls, since nothing wakes this thread.
         std::thread::park_timeout(Duration::from_millis(10));
     }
 }
 
-/// Lets time go by that the program itself counts, and that nothing outside can see the end of.
+/// Lets real time pass, for delays within the program that cannot be observed.
 pub(crate) fn let_pass(time: Duration) {
     let _: Option<()> = poll(time, || None);
 }
 
-/// Lets the time pass in which a layer that has just come into sight decides nothing (`ui.approval_deaf`).
+/// Lets the time pass in which a new dialog ignores keys (`ui.approval_deaf`).
 pub(crate) fn let_deafness_pass() {
     let_pass(Duration::from_millis(500));
 }
 
-/// Waits for a condition of the outside world.
+/// Waits for a condition outside of the test.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
     assert!(poll(Duration::from_secs(30), || until().then_some(())).is_some(), "waited for {what}");
 }
@@ -253,7 +253,7 @@ pub(crate) fn shell(id: &str, command: &str) -> Reply {
     calls(id, "terminal", json!({"command": command}))
 }
 
-/// The types of events, in order, without those that stream.
+/// The types of events in order, without streamed ones.
 pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|e| e["type"].as_str()).filter(|t| !t.ends_with("_delta")).collect()
 }
@@ -264,7 +264,7 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// Numbers that look random and are the same each time.
+/// Pseudo-random numbers, the same each time.
 pub(crate) struct Seed(pub(crate) u64);
 
 impl Iterator for Seed {
@@ -277,12 +277,12 @@ impl Iterator for Seed {
     }
 }
 
-/// The same, without the program itself.
+/// As [`at_work`], without the program itself.
 pub(crate) fn others(place: &Place) -> Vec<(u32, String)> {
     at_work(place).into_iter().filter(|(_, line)| !line.starts_with(TILLER)).collect()
 }
 
-/// Processes that work in this folder: id and command line.
+/// Processes whose working folder is this place: id and command line.
 pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for dir in std::fs::read_dir("/proc").unwrap().flatten() {

@@ -1,5 +1,5 @@
-//! The scripted session that `sessions/whole_session.rs` plays in the workbench and through `exec`: a small crate in a git
-//! repository, a model server, and what both of them must leave behind.
+//! The scripted session that `sessions/whole_session.rs` runs in the workbench and with `exec`: a small crate in a git
+//! repository, a model server, and the expected results of both.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,14 +11,14 @@ use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::Place;
 
-/// A model server whose replies can be added while it runs. Requests for titles are answered apart.
+/// A model server whose replies can be added while it runs. Requests for titles are answered separately.
 pub(crate) struct Model {
     pub(crate) server: ScriptServer,
     pub(crate) wire: Wire,
     replies: Arc<Mutex<VecDeque<Reply>>>,
 }
 
-/// A request for a title is not part of the conversation: it brings no tools.
+/// A request for a title is not part of the conversation: it has no tools.
 fn is_title(body: &Value) -> bool {
     body.get("tools").and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
@@ -45,27 +45,27 @@ impl Model {
         self.replies.lock().unwrap().push_back(reply);
     }
 
-    /// Scripted replies that nobody has asked for.
+    /// Number of unused scripted replies.
     pub(crate) fn left(&self) -> usize {
         self.replies.lock().unwrap().len()
     }
 
-    /// What was asked, without titles.
+    /// All requests, without titles.
     pub(crate) fn requests(&self) -> Vec<Recorded> {
         self.server.requests().into_iter().filter(|r| !is_title(&r.json())).collect()
     }
 
-    /// The same, read as JSON.
+    /// As [`Self::requests`], parsed as JSON.
     pub(crate) fn asked(&self) -> Vec<Value> {
         self.requests().iter().map(Recorded::json).collect()
     }
 
-    /// The messages of the last request, as they were written.
+    /// The messages of the last request, as sent.
     pub(crate) fn last(&self) -> String {
         Cut::of(&self.requests().last().unwrap().text()).list
     }
 
-    /// Every request is, byte for byte, the one before plus new material at the end of the conversation.
+    /// Every request equals the one before, byte for byte, plus new material at the end of the conversation.
     pub(crate) fn assert_only_grows(&self) {
         let bodies: Vec<Cut> = self.requests().iter().map(|r| Cut::of(&r.text())).collect();
         for (n, pair) in bodies.windows(2).enumerate() {
@@ -80,7 +80,7 @@ impl Model {
     }
 }
 
-/// A request's bytes around its conversation.
+/// The parts of a request before and after its conversation.
 struct Cut {
     head: String,
     list: String,
@@ -101,8 +101,8 @@ impl Cut {
     }
 }
 
-/// Without the budget for thoughts: it stands before the prefix, and the format allows none in the middle of a turn
-/// that began without a thought.
+/// Without the thinking budget: it precedes the prefix, and the format allows none in the middle of a turn that began
+/// without a thought.
 fn without_thinking(body: &str) -> String {
     const START: &str = "\"thinking\":{\"type\":\"enabled\"";
     let Some(at) = body.find(START) else { return body.to_owned() };
@@ -110,8 +110,7 @@ fn without_thinking(body: &str) -> String {
     format!("{}{}", &body[..at], &body[end..])
 }
 
-/// Without the marks that tell a server where to cache: they move on by design. (Within a text the quotes
-/// would be escaped, so nothing but a mark is found.)
+/// Without cache marks, which move by design. (Within a text the quotes would be escaped, so only marks are found.)
 fn without_marks(body: &str) -> String {
     let mut out = String::with_capacity(body.len());
     let mut rest = body;
@@ -128,10 +127,10 @@ fn without_marks(body: &str) -> String {
 /// The command that runs the tests of the crate.
 pub(crate) const CHECK: &str = "cargo test --offline";
 
-/// What a person asks.
+/// The person's message.
 pub(crate) const QUESTION: &str = "sum(&[2, 3]) gives 3. Add a test for it and mend it.";
 
-/// The crate, with one mistake and a test that does not see it.
+/// The crate, with one error and a test that does not detect it.
 const LIB: &str = "//! Adds up.
 
 /// The sum of all numbers.
@@ -150,7 +149,7 @@ mod tests {
 }
 ";
 
-/// Lines that the first edit puts before the end of the tests.
+/// Lines that the first edit inserts before the end of the tests.
 const TEST: &str = "        assert_eq!(sum(&[]), 0);
     }
 
@@ -160,24 +159,24 @@ const TEST: &str = "        assert_eq!(sum(&[]), 0);
     }
 ";
 
-/// What the library is in the end.
+/// The final content of the library.
 pub(crate) fn mended() -> String {
     let old = "        assert_eq!(sum(&[]), 0);\n    }\n";
     assert!(LIB.contains(old) && LIB.contains(".skip(1)"));
     LIB.replace(old, TEST).replace(".skip(1)", "")
 }
 
-/// Makes `cargo` work in this place, with a target folder of its own. False, with a word on standard
-/// error: there is none.
+/// Makes `cargo` work in this place, with its own target folder. False, with a message on standard error: there is no
+/// cargo.
 pub(crate) fn with_cargo(place: &mut Place) -> bool {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| env!("CARGO").into());
-    // The tool chain itself: the one that chooses among tool chains would look into the person's home.
+    // The tool chain itself, since a rustup proxy would look into the person's home.
     let bin = std::path::Path::new(&cargo).parent().unwrap_or(std::path::Path::new("/usr/bin"));
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
     place.set("PATH", &format!("{}:{path}", bin.display()));
     let target = place.user.join("target");
     place.set("CARGO_TARGET_DIR", &target.display().to_string());
-    // Results come in one order.
+    // Results have a fixed order.
     let home = place.user.join(".cargo");
     std::fs::create_dir_all(&home).unwrap();
     std::fs::write(home.join("config.toml"), "[env]\nRUST_TEST_THREADS = \"1\"\n").unwrap();
@@ -217,8 +216,8 @@ fn todo(statuses: [&str; 3]) -> Value {
     json!({"todos": todos})
 }
 
-/// Question, search, edit, failing test, fix, passing test, todo. Four calls need a yes: the edit, the check,
-/// the fix, the check again.
+/// Question, search, edit, failing test, fix, passing test, todo. Four calls need approval: the edit, the check, the
+/// fix, the check again.
 pub(crate) fn fix() -> Vec<Script> {
     let edit = |old: &str, new: &str| json!({"path": "src/lib.rs", "old": old, "new": new});
     let check = |why: &str| json!({"command": CHECK, "why": why});
@@ -248,7 +247,7 @@ pub(crate) fn fix() -> Vec<Script> {
 /// How many requests [`fix`] makes.
 pub(crate) const FIX: usize = 8;
 
-/// An entry without what differs from run to run (ids, times, the place) or from one compiler to the next.
+/// An entry without parts that differ between runs (ids, times, the place) or compilers.
 pub(crate) fn essence(entry: &Value, place: &Place) -> Option<Value> {
     let body = &entry["body"];
     let (root, user) = (place.work.display().to_string(), place.user.display().to_string());
@@ -267,7 +266,7 @@ pub(crate) fn essence(entry: &Value, place: &Place) -> Option<Value> {
             let content = if body["name"] == "terminal" { tested(&content) } else { content };
             json!(["result", body["call_id"], body["name"], body["outcome"], content])
         }
-        // A line for the person; a screen may bring other ones than a script.
+        // A line for the person; a screen may show other ones than a script.
         "note" => return None,
         other => json!([other]),
     })
@@ -278,7 +277,7 @@ fn names(tools: &Value) -> Vec<Value> {
     tools.as_array().into_iter().flatten().map(|t| t.get("name").unwrap_or(t).clone()).collect()
 }
 
-/// What a run of tests said, without the compiler's own words and times.
+/// The output of a test run, without the compiler's own messages and times.
 fn tested(content: &Value) -> Value {
     let kept = |text: &str| -> Vec<String> {
         text.lines()

@@ -1,13 +1,13 @@
-//! Looking at a screen as a person does, and pressing keys only when it says that they count.
+//! Reads a screen as a person does, and presses keys only when the screen accepts them.
 
 use tiller_testkit::Term;
 
-/// Row and column of the first place where `text` stands.
+/// Row and column of the first occurrence of `text`.
 pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
     let (_, columns) = screen.size();
     for (row, line) in screen.rows(0, columns.get()).enumerate() {
         if let Some(at) = line.find(text) {
-            // Lines hold no wide characters left of what tests look for.
+            // Lines have no wide characters left of the text that tests look for.
             let column = line[..at].chars().count();
             return Some((u16::try_from(row).unwrap(), u16::try_from(column).unwrap()));
         }
@@ -28,7 +28,7 @@ fn face(screen: &vt100::Screen, text: &str) -> Option<String> {
     ))
 }
 
-/// One of these buttons has the focus. While buttons are deaf, all look the same.
+/// Whether one of these buttons has the focus. While buttons ignore keys, all look the same.
 pub(crate) fn focused(screen: &vt100::Screen, buttons: &[&str]) -> bool {
     let faces: Vec<_> = buttons.iter().map(|b| face(screen, b)).collect();
     faces.iter().all(Option::is_some) && faces.iter().any(|f| *f != faces[0])
@@ -38,21 +38,21 @@ fn listens(screen: &vt100::Screen) -> bool {
     focused(screen, &["[n] no", "[c] deny", "[y] yes"])
 }
 
-/// Waits for the question about `what`, until its buttons take keys; gives the screen.
+/// Waits for the question about `what` until its buttons accept keys; returns the screen.
 pub(crate) fn asked(term: &Term, what: &str) -> String {
     term.wait(&format!("the question about {what}"), |s| s.contains("Approve?") && s.contains(what));
     term.wait_cells("buttons that listen", listens);
     term.screen()
 }
 
-/// Waits for a dialog of the screen's own with this title, until its buttons take keys; answers with `key`.
+/// Waits for a dialog of the screen with this title until its buttons accept keys; answers with `key`.
 pub(crate) fn confirm(term: &mut Term, title: &str, yes: &str, key: &str) {
     term.wait_text(title);
     term.wait_cells("buttons that listen", |s| focused(s, &["[n] no", yes]));
     term.keys(key);
 }
 
-/// The same, and answers with `key`.
+/// As [`asked`], and answers with `key`.
 pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     asked(term, what);
     term.keys(key);
@@ -61,10 +61,10 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     });
 }
 
-/// Moves the choice of a list to the row with `text`: one key toward it at a time, each only after the one before
-/// has moved the choice, so that none is left to move it once it is there. Rows may come, go and move meanwhile.
+/// Moves the selection of a list to the row with `text`: one key at a time, each only after the one before has taken
+/// effect, so that no key is left when the row is reached. Rows may appear, vanish and move meanwhile.
 pub(crate) fn choose(term: &mut Term, text: &str) {
-    // The row of `text`, and the chosen row in its column.
+    // The row of `text`, and the selected row in its column.
     let rows = |s: &vt100::Screen| {
         let (to, column) = find(s, text)?;
         let inverse = |row: &u16| s.cell(*row, column).is_some_and(vt100::Cell::inverse);
@@ -94,16 +94,16 @@ pub(crate) fn say(term: &mut Term, text: &str) {
     term.keys("\r");
 }
 
-/// Waits until no turn runs and nothing is typed: the hints begin with what is always there. (A frame may be
-/// looked at while it is half drawn, so what is missing from it proves nothing.)
+/// Waits until no turn runs and nothing is typed, which the first hints show. (A frame may be read while it is half
+/// drawn, so a missing text proves nothing.)
 pub(crate) fn idle(term: &Term) -> String {
     term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.starts_with(" Shift-Tab mode")))
 }
 
-/// Quits; says yes where processes run in the background. The exit code.
+/// Quits, confirming if processes run in the background. Returns the exit code.
 pub(crate) fn quit(term: &mut Term) -> u32 {
     term.keys("\x04");
-    // Either the question is there, or the terminal is given back.
+    // Either the question is shown, or the terminal is restored.
     let asks = crate::common::poll(std::time::Duration::from_secs(60), || {
         let asks = term.screen().contains("[y] quit");
         (asks || term.kept().is_empty()).then_some(asks)
@@ -115,8 +115,8 @@ pub(crate) fn quit(term: &mut Term) -> u32 {
     term.wait_exit()
 }
 
-/// What a screen says, without what differs from run to run: times, measures of width, the watcher's feed,
-/// the header and the hints. How far the todo list is comes first.
+/// The text of a screen without parts that differ between runs: times, measures of width, the watcher's feed, the
+/// header and the hints. The progress of the todo list comes first.
 pub(crate) fn key_lines(screen: &str) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
@@ -134,7 +134,7 @@ pub(crate) fn key_lines(screen: &str) -> String {
     left.join("\n")
 }
 
-/// One space between words, and no times.
+/// One space between words, without times.
 fn steady(line: &str) -> String {
     let time = |w: &str| {
         let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit() || b == b'.');

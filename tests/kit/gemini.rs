@@ -13,7 +13,7 @@ pub(crate) fn body(script: &Script) -> String {
                 "modelVersion": "scripted", "responseId": "r1"}),
         ));
     };
-    // A signature stands on the part that follows the thinking.
+    // The signature is on the part after the thinking.
     let mut signature: Option<&str> = None;
     for part in &script.parts {
         match part {

@@ -1,18 +1,18 @@
-//! A scripted model server for tests, and builders of what model servers say.
+//! A scripted model server for tests, and builders of the replies of model servers.
 //!
-//! [`ScriptServer`] listens on loopback and plays [`Reply`]s: status, headers, byte-exact pieces, pauses,
-//! cuts, sockets that stay open for ever. It keeps every request for later assertion. It uses plain
-//! threads, so that tests with and without an async runtime, and tests that drive the real binary in a
-//! terminal, can all use it. Dropping it ends its threads and closes its sockets.
+//! [`ScriptServer`] listens on loopback and plays [`Reply`]s: status, headers, byte-exact pieces, pauses, cuts, sockets
+//! that stay open. It stores every request for later assertions. It uses plain threads, so that tests with and without
+//! an async runtime, and tests that drive the real binary in a terminal, can all use it. Dropping it ends its threads
+//! and closes its sockets.
 //!
 //! [`Script`] is one reply of a model, independent of the wire format: thinking, text, tool calls, usage.
 //! It turns into the body that a vendor would send.
 //!
-//! [`strict`] refuses what a vendor's published schema refuses.
+//! [`strict`] rejects requests that a vendor's published schema rejects.
 //!
-//! [`power`] replays losses of power over what a process wrote.
+//! [`power`] simulates losses of power during the writes of a process.
 //!
-//! [`Term`] is a person at a terminal: the real program under a PTY, its screen read by an independent emulator.
+//! [`Term`] simulates a person at a terminal: the real program on a PTY, its screen read by an independent emulator.
 //!
 //! ```
 //! use tiller_testkit::{Reply, Script, ScriptServer, Wire};
@@ -28,8 +28,9 @@
 //! # assert!(bodies.is_empty());
 //! ```
 //!
-//! A request beyond the script gets status 500 with the text `script is over`, and
-//! [`ScriptServer::overrun`] counts it.
+//! A request beyond the script gets status 500 with the text `script is over`, and [`ScriptServer::overrun`] counts it.
+//!
+//! May use: nothing of this project, since the crates are tested with it.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,17 +1,17 @@
-//! Losses of power, replayed: what a process wrote and flushed (as a tracer saw it) is turned into the states that a
-//! disk may legally be in at any moment. What was flushed is there; of what was not, any part may be.
+//! Simulates losses of power: from the writes and flushes of a process (as a tracer recorded them) it derives the
+//! states that a disk may legally have at any moment. Flushed data is there; of unflushed data any part may be.
 //!
-//! The rules: a write is safe once its file was flushed after it, a name (made, moved, removed) once its folder was.
-//! Unflushed writes to a file may be lost one by one, in any choice, and cut at a sector; unflushed changes of names
-//! in a folder are kept in their order, up to some point. Folders are taken to be there.
+//! The rules: a write is safe once its file was flushed after it, a name (created, moved, removed) once its folder was.
+//! Unflushed writes to a file may be lost individually, in any combination, and cut at a sector; unflushed changes of
+//! names in a folder are kept in their order, up to some point. Folders are assumed to exist.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Bytes that a disk writes whole.
+/// Bytes that a disk writes atomically.
 const SECTOR: usize = 512;
 
-/// Words for `strace` that make it write what [`Recording::read`] needs to `log`.
+/// Arguments for `strace` that make it write what [`Recording::read`] needs to `log`.
 pub fn tracer(log: &Path) -> Vec<String> {
     let calls = "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat";
     let words = ["strace", "-f", "-y", "-qq", "-xx", "-s", "16777216", "-e"];
@@ -26,7 +26,7 @@ pub fn tracer(log: &Path) -> Vec<String> {
     words
 }
 
-/// One thing that the process did.
+/// One action of the process.
 #[derive(Debug)]
 enum Act {
     Create(PathBuf),
@@ -41,7 +41,7 @@ enum Act {
     Rename(PathBuf, PathBuf),
     Unlink(PathBuf),
     Folder(PathBuf),
-    /// Said on standard output.
+    /// Printed on standard output.
     Said(String),
 }
 
@@ -57,9 +57,9 @@ pub struct Recording {
 pub struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
     folders: Vec<PathBuf>,
-    /// What the process had said before the power went.
+    /// Output of the process before the loss of power.
     pub said: Vec<String>,
-    /// Of the recording's acts, how many were done.
+    /// How many of the recording's actions were done.
     pub after: usize,
 }
 
@@ -71,7 +71,7 @@ impl std::fmt::Debug for State {
 }
 
 impl State {
-    /// Writes the files below `to`, as they were below the recording's folder.
+    /// Writes the files of this state below `to`.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -92,7 +92,7 @@ impl State {
 }
 
 impl Recording {
-    /// Reads the tracer's log; `root` is the folder that matters, by its real path.
+    /// Parses the tracer's log; `root` is the relevant folder, by its real path.
     pub fn read(log: &str, root: &Path) -> Self {
         let mut halves: HashMap<&str, String> = HashMap::new();
         let mut reader =
@@ -103,7 +103,7 @@ impl Recording {
             if let Some(half) =
                 rest.strip_suffix(" <unfinished ...>").or_else(|| rest.strip_suffix("<unfinished ...>"))
             {
-                // What is said counts from its beginning: somebody may have heard it.
+                // Output counts from the beginning of its write, since a reader may have received it.
                 if half.starts_with("write(1<") {
                     reader.call(&format!("{half}) = 0"));
                 } else {
@@ -120,18 +120,18 @@ impl Recording {
         Self { root: reader.root, acts: reader.acts }
     }
 
-    /// How many acts there are.
+    /// Number of actions.
     pub fn len(&self) -> usize {
         self.acts.len()
     }
 
-    /// Whether nothing was seen.
+    /// Whether nothing was recorded.
     pub fn is_empty(&self) -> bool {
         self.acts.is_empty()
     }
 
-    /// `count` states, spread over the whole time: of each four, one loses all that was not flushed, one nothing,
-    /// and two some of it.
+    /// Passes `count` states, spread over the whole time, to `look`: of each four, one loses all unflushed data, one
+    /// nothing, and two some of it.
     pub fn states(&self, count: usize, seed: u64, mut look: impl FnMut(usize, &State)) {
         let mut dice = Dice(seed | 1);
         let mut disk = Disk::default();
@@ -156,9 +156,9 @@ impl Recording {
 struct Reader {
     root: PathBuf,
     acts: Vec<Act>,
-    /// Where the next `write` to a descriptor goes.
+    /// Offset of the next `write` to a descriptor.
     places: HashMap<String, usize>,
-    /// Files that were made here.
+    /// Files that were created.
     known: HashMap<PathBuf, ()>,
 }
 
@@ -252,7 +252,7 @@ impl Reader {
     }
 }
 
-/// `5<\x2f...>`: number and path.
+/// Parses `5<\x2f...>`: number and path.
 fn descriptor(text: &str) -> Option<(String, PathBuf)> {
     let (fd, rest) = text.split_once('<')?;
     let end = rest.rfind('>')?;
@@ -264,7 +264,7 @@ fn path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// What `"\x61..."` stands for; text without such marks is itself.
+/// Decodes `"\x61..."`; text without escapes is returned unchanged.
 fn bytes(text: &str) -> Vec<u8> {
     let text = text.trim_matches('"');
     if !text.starts_with("\\x") {
@@ -273,7 +273,7 @@ fn bytes(text: &str) -> Vec<u8> {
     text.split("\\x").skip(1).filter_map(|h| u8::from_str_radix(h.get(..2)?, 16).ok()).collect()
 }
 
-/// A file: what is safe, and what was done since.
+/// A file: safe content, and later writes.
 #[derive(Clone, Default)]
 struct Inode {
     safe: Vec<u8>,
@@ -329,10 +329,10 @@ impl Name {
 #[derive(Default)]
 struct Disk {
     inodes: Vec<Inode>,
-    /// As the process sees them.
+    /// Names as the process sees them.
     names: BTreeMap<PathBuf, usize>,
     safe: BTreeMap<PathBuf, usize>,
-    /// Of each folder, since it was flushed.
+    /// For each folder, changes since it was flushed.
     since: BTreeMap<PathBuf, Vec<Name>>,
     folders: Vec<PathBuf>,
     said: Vec<String>,
@@ -397,7 +397,7 @@ impl Disk {
         }
     }
 
-    /// What is left when the power goes now; each unflushed thing is kept with these odds in a hundred.
+    /// The state after a loss of power now; each unflushed change is kept with a probability of `odds` percent.
     fn crash(&self, root: &Path, odds: usize, dice: &mut Dice, after: usize) -> State {
         let mut names = self.safe.clone();
         for changes in self.since.values() {
@@ -416,7 +416,7 @@ impl Disk {
             let mut bytes = inode.safe.clone();
             for change in &inode.since {
                 if dice.roll(100) < odds {
-                    // Now and then a write is cut.
+                    // Occasionally a write is cut.
                     let whole = odds == 100 || dice.roll(8) > 0;
                     let upto = if whole { usize::MAX } else { dice.roll(9) * SECTOR };
                     change.apply(&mut bytes, upto);
@@ -440,7 +440,7 @@ impl Inode {
     }
 }
 
-/// Small, seeded, the same on each machine.
+/// A small seeded generator, the same on each machine.
 struct Dice(u64);
 
 impl Dice {
@@ -460,7 +460,7 @@ mod tests {
         text.bytes().map(|b| format!("\\x{b:02x}")).collect()
     }
 
-    /// What was flushed is in every state; what was not is in some.
+    /// Flushed data is in every state; unflushed data is in some.
     #[test]
     fn flushed_is_kept_and_the_rest_may_go() {
         let (f, g) = (hex("/r/f"), hex("/r/g"));

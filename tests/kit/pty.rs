@@ -1,5 +1,5 @@
-//! A person at a terminal: runs a program under a real PTY, types keys, and looks at the screen through an
-//! independent VT emulator. Waits on output, never on time alone.
+//! Simulates a person at a terminal: runs a program on a real PTY, types keys, and reads the screen through an
+//! independent VT emulator. Waits for output, never for a fixed time.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -16,24 +16,24 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 struct Seen {
     parser: vt100::Parser,
     raw: Vec<u8>,
-    /// When each piece of `raw` was read, and how long `raw` was then.
+    /// When each piece of `raw` was read, and the length of `raw` then.
     marks: Vec<(Instant, usize)>,
     closed: bool,
 }
 
-/// A program under a PTY.
+/// A program on a PTY.
 pub struct Term {
     child: Box<dyn Child + Send + Sync>,
-    /// `None`: the terminal was taken away.
+    /// `None`: the terminal was closed.
     master: Option<Box<dyn MasterPty + Send>>,
     writer: Box<dyn Write + Send>,
     /// Ends with the program, or after [`Self::hang_up`].
     reader: Option<JoinHandle<()>>,
     hung_up: Arc<AtomicBool>,
-    /// How the terminal was set before the program began.
+    /// The terminal's settings before the program started.
     before: String,
     seen: Arc<(Mutex<Seen>, Condvar)>,
-    /// Held by the reader between two reads, and by whoever stalls the terminal.
+    /// Locked by the reader between two reads, and by a guard of [`Self::stall`].
     gate: Arc<Mutex<()>>,
 }
 
@@ -110,22 +110,22 @@ impl Term {
 
     /// Types bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        // A program that has just ended closes the PTY; the next wait says so.
+        // A program that has just ended closes the PTY; the next wait reports it.
         let _ = self.writer.write_all(bytes);
         let _ = self.writer.flush();
     }
 
-    /// Pastes, as terminals do in bracketed mode.
+    /// Pastes text in bracketed mode.
     pub fn paste(&mut self, text: &str) {
         self.keys(&format!("\x1b[200~{text}\x1b[201~"));
     }
 
-    /// The screen now, rows joined by newlines, ends trimmed.
+    /// The present screen, rows joined by newlines, trailing blanks removed.
     pub fn screen(&self) -> String {
         trimmed(&self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().contents())
     }
 
-    /// The screen with its colours and marks, in a form that can be compared.
+    /// The screen with its colours and attributes, in a comparable form.
     pub fn face(&self) -> String {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().contents_formatted()
     }
@@ -135,13 +135,13 @@ impl Term {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().cursor_position()
     }
 
-    /// Every byte that the program has written.
+    /// All bytes that the program has written.
     pub fn raw(&self) -> Vec<u8> {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).raw.clone()
     }
 
-    /// Whether any screen after byte `since` of [`Self::raw`] satisfied `what`, in a terminal of the present size. For what
-    /// must not appear: the last screen alone says nothing of a text that came and went.
+    /// Whether any screen after byte `since` of [`Self::raw`] satisfied `what`, in a terminal of the present size. For
+    /// text that must not appear: the last screen does not show a text that came and went.
     pub fn showed(&self, since: usize, what: impl Fn(&str) -> bool) -> bool {
         let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (rows, columns) = s.parser.screen().size();
@@ -154,12 +154,12 @@ impl Term {
         })
     }
 
-    /// When each piece of [`Self::raw`] was read, and how long `raw` was then: what a measurement replays.
+    /// When each piece of [`Self::raw`] was read, and the length of `raw` then, for measurements.
     pub fn marks(&self) -> Vec<(Instant, usize)> {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).marks.clone()
     }
 
-    /// How many bytes the program has written.
+    /// Number of bytes that the program has written.
     pub fn written(&self) -> usize {
         self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).raw.len()
     }
@@ -186,7 +186,7 @@ impl Term {
         }
     }
 
-    /// Waits until the emulator's screen, colours and all, satisfies `until`.
+    /// Waits until the emulator's screen, including colours, satisfies `until`.
     ///
     /// # Panics
     /// After [`PATIENCE`], with the screen.
@@ -205,7 +205,7 @@ impl Term {
         }
     }
 
-    /// What `read` makes of the emulator's screen, colours and all, as it is now.
+    /// The result of `read` for the emulator's present screen, including colours.
     pub fn looks<T>(&self, read: impl Fn(&vt100::Screen) -> T) -> T {
         read(self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
     }
@@ -220,7 +220,7 @@ impl Term {
         self.wait(&format!("{text:?} to go"), |s| !s.contains(text))
     }
 
-    /// Stops reading what the program writes (after what is being read now), until the guard is dropped.
+    /// Stops reading the program's output (after the present read), until the guard is dropped.
     pub fn stall(&self) -> impl Drop + use<> {
         struct Stalled(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
         impl Drop for Stalled {
@@ -234,7 +234,7 @@ impl Term {
         let (over, wait) = std::sync::mpsc::channel::<()>();
         let (held, told) = std::sync::mpsc::channel::<()>();
         let gate = Arc::clone(&self.gate);
-        // It holds the lock until the guard's end of the channel is gone.
+        // It holds the lock until the guard drops its sender.
         let thread = std::thread::spawn(move || {
             let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = held.send(());
@@ -244,7 +244,7 @@ impl Term {
         Stalled(Some(over), Some(thread))
     }
 
-    /// Changes the size, as a window manager does.
+    /// Resizes the terminal, as a window manager does.
     ///
     /// # Panics
     /// When the PTY refuses.
@@ -262,14 +262,14 @@ impl Term {
             .expect("the PTY takes the size");
     }
 
-    /// Takes the terminal away, as closing its window does: every descriptor of this end is closed.
+    /// Closes the terminal, as closing its window does: every descriptor of this end is closed.
     ///
     /// # Panics
     /// When the program neither writes nor ends.
     pub fn hang_up(&mut self) {
         self.hung_up.store(true, Ordering::SeqCst);
         self.writer = Box::new(std::io::sink());
-        // The thread that reads is woken by what a new size makes the program draw.
+        // A resize makes the program draw, which wakes the reading thread.
         let end = Instant::now() + PATIENCE;
         let mut columns = 90;
         while self.reader.as_ref().is_some_and(|r| !r.is_finished()) {
@@ -285,7 +285,7 @@ impl Term {
         self.master = None;
     }
 
-    /// What is still as the program wanted it, and not as it was before; empty when all is given back.
+    /// Modes of the terminal that the program has not restored; empty when everything is restored.
     pub fn kept(&self) -> Vec<&'static str> {
         let mut kept = Vec::new();
         if self.master.as_ref().is_some_and(|m| settings(&**m) != self.before) {
@@ -325,14 +325,14 @@ impl Term {
         self.child.process_id()
     }
 
-    /// The process that owns engine and screen: the workbench's second one, or the program itself where it has
+    /// The process that owns engine and screen: the host of the workbench, or the program itself where it has none.
     /// none.
     pub fn host(&self) -> Option<u32> {
         let pid = self.pid()?;
         Some(hosts(pid).first().copied().unwrap_or(pid))
     }
 
-    /// Waits until it has ended; its exit code (128 + n for a signal n is the program's own doing).
+    /// Waits until it has ended; returns its exit code (128 + n for a signal n comes from the program itself).
     ///
     /// # Panics
     /// After [`PATIENCE`], with the screen.
@@ -344,14 +344,14 @@ impl Term {
             }
             assert!(Instant::now() < end, "it did not end; the screen was:\n{}", self.screen());
             let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // The reader is told of the end by the PTY; this only bounds the wait between two looks.
+            // The PTY reports the end to the reader; this only limits the time between two checks.
             let _ = self.seen.1.wait_timeout(s, Duration::from_millis(20));
         }
     }
 
-    /// Kills all of it, as `kill -9` does: what holds the screen first.
+    /// Kills everything, as `kill -9` does: the process with the screen first.
     pub fn kill(&mut self) {
-        // A number that was given back may be another's by now.
+        // The id may belong to another process by now.
         let runs = matches!(self.child.try_wait(), Ok(None));
         for host in self.pid().filter(|_| runs).map(hosts).unwrap_or_default() {
             if let Some(host) = i32::try_from(host).ok().and_then(rustix::process::Pid::from_raw) {
@@ -362,7 +362,7 @@ impl Term {
         let _ = self.child.wait();
     }
 
-    /// Types one key after another, each time waiting until the screen has changed or a moment has gone by.
+    /// Types keys one after another, each time waiting until the screen has changed or a moment has passed.
     pub fn send(&mut self, keys: &[&str]) {
         for k in keys {
             let before = self.raw().len();
@@ -401,7 +401,7 @@ fn hosts(pid: u32) -> Vec<u32> {
     children.filter(|c| program(*c) == program(pid) && own_session(*c)).collect()
 }
 
-/// The line settings of a terminal, in a form that can be compared.
+/// The line settings of a terminal, in a comparable form.
 fn settings(master: &dyn MasterPty) -> String {
     master.get_termios().map_or_else(String::new, |t| format!("{t:?}"))
 }

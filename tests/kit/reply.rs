@@ -6,29 +6,29 @@ use serde_json::Value;
 
 use crate::script::{Script, Wire};
 
-/// How the end of the body is told.
+/// How the end of the body is signalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `Transfer-Encoding: chunked`, as real servers do. A cut is visible as a broken transfer.
     Chunked,
-    /// Until the connection closes: a cut looks like an honest end. The harshest case.
+    /// Until the connection closes: a cut looks like a regular end. The hardest case.
     UntilClose,
     /// `Content-Length` of this many bytes, true or not.
     Length(usize),
 }
 
-/// One thing that the server does while it answers.
+/// One action of the server while it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Sends these bytes as one write.
     Bytes(Vec<u8>),
     /// Waits. Ends early when the server is dropped.
     Pause(Duration),
-    /// Sends this text over and over with this pause between, until the client goes.
+    /// Sends this text repeatedly with this pause in between, until the client disconnects.
     Repeat(Vec<u8>, Duration),
     /// Closes the connection here, without an end mark.
     Cut,
-    /// Keeps the socket open and says nothing more, until the client goes or the server is dropped.
+    /// Keeps the socket open and sends nothing more, until the client disconnects or the server is dropped.
     Hang,
 }
 
@@ -39,7 +39,7 @@ pub struct Reply {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) steps: Vec<Step>,
     pub(crate) framing: Framing,
-    /// Nothing at all is sent, not even the status line.
+    /// Nothing is sent, not even the status line.
     pub(crate) silent: bool,
 }
 
@@ -59,7 +59,7 @@ impl Reply {
         Self::sse(script.body(wire))
     }
 
-    /// Accepts the request and never answers anything.
+    /// Accepts the request and never answers.
     pub fn silence() -> Self {
         let mut reply = Self::status(200).hang();
         reply.silent = true;
@@ -93,7 +93,7 @@ impl Reply {
         self
     }
 
-    /// Sends `bytes` again and again, `ms` milliseconds apart, until the client goes.
+    /// Sends `bytes` repeatedly, `ms` milliseconds apart, until the client disconnects.
     #[must_use]
     pub fn repeat(mut self, bytes: impl Into<Vec<u8>>, ms: u64) -> Self {
         self.steps.push(Step::Repeat(bytes.into(), Duration::from_millis(ms)));
@@ -181,7 +181,7 @@ impl Reply {
         self
     }
 
-    /// Chooses how the end of the body is told. Default: chunked.
+    /// Sets how the end of the body is signalled. Default: chunked.
     #[must_use]
     pub fn framing(mut self, framing: Framing) -> Self {
         self.framing = framing;

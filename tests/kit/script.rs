@@ -110,8 +110,8 @@ impl Script {
         self.call_raw(id, name, &arguments.to_string())
     }
 
-    /// Adds a call whose arguments are this text, JSON or not. (Gemini sends objects: there, text that
-    /// is not JSON becomes a string.)
+    /// Adds a call whose arguments are this text, JSON or not. (Gemini sends objects: there, text that is not JSON
+    /// becomes a string.)
     #[must_use]
     pub fn call_raw(mut self, id: &str, name: &str, arguments: &str) -> Self {
         self.parts.push(Part::Call { id: id.into(), name: name.into(), arguments: arguments.into() });
@@ -131,7 +131,7 @@ impl Script {
         self.counts(Counts { input, output, ..Counts::default() })
     }
 
-    /// The server says nothing of usage.
+    /// The server reports no usage.
     #[must_use]
     pub fn no_usage(mut self) -> Self {
         self.counts = None;

@@ -1,4 +1,4 @@
-//! Secrets of many kinds, as vendors and people write them, made anew from a seed.
+//! Generates secrets of many kinds, in the forms of vendors and people, from a seed.
 
 const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 const HEX: &str = "0123456789abcdef";
@@ -9,9 +9,9 @@ const DIGITS: &str = "123456789";
 const WORDS: &[&str] =
     &["correct", "Horse", "battery", "staple", "Winter", "copper", "kettle", "Violet", "harbour", "seven"];
 
-/// What stands before, the secret's shape, what stands behind. `<a20>`: 20 letters and digits; `x` hex, `u` upper
-/// case, `l` lower case, `b` base 58, `d` digits, `w` words. The secret is the shape, or the part of it between `[` and
-/// `]`.
+/// Text before the secret, the secret's pattern, text after it. `<a20>`: 20 letters and digits; `x` hex, `u` upper
+/// case, `l` lower case, `b` base 58, `d` digits, `w` words. The secret is the pattern, or the part of it between `[`
+/// and `]`.
 const KINDS: &[(&str, &str, &str)] = &[
     ("", "sk-ant-api03-<a80>", ""),
     ("", "sk-proj-<a48>", ""),
@@ -53,7 +53,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("mysql --password=", "<a18>", " -u root"),
     ("https://x-access-token:", "<a22>", "@github.com/o/r.git"),
     ("PASSWORD=\"", "<a6>!<a6>#9a", "\""),
-    // What other programs keep in files of their own.
+    // Secrets that other programs keep in their own files.
     ("//registry.example.org/:_auth=", "<a40>", "=="),
     ("//registry.example.org/:_authToken=", "<l8>-<l4>-<l4>-<l12>", ""),
     ("_password = ", "<a28>", "=="),
@@ -73,7 +73,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("sshpass -p '", "<a5> <a5>", "' ssh me@host"),
     ("PGPASSWORD=", "<a14>", " psql -h db"),
     ("redis-cli -a ", "<a24>", " ping"),
-    // Vendors that were missed.
+    // Vendors that were missed at first.
     ("", "SK<x32>", ""),
     ("TWILIO_AUTH_TOKEN=", "<x32>", ""),
     ("", "EAACEdEose0cBA<a90>", ""),
@@ -94,7 +94,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("", "HRKU-<a60>", ""),
     ("refresh ", "1//0<a60>", ""),
     ("terraform ", "<a14>.atlasv1.[<a60>]", ""),
-    // Siblings of the forms above.
+    // Variants of the forms above.
     ("curl -sSu me:", "<a12>", " https://api.example.org"),
     ("curl -kLu 'me:", "<a12>", "' https://api.example.org"),
     ("default login me password ", "<a14>", ""),
@@ -127,7 +127,7 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("\"passphrase\": \"", "<w6>", "\","),
 ];
 
-/// One secret, and a line that holds it.
+/// One secret, and a line that contains it.
 #[derive(Clone, Debug)]
 pub struct Seeded {
     pub secret: String,
@@ -143,7 +143,7 @@ pub fn seeded(count: usize, seed: u64) -> Vec<Seeded> {
 struct Random(u64);
 
 impl Random {
-    /// Below `n`. Knuth's constants; the low bits are the weak ones.
+    /// A number below `n`. Knuth's constants; the low bits are the weak ones.
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % n

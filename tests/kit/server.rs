@@ -30,7 +30,7 @@ impl Recorded {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
     }
 
-    /// The body as JSON; `Null` when it is none.
+    /// The body as JSON; `Null` when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
@@ -71,7 +71,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits, but not past a stop. False: stopped.
+    /// Waits for `time` or until the server is stopped. False: stopped.
     fn pause(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         let mut state = self.lock();
@@ -99,8 +99,8 @@ impl ScriptServer {
         Self::run(Plan::Script(replies.into_iter().collect()))
     }
 
-    /// Answers each request by asking `handler`, which gets the request and its number from 0. For
-    /// servers whose answer depends on what was asked.
+    /// Answers each request with the result of `handler`, which gets the request and its number from 0. For servers
+    /// whose answer depends on the request.
     pub fn with(handler: impl FnMut(&Recorded, usize) -> Reply + Send + 'static) -> Self {
         Self::run(Plan::Handler(Box::new(handler)))
     }
@@ -136,7 +136,7 @@ impl ScriptServer {
                 }
                 drop(state);
                 let shared = Arc::clone(&shared);
-                // Ends when the client goes, or when drop shuts the socket down.
+                // Ends when the client disconnects, or when drop shuts the socket down.
                 std::thread::spawn(move || {
                     let _ = stream.set_nodelay(true);
                     let _ = serve(&shared, &stream);
@@ -152,7 +152,7 @@ impl ScriptServer {
         format!("http://{}", self.addr)
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
@@ -175,22 +175,22 @@ impl ScriptServer {
         self.requests().iter().map(Recorded::json).collect()
     }
 
-    /// How many requests have come.
+    /// Number of requests so far.
     pub fn count(&self) -> usize {
         self.shared.lock().requests.len()
     }
 
-    /// How many connections have come.
+    /// Number of connections so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections
     }
 
-    /// Requests that came when the script was over.
+    /// Number of requests after the end of the script.
     pub fn overrun(&self) -> usize {
         self.shared.lock().overrun
     }
 
-    /// Scripted answers that have not been asked for yet.
+    /// Number of scripted answers that were not used yet.
     pub fn left(&self) -> usize {
         match &self.shared.lock().plan {
             Plan::Script(replies) => replies.len(),
@@ -198,13 +198,13 @@ impl ScriptServer {
         }
     }
 
-    /// Waits until `n` requests have come, and gives them. Panics after `limit`.
+    /// Waits until `n` requests have arrived, and returns them. Panics after `limit`.
     pub fn wait_for(&self, n: usize, limit: Duration) -> Vec<Recorded> {
         self.wait(limit, |s| s.requests.len() >= n, &format!("{n} requests"));
         self.requests()
     }
 
-    /// Waits until `n` answers were sent to their end, or their client was gone. Panics after `limit`.
+    /// Waits until `n` answers were sent completely, or their clients were gone. Panics after `limit`.
     pub fn wait_finished(&self, n: usize, limit: Duration) {
         self.wait(limit, |s| s.finished >= n, &format!("{n} finished answers"));
     }
@@ -235,7 +235,7 @@ impl Drop for ScriptServer {
             }
         }
         self.shared.changed.notify_all();
-        // Wakes the accepting thread, which then sees the stop.
+        // Wakes the accepting thread, which then notices the stop.
         let _ = TcpStream::connect(self.addr);
         if let Some(thread) = self.accept.take() {
             let _ = thread.join();
@@ -371,7 +371,7 @@ fn answer(shared: &Shared, mut stream: &TcpStream, reply: &Reply) -> std::io::Re
             }
             Step::Cut => return Ok(false),
             Step::Hang => {
-                // A read returns when the client goes or drop shuts the socket down.
+                // A read returns when the client disconnects or drop shuts the socket down.
                 let mut sink = [0; 64];
                 while stream.read(&mut sink)? > 0 {}
                 return Ok(false);

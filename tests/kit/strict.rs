@@ -1,5 +1,5 @@
-//! What a vendor's published schema refuses in a request: patterns of names and identifiers, sizes, the order of
-//! calls and results, empty content. Written from the vendors' references, not from our encoders.
+//! Checks requests against a vendor's published schema: patterns of names and ids, sizes, the order of calls and
+//! results, empty content. Written from the vendors' references, not from Tiller's encoders.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::script::Wire;
 
-/// Bytes that one text may have (OpenAI).
+/// Maximum bytes of one text (OpenAI).
 const TEXT: usize = 10_485_760;
 
-/// Why the vendor of `wire` would answer 400 to this body; `None`: it takes it.
+/// Why the vendor of `wire` would answer 400 to this body; `None`: it accepts it.
 pub fn refusal(wire: Wire, body: &Value) -> Option<String> {
     let checked = match wire {
         Wire::Anthropic => anthropic(body),
@@ -83,7 +83,7 @@ fn png_side(data: &str) -> u32 {
     if bytes.len() == 24 && bytes[1..4] == [80, 78, 71] { number(16).max(number(20)) } else { 0 }
 }
 
-/// All images of a request to Anthropic together.
+/// Checks all images of a request to Anthropic together.
 fn album(body: &Value) -> Checked {
     fn images<'a>(v: &'a Value, found: &mut Vec<&'a str>) {
         match v {

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Editors that take `+LINE` before the file.
+/// Editors that accept `+LINE` before the file.
 const PLUS: &[&str] =
     &["vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "ed"];
 
-/// Runs a command in the foreground; its exit code, or a part of a sentence.
+/// Runs a command in the foreground; returns its exit code, or an error as part of a sentence.
 pub(crate) type Front<'a> = &'a dyn Fn(Vec<OsString>) -> Result<i32, String>;
 
 /// Runs it as a child of this process.
@@ -18,7 +18,7 @@ pub(crate) fn here(words: Vec<OsString>) -> Result<i32, String> {
     status.map_err(|e| e.to_string()).and_then(|s| s.code().ok_or_else(|| s.to_string()))
 }
 
-/// Opens it on a file and waits for it.
+/// Opens it with a file and waits for its end.
 ///
 /// # Errors
 /// A sentence: it could not be started, or it ended with an error.

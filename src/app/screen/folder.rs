@@ -1,4 +1,4 @@
-//! Settings, keys and themes reach screen and engine when their files change.
+//! Reports changes of settings, keys and themes to screen and engine.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_watch::folder::Folder;
 
-/// What changed.
+/// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// The screen is made from it, too.
+    /// Whether the screen depends on it, too.
     pub(crate) screen: bool,
 }
 
-/// Watches the settings folder until they are dropped, and the folders of files that are links (people keep
-/// their settings elsewhere). Without the folder (a home that cannot be written) there is nothing to watch.
+/// Watches the settings folder until the values are dropped, and the targets of files that are symbolic links (people
+/// keep their settings elsewhere). Without the folder (a read-only home) there is nothing to watch.
 pub(crate) fn watch(config: &Path, tell: impl Fn(Changed) + Clone + Send + 'static) -> Vec<Folder> {
     use std::os::unix::fs::DirBuilderExt as _;
     if std::fs::DirBuilder::new().recursive(true).mode(0o700).create(config).is_err() {
@@ -54,13 +54,13 @@ fn one(
         }
         about.is_some()
     };
-    // Changes that belong together are reported once: the screen's part is remembered until then.
+    // Related changes are reported once: that the screen is affected is remembered until then.
     Folder::watch(folder, heard, move || tell(Changed { screen: screen.swap(false, Ordering::SeqCst) }))
         .inspect_err(|why| tracing::warn!(why, "changes to the settings cannot be detected"))
         .ok()
 }
 
-/// Files of the settings folder that are links, by their names in it, and where they lead.
+/// Files of the settings folder that are symbolic links, by their names, and their targets.
 fn links(config: &Path) -> Vec<(PathBuf, PathBuf)> {
     let names = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     let all = names(config).chain(names(&config.join("themes")));
@@ -70,7 +70,7 @@ fn links(config: &Path) -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-/// Whether it matters, and whether the screen is made from it.
+/// Whether the file is relevant, and whether the screen depends on it.
 fn matters(config: &Path, path: &Path) -> Option<bool> {
     kind(path.strip_prefix(config).ok()?)
 }

@@ -1,9 +1,9 @@
-//! What only the workbench needs of the composition root.
+//! Parts of the composition root for the workbench only.
 //!
 //! | file | does |
 //! | --- | --- |
 //! | `editor` | the person's editor |
-//! | `folder` | changes of settings, keys and themes reach the screen |
+//! | `folder` | reports changes of settings, keys and themes |
 //! | `statusline` | the command of the person's status line |
 
 pub(crate) mod editor;

@@ -1,5 +1,5 @@
-//! The command of the person's status line: started by the shell, given the state, and ended with everything
-//! it started when its time is over.
+//! The command of the person's status line: run by the shell with the state as input, and killed with all its child
+//! processes when its time is over.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How long it may take.
+/// Time limit of the command.
 const TIME: Duration = Duration::from_millis(300);
-/// Bytes of its output that are read.
+/// Maximum bytes of its output that are read.
 const MOST: u64 = 4096;
 
-/// Runs `command` with `state` on its standard input and `env` as its whole environment (no key is in it), and
-/// gives what it printed first.
+/// Runs `command` with `state` on its standard input and `env` as its whole environment (without keys), and returns its
+/// first line of output.
 ///
 /// # Errors
 /// A sentence: it could not be started, failed, or took too long.
@@ -35,11 +35,12 @@ fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) 
         .map_err(|e| format!("it could not be started: {e}"))?;
     let group = child.id();
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    // One message: the output. The reader ends when the pipe is closed, at the latest by the kill below.
+    // One message: the output. The reading thread holds the sender and ends when the pipe is closed, at the latest by
+    // the kill below.
     let (tx, rx) = mpsc::sync_channel(1);
     let state = state.to_owned();
     let reader = std::thread::Builder::new().name("tiller-status".into()).spawn(move || {
-        // One that does not read its input is none of our business.
+        // A command need not read its input.
         drop(stdin.map(|mut i| i.write_all(state.as_bytes())));
         let mut text = Vec::new();
         let read = stdout.map(|o| o.take(MOST).read_to_end(&mut text));
@@ -50,7 +51,7 @@ fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) 
         Ok(_) => rx.recv_timeout(time).map_err(|_| format!("it took longer than {} ms", time.as_millis())),
         Err(e) => Err(format!("cannot start a thread: {e}")),
     };
-    // Whatever it started goes with it, also when it said its line and stays.
+    // Kills its child processes too, also when it printed its line and still runs.
     if let Some(pid) = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw)
         && (text.is_err() || !matches!(child.try_wait(), Ok(Some(_))))
     {

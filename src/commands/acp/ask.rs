@@ -1,4 +1,4 @@
-//! Questions as requests to the client, and its answers. An answer that does not fit refuses.
+//! Sends questions as requests to the client and maps its answers. An invalid answer refuses.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use tiller_protocol::{Ask, AskBody, AskReply, Decision};
 use super::{call, hunks};
 use crate::commands::exec::questions;
 
-/// The form in which a question goes to the client.
+/// The form in which a question is sent to the client.
 #[derive(Debug, PartialEq)]
 pub(super) enum QuestionForm {
     /// As a request for permission, with a choice.
     Choice(Value),
-    /// As a form, for clients that have them.
+    /// As a form, for clients that support forms.
     Form(Value),
     /// As text: the next prompt is the answer.
     Words(String),
 }
 
-/// The form of a question. `forms`: the client supports forms.
+/// Chooses the form of a question. `forms`: the client supports forms.
 pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> QuestionForm {
     if let AskBody::Clarify { question, choices, allow_freetext: true, .. } = &ask.body {
         if forms {
@@ -37,7 +37,7 @@ pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> Questio
     QuestionForm::Choice(json!({"sessionId": session, "toolCall": about(root, ask), "options": options}))
 }
 
-/// The client's answer to a question. `None`: there is none, or it does not fit.
+/// The client's answer to a question. `None`: there is none, or it is invalid.
 pub(super) fn reply(ask: &Ask, result: Option<&Value>) -> Option<AskReply> {
     let result = result?;
     if let Some(outcome) = result.get("outcome") {
@@ -62,7 +62,7 @@ pub(super) fn reply(ask: &Ask, result: Option<&Value>) -> Option<AskReply> {
     }
 }
 
-/// The reply where the client gave none.
+/// The reply when the client gave none.
 pub(super) fn unanswered(ask: &Ask) -> AskReply {
     match &ask.body {
         AskBody::Permission(p) => {
@@ -95,7 +95,7 @@ fn options(body: &AskBody) -> Vec<Choice> {
             .enumerate()
             .map(|(n, c)| {
                 let reply = AskReply::Choice { answers: vec![c.clone()] };
-                // Beside an option that grants something, the others refuse.
+                // When one option grants something, the others refuse.
                 let no = !decides.is_empty() && !decides.contains(&n);
                 let kind = if no { "reject_once" } else { "allow_once" };
                 choice(&format!("choice-{}", n + 1), &call::line(c), kind, reply)
@@ -118,7 +118,7 @@ fn options(body: &AskBody) -> Vec<Choice> {
     }
 }
 
-/// "Always" is there only where an honest rule is, as in our own dialog; what is risky begins with "no".
+/// "Always" is offered only where a correct rule exists, as in the dialog; a risky call has "no" first.
 fn permission(p: &PermissionAsk) -> Vec<Choice> {
     let choice = |id: &str, name: String, kind: &'static str, decision: Decision| Choice {
         id: id.into(),
@@ -143,7 +143,7 @@ fn permission(p: &PermissionAsk) -> Vec<Choice> {
     out
 }
 
-/// The call that the question is about, or a stand-in.
+/// The call that the question is about, or a placeholder.
 fn about(root: &Path, ask: &Ask) -> Value {
     let id = ask.call.clone().unwrap_or_else(|| stand_in(ask));
     let mut call = match &ask.body {
@@ -186,7 +186,7 @@ fn about(root: &Path, ask: &Ask) -> Value {
     call
 }
 
-/// The call that waits, as the client knows it; questions of the engine's own have none.
+/// The waiting call, as the client knows it; questions of the engine have none.
 pub(super) fn call_id(ask: &Ask) -> String {
     call::shown_id(&ask.agent, &ask.call.clone().unwrap_or_else(|| stand_in(ask)))
 }
@@ -195,7 +195,7 @@ fn stand_in(ask: &Ask) -> String {
     format!("ask-{}", ask.id)
 }
 
-/// Everything that the dialog of the workbench shows.
+/// The content of the workbench's dialog.
 fn what(root: &Path, p: &PermissionAsk) -> Vec<Value> {
     let mut out: Vec<Value> = Vec::new();
     for hunk in p.diff.as_deref().map(hunks::read).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! A tool call as clients show it: kind, title, files, output.
+//! The representation of a tool call for clients: kind, title, files, output.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use tiller_tool::registry;
 use super::hunks;
 use crate::commands::sessions::one_line;
 
-/// Characters of a title.
+/// Maximum characters of a title.
 const TITLE: usize = 200;
 
-/// The category, by what the tool touches.
+/// The kind, by what the tool touches.
 pub(super) fn kind(tool: &str) -> &'static str {
     if tool.ends_with("search") {
         return "search";
@@ -28,7 +28,7 @@ pub(super) fn kind(tool: &str) -> &'static str {
     }
 }
 
-/// One line: the verb and what it is done to.
+/// One line: the verb and its target.
 pub(super) fn title(tool: &str, args: &Value) -> String {
     match registry::find(tool) {
         Some(t) => line(&format!("{} {}", t.verb(), t.target(args))),
@@ -36,7 +36,7 @@ pub(super) fn title(tool: &str, args: &Value) -> String {
     }
 }
 
-/// A line for people, without what a terminal would act on.
+/// A line for people, without terminal control characters.
 pub(super) fn line(text: &str) -> String {
     let line = one_line(text.trim());
     match line.char_indices().nth(TITLE) {
@@ -52,7 +52,7 @@ pub(super) fn locations(root: &Path, args: &Value) -> Vec<Value> {
 }
 
 pub(super) fn absolute(root: &Path, path: &str) -> PathBuf {
-    // What is absolute already stays so.
+    // Absolute paths are kept.
     root.join(path)
 }
 
@@ -69,12 +69,12 @@ pub(super) fn begun(root: &Path, id: &str, tool: &str, args: &Value, status: &st
     })
 }
 
-/// The id of an agent's call. Those of the main agent keep theirs; two agents may use one id.
+/// The id of an agent's call. The main agent's calls keep their ids; two agents may use the same id.
 pub(super) fn shown_id(agent: &AgentId, id: &str) -> String {
     if agent.is_main() { id.to_owned() } else { format!("{}:{id}", agent.name()) }
 }
 
-/// Makes an update one about a call of `agent`, which stands before its title.
+/// Marks an update as being about a call of `agent`, whose name precedes the title.
 pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
     if agent.is_main() {
         return;
@@ -87,7 +87,7 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
     }
 }
 
-/// A tool that is not Tiller's belongs to another vendor's program: only the program's report of it is known.
+/// A tool that is not Tiller's belongs to an external program: only the program's report is known.
 pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &str) {
     if registry::find(tool).is_some() {
         return;
@@ -135,7 +135,7 @@ pub(super) fn ended(
     update
 }
 
-/// One changed place of a file.
+/// One changed part of a file.
 pub(super) fn diff(path: &Path, hunk: &hunks::Hunk) -> Value {
     json!({"type": "diff", "path": path, "oldText": hunk.old, "newText": hunk.new})
 }
@@ -156,7 +156,7 @@ pub(super) fn words(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
 }
 
-/// Clients read text as Markdown: output is shown as it is.
+/// Clients render text as Markdown, so output is fenced.
 pub(super) fn fenced(text: &str) -> String {
     let mut longest = 2;
     for line in text.lines() {

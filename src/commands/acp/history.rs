@@ -1,4 +1,4 @@
-//! Stored entries as the updates that they would have been.
+//! Converts stored entries to the updates that they were at the time.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Routes messages of the client to the open sessions.
+//! Routes the client's messages to the open sessions.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ use crate::commands::args::Common;
 
 /// The protocol's version.
 const VERSION: u64 = 1;
-/// Requests that wait for one session.
+/// Capacity of a session's request channel.
 const ORDERS: usize = 64;
 /// Sessions on one page of the list.
 const PAGE: usize = 100;
-/// Sessions that are open at once.
+/// Maximum number of open sessions.
 const SESSIONS: usize = 32;
-/// Until every engine must have ended: each takes a few seconds at most.
+/// Time limit for all engines to end: each takes a few seconds at most.
 const LAST: Duration = Duration::from_secs(6);
 
 /// The open sessions and the connection to the client.
@@ -35,19 +35,19 @@ pub(super) struct Hub {
     common: Common,
     store: Store,
     out: Outlet,
-    /// `None` before `initialize`; then whether the client has forms.
+    /// `None` before `initialize`; then whether the client supports forms.
     client: Option<bool>,
     /// Requests to each open session. Dropping a sender ends its session.
     sessions: HashMap<SessionId, mpsc::Sender<SessionRequest>>,
     /// Sessions that are being opened.
     opening: HashSet<SessionId>,
-    /// One task for each session; gives the id of the session that ended.
+    /// One task for each session; returns the id of the session that ended.
     tasks: JoinSet<Option<SessionId>>,
     /// Receives the sessions that were opened. The hub holds both ends, so that it never closes.
     opened: (mpsc::Sender<OpenedSession>, mpsc::Receiver<OpenedSession>),
 }
 
-/// A session that was opened.
+/// A session that was just opened.
 struct OpenedSession {
     id: SessionId,
     sender: mpsc::Sender<SessionRequest>,
@@ -99,7 +99,7 @@ impl Hub {
         }
     }
 
-    /// Serves until the input ends, the output is closed, or a signal comes; then ends every session.
+    /// Serves until the input ends, the output is closed, or a signal arrives; then ends every session.
     pub(super) async fn serve(
         mut self,
         mut lines: mpsc::Receiver<Line>,
@@ -107,7 +107,7 @@ impl Hub {
     ) -> Exit {
         let out = self.out.clone();
         let exit = loop {
-            // A session is entered here before its client can name it: the answer goes out later.
+            // A session is registered before its client can name it: the answer is sent later.
             tokio::select! {
                 biased;
                 Some(session) = self.opened.1.recv() => {
@@ -133,7 +133,7 @@ impl Hub {
         exit
     }
 
-    /// Every session is saved and ended.
+    /// Saves and ends every session.
     async fn end(mut self) {
         self.sessions.clear();
         self.opened.1.close();
@@ -156,7 +156,7 @@ impl Hub {
             // An error counts as no answer.
             Ok(Message::Response { id, result }) => self.response(&id, result.ok()).await,
             Ok(Message::Request { id, method, params }) => {
-                // `None`: another part answers.
+                // `None`: answered elsewhere.
                 if let Some(result) = self.request(&id, &method, params).await.transpose() {
                     self.out.answer(&id, result).await;
                 }
@@ -200,7 +200,7 @@ impl Hub {
         let id = id.clone();
         match method {
             "initialize" => Ok(Some(self.initialize(&value))),
-            // There is no login: the keys stand in the settings.
+            // There is no login: the keys are in the settings.
             "authenticate" => Ok(Some(json!({}))),
             "session/new" => self.open(id, params::read::<OpenParams>(value)?, OpenMode::New).map(|()| None),
             "session/load" => self.open_stored(id, params::read(value)?, OpenMode::Load).await.map(|()| None),
@@ -326,7 +326,7 @@ impl Hub {
                 out.answer(&id, Err(error)).await;
                 return session;
             }
-            // The session holds the other end.
+            // The session's task holds the receiver.
             let (sender, orders) = mpsc::channel(ORDERS);
             let number = opened.snapshot.session.id;
             if opened_tx.send(OpenedSession { id: number, sender }).await.is_err() {
@@ -385,7 +385,7 @@ enum OpenMode {
     Resume,
 }
 
-/// The note about servers that a client names and that are not used.
+/// The notice about servers that a client names and that Tiller does not use.
 fn unused(servers: &[Value]) -> Option<String> {
     let names: Vec<&str> = servers.iter().filter_map(|s| s.get("name").and_then(Value::as_str)).collect();
     let names: Vec<String> = names.into_iter().map(super::call::line).collect();

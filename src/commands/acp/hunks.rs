@@ -1,22 +1,22 @@
-//! Unified differences as pairs of old and new text: one a hunk, which is what clients draw.
+//! Splits unified diffs into pairs of old and new text, one for each hunk, as clients show them.
 
 /// One hunk.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Hunk {
-    /// As the difference names it, without `a/` or `b/`; empty when it does not.
+    /// The path in the diff, without `a/` or `b/`; empty when there is none.
     pub(super) path: String,
     /// `None`: the file is new.
     pub(super) old: Option<String>,
     pub(super) new: String,
-    /// Where the new text begins, from 1.
+    /// First line of the new text, from 1.
     pub(super) line: u32,
 }
 
-/// Reads what it can; a hunk that is cut off ends where the text does.
+/// Parses as much as possible; an incomplete hunk ends where the text does.
 pub(super) fn read(diff: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     let (mut path, mut fresh) = (String::new(), false);
-    // Lines of the hunk that are still to come, old and new.
+    // Remaining lines of the hunk, old and new.
     let mut left = (0u32, 0u32);
     let mut last = Side::Both;
     for line in diff.split_inclusive('\n') {
@@ -74,7 +74,7 @@ enum Side {
     Both,
 }
 
-/// The last line has no line end.
+/// Handles a last line without a line end.
 fn unended(hunk: &mut Hunk, side: Side) {
     if side != Side::New
         && let Some(old) = &mut hunk.old
@@ -93,7 +93,7 @@ fn plain(name: &str, prefix: &str) -> String {
     name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
 
-/// Start and length of both sides, of what stands behind `@@ -`.
+/// Start and length of both sides, from the text after `@@ -`.
 fn header(text: &str) -> Option<((u32, u32), (u32, u32))> {
     let (old, rest) = text.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;

@@ -1,4 +1,4 @@
-//! Lines of standard input, on a thread of their own.
+//! Reads lines of standard input on a separate thread.
 
 use std::io::{ErrorKind, Read};
 use std::thread;
@@ -9,25 +9,25 @@ use tokio::sync::{mpsc, watch};
 
 use super::outlet::Ending;
 
-/// Bytes of one message. Pictures come as text, and are large.
+/// Maximum bytes of one message. Images are sent as text, and are large.
 pub(super) const LONGEST: usize = 64 << 20;
-/// Lines that wait to be looked at.
+/// Capacity of the channel of lines.
 const WAITING: usize = 16;
-/// Bytes that are read at once.
+/// Bytes of one read.
 const CHUNK: usize = 64 << 10;
 
-/// Starts the thread. It ends with the input, when the receiver is dropped, or with the process. `ended` is set when the
-/// input ends.
+/// Starts the thread. It ends with the input, when the receiver is dropped, or with the process. `ended` is set when
+/// the input ends.
 ///
 /// # Errors
-/// When there is no thread.
+/// When the thread cannot be started.
 pub(super) fn lines(ended: watch::Sender<Ending>) -> Result<mpsc::Receiver<Line>, Notice> {
-    // The hub holds the other end; it closes when the input ended.
+    // The hub holds the receiver; the channel closes when the input ends.
     let (tx, rx) = mpsc::channel(WAITING);
     let work = move || {
-        // It fails only when the lines are not read any more.
+        // It fails only when the receiver was dropped.
         let _ = read(&mut std::io::stdin().lock(), &tx);
-        // A signal that came before says more.
+        // An earlier signal takes precedence.
         ended.send_if_modified(|e| {
             let first = *e == Ending::No;
             if first {

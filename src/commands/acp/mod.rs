@@ -4,17 +4,17 @@
 //! | file | does |
 //! | --- | --- |
 //! | `hub` | routes messages to the open sessions |
-//! | `input`, `outlet`, `params` | lines in, lines out, parameters of requests |
+//! | `input`, `outlet`, `params` | reading lines, writing messages, parameters of requests |
 //! | `open` | an engine for a session |
 //! | `session` | one session: its prompts and its end; events of the engine, its questions |
 //! | `prompt` | the client's prompt as a message |
 //! | `view`, `history`, `call`, `hunks` | events and entries as updates |
 //! | `ask` | questions as requests to the client |
 //! | `modes` | profiles and models to choose from |
-//! | `slash` | commands that a prompt may be |
+//! | `slash` | slash commands in prompts |
 //!
-//! Each session has an engine of its own. Standard output carries the protocol and nothing else. When standard
-//! input closes, or on a signal, every session is saved and ended with all that it started.
+//! May use: every crate. Each session has an engine of its own. Standard output carries the protocol and nothing else.
+//! When standard input closes, or on a signal, every session is saved and ended, with all processes that it started.
 
 mod ask;
 mod call;
@@ -46,7 +46,7 @@ use crate::commands::Exit;
 use crate::commands::args::Common;
 use crate::commands::exec::printer::Printer;
 
-/// For writing the last bytes.
+/// Time limit for writing the last bytes.
 const LAST: Duration = Duration::from_secs(1);
 
 /// Serves until standard input ends.
@@ -60,7 +60,7 @@ pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
         .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?;
     let exit = runtime.block_on(async {
         let mut printer = Printer::start()?;
-        // Set by the input and by signals; read by each task that would wait for the client.
+        // Set by the input and by signals; read by each task that waits for the client.
         let (tell, ending) = watch::channel(Ending::No);
         signals(tell.clone())?;
         let lines = input::lines(tell)?;
@@ -71,12 +71,12 @@ pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
         let printed = tokio::time::timeout(LAST, printer.finish()).await;
         printed.unwrap_or(Ok(())).map(|()| exit)
     });
-    // Tasks that hang are left behind.
+    // Hanging tasks are abandoned.
     runtime.shutdown_timeout(LAST);
     exit
 }
 
-/// Ctrl-C, TERM and HUP end everything in order. The runtime owns the task that listens.
+/// Handles Ctrl-C, TERM and HUP: everything ends regularly. The runtime owns the task that listens.
 fn signals(tell: watch::Sender<Ending>) -> Result<(), Notice> {
     let listen = |kind| {
         signal(kind)

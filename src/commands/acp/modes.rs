@@ -1,4 +1,4 @@
-//! What a client can choose: the permission profile, as modes and as an option, and the model.
+//! The choices of a client: the permission profile, as modes and as an option, and the model.
 
 use serde_json::{Value, json};
 use tiller_config::Config;
@@ -19,7 +19,7 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Models are those of the settings: servers are not asked for their lists before they are used.
+    /// The models are those of the settings: servers are not queried for their lists before they are used.
     pub(super) fn new(profile: Profile, model: ModelRef, config: &Config) -> Self {
         let set = [&config.model, &config.tiers.main, &config.tiers.fast, &config.tiers.deep];
         let mut models = vec![model.clone()];
@@ -40,7 +40,7 @@ impl Choices {
         self.model = model.clone();
     }
 
-    /// For clients that know modes only.
+    /// For clients that only support modes.
     pub(super) fn modes(&self) -> Value {
         let modes: Vec<Value> = Profile::ALL
             .into_iter()
@@ -82,7 +82,7 @@ impl Choices {
     }
 }
 
-/// The profile of this id.
+/// The profile with this id.
 pub(super) fn profile(id: &str) -> Result<Profile, Error> {
     id.parse().map_err(Error::invalid_params)
 }

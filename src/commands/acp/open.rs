@@ -1,4 +1,4 @@
-//! An engine for a session, new or stored.
+//! Starts an engine for a new or stored session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,14 +80,14 @@ pub(super) fn start(
     let (handle, mut events) = (engine.handle(), engine.events());
     let mut notices = std::mem::take(&mut engine.notices);
     let snapshot = engine.block_on(look(&handle, &mut events, &mut notices));
-    // It ends also when the session cannot be continued.
+    // Dropping it ends the engine, also when the session cannot be continued.
     let engine = OwnedEngine(Some(engine));
     let snapshot = snapshot?;
     let choices = Choices::new(snapshot.profile, snapshot.model.clone(), &config);
     Ok(Opened { engine, handle, events, snapshot, choices, root, notices })
 }
 
-/// The whole state. What happened before is in it, except for notices.
+/// Requests the whole state. It contains everything that happened before, except notices.
 async fn look(
     handle: &EngineHandle,
     events: &mut EventStream,
@@ -110,8 +110,8 @@ async fn look(
     }
 }
 
-/// Every entry of the open path, oldest first: the last ones as the engine has them, because new entries may
-/// not be on disk yet. Blocks.
+/// Every entry of the open path, oldest first. The last ones come from the engine, because new entries may not be on
+/// disk yet. Blocks.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -125,7 +125,7 @@ pub(super) fn path(store: &Store, snapshot: &Snapshot) -> Result<Vec<Entry>, Not
     Ok(all)
 }
 
-/// Whether a client may name this path.
+/// Checks whether a client may use this folder.
 pub(super) fn folder(cwd: &Path) -> Result<(), Error> {
     if cwd.is_absolute() {
         return Ok(());
@@ -133,11 +133,11 @@ pub(super) fn folder(cwd: &Path) -> Result<(), Error> {
     Err(Error::invalid_params("cwd must be an absolute path"))
 }
 
-/// An engine that is shut down in order when it is dropped. The shutdown blocks, so it runs on another thread.
+/// An engine that is shut down regularly when it is dropped. The shutdown blocks, so it runs on another thread.
 pub(super) struct OwnedEngine(Option<Running>);
 
 impl OwnedEngine {
-    /// Ends it, and waits for that.
+    /// Ends it and waits.
     pub(super) async fn stop(mut self) {
         let Some(engine) = self.0.take() else { return };
         let _ = tokio::task::spawn_blocking(move || engine.stop()).await;

@@ -1,4 +1,4 @@
-//! The way out to the client, each message whole.
+//! Writes messages to the client, each as a whole.
 
 use std::time::Duration;
 
@@ -9,24 +9,24 @@ use tokio::sync::{mpsc, watch};
 /// How messages to the client are written.
 const LINES: Encoder = Encoder::VersionFirst;
 
-/// Where messages go out. Clones write to the same place, each message whole.
+/// Sends messages. Clones share the channel.
 #[derive(Clone, Debug)]
 pub(super) struct Outlet {
-    /// The printing thread holds the other end; it closes when the client does not read any more.
+    /// The printing thread holds the receiver; it is dropped when the client does not read any more.
     tx: mpsc::Sender<String>,
     ending: watch::Receiver<Ending>,
 }
 
-/// Whether it is time to end, and why.
+/// Whether the program is to end, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     No,
-    /// Nothing more comes in.
+    /// The input has ended.
     Input,
     Signal,
 }
 
-/// For a client that does not read, while everything ends.
+/// Time limit for a client that does not read, while everything ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Outlet {
@@ -35,12 +35,12 @@ impl Outlet {
         Self { tx, ending }
     }
 
-    /// Waits until the client has closed the other end.
+    /// Waits until the client has closed its end.
     pub(super) async fn closed(&self) {
         self.tx.closed().await;
     }
 
-    /// Waits for room. A reader that is gone is noticed by the hub.
+    /// Waits for room. The hub notices a client that is gone.
     async fn send(&self, line: String) {
         let mut ending = self.ending.clone();
         let late = async {
@@ -63,7 +63,7 @@ impl Outlet {
         self.send(LINES.answer(id, result)).await;
     }
 
-    /// Asks the client; its answer comes in with this id.
+    /// Sends a request; its answer arrives with this id.
     pub(super) async fn request(&self, id: &str, method: &str, params: &Value) {
         self.send(LINES.request(&id.into(), method, params)).await;
     }

@@ -1,4 +1,4 @@
-//! What the client sends, as a message of ours. What cannot be sent whole is not sent at all.
+//! Converts the client's prompt to a message. A prompt that cannot be sent completely is refused.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tiller_protocol::{Attachment, Message};
 
 use tiller_rpc::Error;
 
-/// Bytes of a picture.
+/// Maximum bytes of an image.
 const IMAGE: usize = 8 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -39,7 +39,7 @@ struct Resource {
     blob: Option<String>,
 }
 
-/// Reads the blocks of a prompt. `root`: the session's folder.
+/// Converts the blocks of a prompt. `root`: the session's folder.
 pub(super) fn message(root: &Path, blocks: Vec<Value>) -> Result<Message, Error> {
     let mut message = Message::default();
     for block in blocks {
@@ -63,7 +63,7 @@ fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
         Block::ResourceLink { uri, name } => link(message, root, &uri, &name),
         Block::Resource { resource: Resource { uri, text: Some(text), .. } } => {
             let shown = shown(root, &uri);
-            // Its words follow where the label stands.
+            // Its text follows its label.
             let pasted = format!("\n<resource uri=\"{}\">\n{text}\n</resource>\n", plain(&uri));
             attach(message, "resource", &shown, |label| Attachment::Paste { label, text: pasted.into() });
         }
@@ -80,7 +80,7 @@ fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds it with a label that stands for it in the text, and nowhere else in it.
+/// Adds an attachment with a label that occurs only once in the text.
 fn attach(message: &mut Message, what: &str, about: &str, make: impl FnOnce(String) -> Attachment) {
     let mut n = message.attachments.len() + 1;
     let mut label = format!("[{what} {n}: {about}]");
@@ -111,7 +111,7 @@ fn image(message: &mut Message, data: String) -> Result<(), Error> {
     Ok(())
 }
 
-/// A file of the folder is read when the message goes out; anything else is named.
+/// A file of the folder is read when the message is sent; anything else is only named.
 fn link(message: &mut Message, root: &Path, uri: &str, name: &str) {
     let Some((path, lines)) = file(uri) else {
         message.text.push_str(&format!("[{}]({})", plain(name), plain(uri)));
@@ -130,14 +130,14 @@ fn link(message: &mut Message, root: &Path, uri: &str, name: &str) {
     message.attachments.push(Attachment::File { label, path: inside.to_owned(), lines });
 }
 
-/// How a resource is called in a label.
+/// The name of a resource in its label.
 fn shown(root: &Path, uri: &str) -> String {
     let path = file(uri).map(|(p, _)| p);
     let inside = path.as_deref().and_then(|p| Path::new(p).strip_prefix(root).ok()?.to_str());
     plain(inside.or(path.as_deref()).unwrap_or(uri))
 }
 
-/// The path of a `file:` address, and its lines (`#L3`, `#L3-9`, `#L3:9`).
+/// The path and the lines (`#L3`, `#L3-9`, `#L3:9`) of a `file:` URI.
 fn file(uri: &str) -> Option<(String, Option<(u32, u32)>)> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
@@ -155,7 +155,7 @@ fn file(uri: &str) -> Option<(String, Option<(u32, u32)>)> {
     Some((path, lines))
 }
 
-/// `%41` is `A`. `None`: what comes out is no text.
+/// Decodes percent encoding (`%41` is `A`). `None`: the result is not UTF-8.
 fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -1,10 +1,10 @@
-//! Slash commands, reported to the client so that it can offer them.
+//! Slash commands, listed for the client.
 
 use serde_json::{Value, json};
 use tiller_protocol::CommandBody;
 use tiller_protocol::command::{ContextCommand, SessionCommand};
 
-/// Name, what it does, and what may stand behind it.
+/// Name, description, and argument.
 const ALL: &[(&str, &str, Option<&str>)] = &[
     ("checkpoint", "Create a checkpoint of conversation and files", Some("name")),
     ("compact", "Compact the conversation so far", Some("what the summary must keep")),
@@ -27,7 +27,7 @@ pub(super) fn offered() -> Value {
     json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
 }
 
-/// The command that the text is, if it is one. Everything else is for the model.
+/// The command in the text, if there is one. Any other text is for the model.
 pub(super) fn read(text: &str) -> Option<CommandBody> {
     let (name, rest) =
         text.trim().strip_prefix('/').map(|t| t.split_once(char::is_whitespace).unwrap_or((t, "")))?;

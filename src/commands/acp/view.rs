@@ -1,4 +1,4 @@
-//! Events of a session as updates for its client.
+//! Converts events of a session to updates for its client.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use tiller_protocol::{
 
 use super::{call, modes};
 
-/// Bytes of live output that are shown; the end of it.
+/// Maximum bytes of live output that are shown, from its end.
 const TAIL: usize = 8 << 10;
-/// Milliseconds between two looks at live output: each repeats the tail.
+/// Milliseconds between two updates of live output, since each repeats the tail.
 pub(super) const BEAT: i64 = 250;
 
-/// What was sent to the client so far.
+/// The state of what was sent to the client.
 pub(super) struct View {
     pub(super) root: PathBuf,
     pub(super) choices: modes::Choices,
@@ -24,18 +24,18 @@ pub(super) struct View {
     pub(super) stop: Option<StopReason>,
     /// The last entry that was sent.
     pub(super) last: Option<EntryId>,
-    /// Calls that have begun and not ended, by agent and id: two agents may use one id.
+    /// Running calls, by agent and id, since two agents may use the same id.
     open: HashMap<(AgentId, String), Live>,
-    /// Text of the reply in flight was sent already.
+    /// Part of the present reply was sent already.
     spoken: bool,
 }
 
-/// Output of a call that runs.
+/// Output of a running call.
 #[derive(Default)]
 struct Live {
     tail: String,
     told: Option<Time>,
-    /// Output came since.
+    /// There is output since the last update.
     late: bool,
 }
 
@@ -57,8 +57,8 @@ impl View {
         Self { root, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
     }
 
-    /// The updates for one event. Of the agents that the main one started, only the calls are reported: what they say
-    /// is in the result of the call that started them.
+    /// The updates for one event. For agents that the main one started only the calls are reported: their texts are in
+    /// the result of the call that started them.
     pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
         let main = event.agent.is_main();
         match &event.body {
@@ -94,7 +94,7 @@ impl View {
                 let cut = std::mem::take(&mut self.spoken) && *discard;
                 let mut out = Vec::new();
                 if cut {
-                    // Text that was sent cannot be taken back.
+                    // Text that was sent cannot be withdrawn.
                     out.push(said("\n\n(The reply was interrupted here and starts again.)\n\n"));
                 }
                 out.push(thought(&format!("Retry in {seconds:.0} s: {why}\n")));
@@ -159,7 +159,7 @@ impl View {
         vec![live.shown(&key)]
     }
 
-    /// Whether output waits, so that [`Self::late`] is due a beat from now.
+    /// Whether output waits, so that [`Self::late`] is due after [`BEAT`].
     pub(super) fn has_late(&self) -> bool {
         self.open.values().any(|l| l.late)
     }
@@ -196,13 +196,13 @@ impl View {
         json!({"sessionUpdate": "config_option_update", "configOptions": self.choices.options()})
     }
 
-    /// The turn is over: what never ended is reported as failed.
+    /// Ends the turn: unfinished calls are reported as failed.
     pub(super) fn over(&mut self) -> Vec<Value> {
         self.spoken = false;
         self.closed(&AgentId::main())
     }
 
-    /// The calls of an agent that never ended.
+    /// The unfinished calls of an agent.
     fn closed(&mut self, agent: &AgentId) -> Vec<Value> {
         let open = self.open.extract_if(|(of, _), _| of == agent);
         open.map(|((of, id), _)| status(&call::shown_id(&of, &id), "failed")).collect()
@@ -219,7 +219,7 @@ pub(super) fn said(text: &str) -> Value {
     chunk("agent_message_chunk", text)
 }
 
-/// Its thoughts, and notes about what is done meanwhile.
+/// Thoughts of the agent, and notes about its progress.
 pub(super) fn thought(text: &str) -> Value {
     chunk("agent_thought_chunk", text)
 }
@@ -228,7 +228,7 @@ pub(super) fn chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
-/// The todo list. Order is priority: what comes first matters most.
+/// The todo list. Order is priority.
 pub(super) fn plan(todos: &[TodoItem]) -> Value {
     let entries: Vec<Value> = todos
         .iter()

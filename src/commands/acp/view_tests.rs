@@ -51,7 +51,7 @@ fn live_output_is_its_tail_and_not_told_too_often() {
     assert_eq!(v.event(&progress(0, "one\n")).len(), 1);
     assert!(!v.has_late());
     assert_eq!(v.event(&progress(10, "two\n")).len(), 0);
-    // Nothing may follow it: it is told a beat later.
+    // Nothing may follow, so it is sent after a pause.
     assert!(v.has_late());
     let late = v.late();
     assert!(late.len() == 1 && late[0].to_string().contains("two"), "{late:?}");

@@ -2,7 +2,7 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 
-/// Collects what has no help text in a command and all below it.
+/// Collects everything without a help text in a command and its subcommands.
 fn blanks(command: &Command, out: &mut Vec<String>) {
     let name = command.get_bin_name().unwrap_or_else(|| command.get_name()).to_owned();
     if command.get_about().is_none_or(|about| about.to_string().trim().is_empty()) {
@@ -13,7 +13,7 @@ fn blanks(command: &Command, out: &mut Vec<String>) {
         if argument.get_help().is_none_or(|help| help.to_string().trim().is_empty()) {
             out.push(format!("{name}: {id}"));
         }
-        // The shells are named by the library, and need no explanation.
+        // The library names the shells, which need no explanation.
         if id == "shell" {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The command line, as `contract.md` promises it. Help, completions and the man page are made from here.
+//! The command line, as `contract.md` promises it. Help, completions and the man page are generated from it.
 
 mod agents;
 mod checkpoint;
@@ -283,7 +283,7 @@ pub enum By {
     Day,
 }
 
-/// An amount that can be held against what was spent.
+/// Parses an amount in dollars.
 fn dollars(text: &str) -> Result<f64, String> {
     let usd = text.trim().trim_start_matches('$').parse::<f64>().ok();
     usd.filter(|usd| usd.is_finite() && *usd >= 0.0)

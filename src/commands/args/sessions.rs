@@ -1,4 +1,4 @@
-//! `tiller sessions`, and what is looked for and compared there.
+//! `tiller sessions`, with the arguments of its search and comparison.
 
 use std::path::PathBuf;
 

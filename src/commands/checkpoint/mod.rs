@@ -15,7 +15,7 @@ use tiller_protocol::{
     SessionId, names,
 };
 use tiller_snapshot::{Goal, Shadow, SnapshotError, Step};
-use tiller_store::{Append, Lease, StepOf, StepRow, Store, Take};
+use tiller_store::{AcquireMode, Append, Lease, StepOf, StepRow, Store};
 
 use crate::app::{Setup, files};
 use crate::commands::args::{Checkpoint, CheckpointWhat};
@@ -37,14 +37,14 @@ impl From<Fault> for Notice {
     }
 }
 
-/// The result, for the person or a script.
+/// The result, for a person or a script.
 #[derive(Default)]
 struct Outcome {
     lines: Vec<String>,
-    /// `None`: the files were not touched.
+    /// `None`: the files were not changed.
     files: Option<Vec<StepFile>>,
     left: Vec<String>,
-    /// The branch on which the conversation continues, and the message that stood there.
+    /// The branch on which the conversation continues, and the message at its end.
     branch: Option<String>,
     draft: Option<String>,
     /// The row of the files in the log.
@@ -122,7 +122,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     }
 }
 
-/// The title of a point.
+/// The title of a checkpoint.
 fn title(entry: &Entry) -> String {
     let text = match &entry.body {
         EntryBody::Checkpoint { name } => name.clone(),
@@ -132,11 +132,11 @@ fn title(entry: &Entry) -> String {
 }
 
 impl Workspace<'_> {
-    /// The points of the session: messages and named moments, oldest first.
+    /// The checkpoints of the session: messages and named checkpoints, oldest first.
     fn points(&self) -> Result<Vec<(Entry, StepRow)>, Notice> {
         let mut points = Vec::new();
         for row in self.store.steps().list(self.session, 0).map_err(|e| e.notice())? {
-            // A damaged or missing entry cannot be restored to.
+            // A damaged or missing entry cannot be restored.
             if let StepOf::Point(id) = row.of
                 && let Ok(entry) = self.store.entries().get(id)
             {
@@ -167,8 +167,8 @@ impl Workspace<'_> {
         say(&text)
     }
 
-    /// By its name, or by an entry's id or the beginning of one.
-    fn moment(&self, text: &str) -> Result<(Entry, String), Notice> {
+    /// Finds a checkpoint by its name, or by an entry's id or a prefix of it.
+    fn find_point(&self, text: &str) -> Result<(Entry, String), Notice> {
         let points = self.points()?;
         let named = points
             .iter()
@@ -190,7 +190,7 @@ impl Workspace<'_> {
     }
 
     fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
-        let (entry, title) = self.moment(text)?;
+        let (entry, title) = self.find_point(text)?;
         let point = back::point(&self.store, self.session, entry.id).map_err(|e| e.notice())?;
         let point = point
             .ok_or_else(|| Notice::new(NoticeKind::User, "The file states at that point were not kept."))?;
@@ -199,7 +199,7 @@ impl Workspace<'_> {
 
     fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {
         let plan = self.shadow.plan(goal).map_err(|e| e.notice())?;
-        // A script gets the whole list.
+        // A script gets the complete list.
         Ok(back::preview(&self.shadow, &plan, title, self.setup.clock.now(), usize::MAX))
     }
 
@@ -225,11 +225,11 @@ impl Workspace<'_> {
         say(if text.is_empty() { "No file differs.\n" } else { &text })
     }
 
-    /// No other process may work on this branch meanwhile.
+    /// Takes the lease: no other process may work on this branch meanwhile.
     fn lease(&self) -> Result<Lease, Notice> {
         self.store
             .leases()
-            .acquire(self.session, &self.head, Take::IfFree)
+            .acquire(self.session, &self.head, AcquireMode::IfFree)
             .wait()
             .map_err(|e| e.notice().hint("Use that window: Esc Esc, or /checkpoint and /undo."))
     }
@@ -296,7 +296,7 @@ impl Workspace<'_> {
             self.files(&lease, &goal, &wishes, &format!("restore files: {title}"), None, &mut said)?;
             entry
         } else {
-            self.moment(point)?.0.id
+            self.find_point(point)?.0.id
         };
         if what.talk() {
             self.talk_back(entry, &mut said)?;
@@ -305,7 +305,7 @@ impl Workspace<'_> {
         said.say(json)
     }
 
-    /// A restore goes into the log, and its states among the session's own steps.
+    /// Records a restore in the log, and its states among the session's steps.
     fn log(
         &self,
         lease: &Lease,
@@ -339,7 +339,7 @@ impl Workspace<'_> {
         Op { id, session, time: now, parent: None, cause: None, title, of: None, with: None, change }
     }
 
-    /// What a kill had interrupted was finished when the states were opened: it can be undone like any other.
+    /// A restore that a kill interrupted was finished when the store was opened: it can be undone like any other.
     fn log_finished(&self, recovered: &tiller_snapshot::Recovered) -> Result<(), Notice> {
         let Some(step) = recovered.step() else { return Ok(()) };
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
@@ -362,7 +362,7 @@ impl Workspace<'_> {
         if done.before.id != done.after.id {
             said.op = Some(self.log(lease, title, done.step(), named.clone(), of).map_err(Fault::Told)?);
         } else if let Some(root) = of {
-            // It is undone: the next undo takes the operation before it.
+            // It is undone: the next undo affects the operation before it.
             let change = back::nothing(done.after.id.to_string(), root);
             self.log_op(lease, Op { of, ..self.op(title, change) }).map_err(Fault::Told)?;
         }

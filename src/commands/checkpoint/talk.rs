@@ -1,11 +1,11 @@
-//! Going back in the conversation, and undoing that: on a branch of its own, as in the workbench. Nothing is deleted.
+//! Going back in the conversation, and undoing it: on a separate branch, as in the workbench. Nothing is deleted.
 
 use tiller_engine::files::restore::back::{self, Wishes};
 use tiller_engine::undo::{self, Next};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
 use tiller_snapshot::SnapshotError;
-use tiller_store::{Lease, Take};
+use tiller_store::{AcquireMode, Lease};
 
 use super::{Exit, Fault, Outcome, Workspace, one_line};
 
@@ -13,8 +13,8 @@ use super::{Exit, Fault, Outcome, Workspace, one_line};
 const FORK: &str = "fork";
 
 impl Workspace<'_> {
-    /// Continues before the person's message at `entry`, or at a checkpoint. The log's row about the files, if there is one,
-    /// is undone with it.
+    /// Continues before the person's message at `entry`, or at a checkpoint. The log's row about the files, if there is
+    /// one, is undone together with it.
     pub(super) fn talk_back(&mut self, entry: EntryId, said: &mut Outcome) -> Result<(), Notice> {
         let node = self.store.entries().get(entry).map_err(|e| e.notice())?;
         let (at, draft) = match node.body {
@@ -41,7 +41,7 @@ impl Workspace<'_> {
         self.behind.push(std::mem::replace(&mut self.head, now.to_owned()));
     }
 
-    /// Finishes: removes the heads that were left and hold nothing of their own.
+    /// Finishes: removes heads that were left and hold nothing of their own.
     pub(super) fn end(&mut self, lease: Lease) -> Result<(), Notice> {
         self.store.leases().release(lease).wait().map_err(|e| e.notice())?;
         for was in std::mem::take(&mut self.behind) {
@@ -58,7 +58,7 @@ impl Workspace<'_> {
             let forked = || ops.iter().any(|root| root.id == op.root() && root.title == FORK);
             match op.change {
                 OpChange::Files { .. } => true,
-                // Earlier versions did not write down where a branch came from: those before it are reached.
+                // Earlier versions did not record the origin of a branch: there the undo continues with the row before.
                 OpChange::Head { from: None, .. } => false,
                 OpChange::Head { .. } => forked() && undo::fits(op, &head),
                 _ => false,
@@ -81,7 +81,8 @@ impl Workspace<'_> {
         said.say(json)
     }
 
-    /// Undoes a restore of files. A restore whose states are gone is closed: the next undo goes on with the one before.
+    /// Undoes a restore of files. A restore whose states are gone is closed: the next undo continues with the one
+    /// before.
     fn files_back(
         &mut self,
         lease: &Lease,
@@ -104,7 +105,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// To the branch that a row of the log came from.
+    /// Goes to the branch that a row of the log came from.
     fn move_back(&mut self, this: &Next, title: &str, said: &mut Outcome) -> Result<(), Notice> {
         let OpChange::Head { before, from: Some(to), .. } = &this.row.change else {
             return Err(Notice::new(
@@ -119,9 +120,13 @@ impl Workspace<'_> {
         let change = OpChange::Head { name: to.clone(), before: here, after, from: Some(self.head.clone()) };
         let op = Op { of: Some(this.root), ..self.op(title, change) };
         let done = if there.is_some() {
-            // Another process may be at work on it.
-            let lease =
-                self.store.leases().acquire(self.session, to, Take::IfFree).wait().map_err(|e| e.notice())?;
+            // Another process may be working on it.
+            let lease = self
+                .store
+                .leases()
+                .acquire(self.session, to, AcquireMode::IfFree)
+                .wait()
+                .map_err(|e| e.notice())?;
             let done = self.store.heads().go_to(self.session, to, Some(op)).wait();
             self.store.leases().release(lease).wait().map_err(|e| e.notice())?;
             done

@@ -1,5 +1,5 @@
-//! When `exec` ends besides the end of its turn: agents that it started are waited for, and the limits of the kind of
-//! agent that it is are obeyed.
+//! When `exec` ends other than by the end of its turn: background agents are waited for, and the limits of the agent
+//! definition are enforced.
 
 use std::collections::BTreeSet;
 
@@ -7,20 +7,20 @@ use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
-/// The message to the model when all agents have ended. Their results are added to it.
+/// The message to the model when all agents have ended. Their results are appended.
 pub(crate) const ENDED: &str = "The agents that you started in the background have ended; their results follow. Use them to finish your answer.";
 
-/// Agents that are at work.
+/// Running agents.
 #[derive(Default)]
 pub(crate) struct Crew {
     busy: BTreeSet<AgentId>,
-    /// Agents that ended in the background and are not yet reported to the model.
+    /// Agents that ended in the background and are not reported to the model yet.
     untold: BTreeSet<AgentId>,
     /// They are not waited for.
     left: bool,
-    /// The turn has ended, and they are waited for; its line, for readers of JSON.
+    /// The turn has ended, and agents are waited for; its line, for readers of JSON.
     pub(crate) held: Option<String>,
-    /// A call of one of them needed an approval that no one could give.
+    /// A call of one of them needed an approval that nobody could give.
     pub(crate) refused: bool,
 }
 
@@ -29,8 +29,8 @@ impl Crew {
         Self { left, ..Self::default() }
     }
 
-    /// Notes the state of an agent. True: the last agent that was waited for has ended. A refusal of one of them counts for the
-    /// run, whatever the agent and its parent did after it.
+    /// Records the state of an agent. True: the last awaited agent has ended. A refusal of one of them counts for the
+    /// run, whatever the agent and its parent did afterwards.
     pub(crate) fn hear(&mut self, view: &AgentView) -> bool {
         self.refused |= was_refused(view);
         if view.state.at_work() {
@@ -45,7 +45,7 @@ impl Crew {
         worked && self.busy.is_empty() && self.held.is_some()
     }
 
-    /// Reads an entry of the main agent: it may report ends, as a notice or as the result of a tool.
+    /// Reads an entry of the main agent, which may report ended agents as a notice or as the result of a tool.
     pub(crate) fn mark_reported(&mut self, entry: &Entry) {
         if self.untold.is_empty() {
             return;
@@ -58,12 +58,12 @@ impl Crew {
         });
     }
 
-    /// No agent is at work.
+    /// Whether no agent is running.
     pub(crate) fn all_ended(&self) -> bool {
         self.busy.is_empty()
     }
 
-    /// Whether the run goes on after the end of a turn.
+    /// Whether the run continues after the end of a turn.
     pub(crate) fn waited_for(&self) -> bool {
         let any = !self.busy.is_empty() || !self.untold.is_empty();
         any && !self.left
@@ -74,28 +74,28 @@ impl Crew {
     }
 }
 
-/// An agent of the run needed an approval or an answer that no one could give.
+/// Whether an agent of the run needed an approval or an answer that nobody could give.
 pub(crate) fn was_refused(view: &AgentView) -> bool {
     view.child.as_ref().is_some_and(|c| c.refused)
 }
 
-/// Limits of a definition that the engine does not know for the main agent.
+/// Limits of a definition that the engine does not enforce for the main agent.
 #[derive(Default)]
 pub(crate) struct Limits {
     name: String,
     seconds: Option<u64>,
     until: Option<Instant>,
     tokens: Option<u64>,
-    /// The limit that is reached.
+    /// The limit that was reached.
     pub(crate) reached: Option<Notice>,
 }
 
 impl Limits {
-    /// With the clock starting now.
+    /// The limits of a definition; the time starts now.
     pub(crate) fn of(role: Option<&Definition>) -> Self {
         let Some(role) = role else { return Self::default() };
         let seconds = role.limits.seconds;
-        // A limit that overflows is none.
+        // A limit that overflows is ignored.
         let until = seconds.and_then(|s| Instant::now().checked_add(Duration::from_secs(s)));
         Self { name: role.name.clone(), seconds, until, tokens: role.limits.tokens, reached: None }
     }
@@ -108,14 +108,14 @@ impl Limits {
         }
     }
 
-    /// The time is over.
+    /// Records that the time is over.
     pub(crate) fn over(&mut self) {
         let text =
             format!("The limit of {} seconds for {} was reached.", self.seconds.unwrap_or(0), self.name);
         self.reached = Some(self.notice(text));
     }
 
-    /// Notes what was used so far. True: the limit was reached just now.
+    /// Records usage. True: the limit was reached just now.
     pub(crate) fn used(&mut self, usage: &Usage) -> bool {
         let used = usage.context().saturating_add(usage.output);
         let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
@@ -158,7 +158,7 @@ mod tests {
         assert!(!crew.hear(&view("main/a1", AgentState::Done)));
         assert!(crew.hear(&view("main/a2", AgentState::Failed)));
         assert!(!crew.waited_for());
-        // One that ended behind the model's back is reported.
+        // An agent that ended without a report is reported.
         let behind = |state| AgentView {
             child: Some(Box::new(ChildView { background: true, ..ChildView::default() })),
             parent: Some(AgentId::main()),

@@ -1,11 +1,10 @@
-//! Whether the pipe at standard input has a writer that may still write: a command of the same pipeline that is slow to
-//! begin (`cargo test | tiller exec ...`).
+//! Detects whether the pipe at standard input has a writer that may still write: a command of the same pipeline that
+//! starts slowly (`cargo test | tiller exec ...`).
 
 use std::os::fd::BorrowedFd;
 
-/// Whether a process of our process group, which is none of our parents, has the other end of the pipe open for
-/// writing. A parent process may have left it open by mistake, so it does not count. Where that cannot be found out,
-/// the answer is no.
+/// Whether a process of the same process group, other than a parent, has the other end of the pipe open for writing. A
+/// parent may have left it open by mistake, so it does not count. False where this cannot be determined.
 pub(super) fn waits(pipe: BorrowedFd<'_>) -> bool {
     let Ok(stat) = rustix::fs::fstat(pipe) else { return false };
     let name = format!("pipe:[{}]", stat.st_ino);
@@ -26,7 +25,7 @@ pub(super) fn waits(pipe: BorrowedFd<'_>) -> bool {
 /// Parent and process group of a process.
 fn family(pid: u32) -> Option<(u32, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program stands in brackets and may hold anything.
+    // The name of the program is in brackets and may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }

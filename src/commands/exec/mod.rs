@@ -1,5 +1,5 @@
-//! `tiller exec`: one turn without a screen. Progress goes to standard error; standard output carries only
-//! the answer, or one JSON event a line.
+//! `tiller exec`: one turn without a screen. Progress goes to standard error; standard output contains only the answer,
+//! or one JSON event on each line.
 
 pub(crate) mod ends;
 mod feeder;
@@ -32,25 +32,25 @@ use crate::commands::exec::stop::Stop;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line};
 
-/// Ids of the commands that are sent.
+/// Ids of the commands that it sends.
 const SUBMIT: u64 = 1;
 const STOP: u64 = 2;
 const ANSWER: u64 = 3;
 const LOOK: u64 = 4;
 const AGAIN: u64 = 5;
 
-/// Runs the turn to its end; `role`: as this kind of agent.
+/// Runs the turn to its end; `role`: with this agent definition.
 pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
     let message = message(exec)?;
     setup.check_config()?;
-    // A script waits: a write that fails ends the turn, with exit code 5.
+    // A script waits: a failed write ends the turn, with exit code 5.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     crate::commands::say_opening(&store);
     let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
     check_model(&setup, matches!(open, Open::New))?;
     let holder = holder(&setup, &store, open);
     let discarded = exec.ephemeral.then(|| (store.clone(), crate::app::spill::folders(&setup.places)));
-    // A person at the terminal can be asked; a pipe cannot.
+    // A person at a terminal can answer questions; a pipe cannot.
     let asks =
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !exec.json && exec.prompt != "-";
     let start = Start {
@@ -103,8 +103,8 @@ pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
     exit
 }
 
-/// Following a run to its end. Nothing in here blocks: standard output and input have threads of their own, so
-/// that Ctrl-C works at once, also while a peer does not read or answer.
+/// Follows a run to its end. Nothing here blocks: standard output and input have threads of their own, so that Ctrl-C
+/// takes effect at once, even while a peer does not read or answer.
 struct Follow<'a> {
     handle: EngineHandle,
     message: Message,
@@ -114,21 +114,21 @@ struct Follow<'a> {
     lines: Lines,
     /// The process that has the session open. The prompt is refused then.
     holder: Option<(Option<AskId>, String)>,
-    /// The person chose a branch: the message goes out as soon as the session is on it.
+    /// The person chose a branch: the message is sent once the session is on it.
     branching: bool,
-    /// A person can be asked.
+    /// A person can answer questions.
     asks: bool,
-    /// The text about a session that another process has open.
+    /// The session id in the message about a session that another process has open.
     id: &'a str,
     crew: Crew,
     limits: Limits,
-    /// Questions that were put to the person.
+    /// Questions that were shown to the person.
     put: BTreeSet<AskId>,
 }
 
-/// What a stop asks for.
+/// The effect of a stop.
 enum Stopped {
-    /// The turn ends with what it has.
+    /// The turn ends with its present result.
     Soft,
     /// Agents are not waited for any more.
     Now,
@@ -146,14 +146,14 @@ impl Follow<'_> {
         self.send(SUBMIT, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     }
 
-    /// The agents that were waited for have ended: starts one more turn with their results.
+    /// The awaited agents have ended: starts one more turn with their results.
     fn submit_again(&mut self) -> Result<(), Notice> {
         self.crew.held = None;
         let message = Message::text(ends::ENDED);
         self.send(AGAIN, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     }
 
-    /// A limit is reached: ends the turn. `Some`: no turn runs, and the run ends.
+    /// A limit was reached: ends the turn. `Some`: no turn runs, and the run ends.
     fn limit(&mut self) -> Result<Option<Exit>, Notice> {
         if self.crew.held.is_some() {
             return Ok(Some(self.ended(Exit::Limit)));
@@ -162,14 +162,14 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// The exit for an end of the turn. A limit that was reached has precedence.
+    /// The exit code at the end of the turn. A limit that was reached takes precedence.
     fn ended(&mut self, exit: Exit) -> Exit {
         match (self.limits.reached.take(), exit) {
             (Some(notice), _) => {
                 crate::commands::fail(&notice);
                 Exit::Limit
             }
-            // A refusal of an agent of the run is one of the run.
+            // A refusal of an agent of the run counts for the run.
             (None, Exit::Done) if self.crew.refused => Exit::Refused,
             (None, exit) => exit,
         }
@@ -189,7 +189,7 @@ impl Follow<'_> {
     async fn run(mut self, events: &mut EventStream) -> Result<Exit, Notice> {
         self.submit()?;
         let exit = self.events(events).await;
-        // The last bytes of the answer; a reader that closed its end is no error.
+        // The last bytes of the answer; a reader that closed its end is not an error.
         tokio::select! {
             rest = self.out.finish() => rest.and(exit),
             () = self.stop.next() => exit,
@@ -201,7 +201,7 @@ impl Follow<'_> {
             let event = tokio::select! {
                 event = events.next() => event,
                 () = self.stop.next() => {
-                    // No turn runs: the wait for agents ends.
+                    // No turn runs: stops waiting for agents.
                     if let Some(line) = self.crew.held.take() {
                         if self.json
                             && let Ok(room) = self.out.room().await
@@ -243,7 +243,7 @@ impl Follow<'_> {
         }
     }
 
-    /// Writes without waiting for the reader longer than the person wants. `Some`: it is over.
+    /// Prints without waiting for the reader longer than the person wants. `Some`: the run is over.
     async fn print(&mut self, text: String, body: &EventBody) -> Result<Option<Exit>, Notice> {
         loop {
             let gone = tokio::select! {
@@ -262,7 +262,7 @@ impl Follow<'_> {
                     Stopped::Now => return Ok(Some(Exit::Interrupted)),
                 }
             }
-            // The reader went away: quietly, and a turn that was not over is reported as interrupted.
+            // The reader is gone: ends quietly, and an unfinished turn counts as interrupted.
             if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = body {
                 return Ok(Some((*status).into()));
             }
@@ -271,8 +271,8 @@ impl Follow<'_> {
         }
     }
 
-    /// The turn is done, and agents that it started are at work: waits for them. The end of this turn is not reported,
-    /// because another turn follows.
+    /// At the end of the turn, while agents are running: waits for them. The end of this turn is not reported, because
+    /// another turn follows.
     fn waits(&mut self, event: &Event) -> bool {
         let EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Done, .. }) = &event.body else {
             return false;
@@ -314,7 +314,7 @@ impl Follow<'_> {
         match &event.body {
             EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
                 if !self.json && !text.is_empty() {
-                    // A terminal gets plain text; a pipe or file gets the bytes as they are.
+                    // A terminal gets plain text; a pipe or file gets the bytes unchanged.
                     let shown = if std::io::stdout().is_terminal() {
                         tiller_text::clean::plain_lines(text)
                     } else {
@@ -345,7 +345,7 @@ impl Follow<'_> {
                 self.stop.calm();
                 self.submit()?;
             }
-            // Events were lost: the whole state says whether the turn still runs.
+            // Events were lost: the whole state shows whether the turn still runs.
             EventBody::State(StateEvent::Lagged { .. }) => {
                 self.send(LOOK, CommandBody::Query(Query::Snapshot))?
             }
@@ -374,7 +374,7 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// The state after events were lost: asks the questions that are open now, and notes the agents that ended.
+    /// The state after events were lost: shows the open questions, and records the ended agents.
     async fn caught_up(&mut self, snapshot: &Snapshot) -> Result<Option<Exit>, Notice> {
         for view in &snapshot.agents {
             if !view.id.is_main() && self.crew.hear(view) {
@@ -395,7 +395,7 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// Puts a question, and waits for the answer, a stop, or the end of the turn. `Some`: it is over.
+    /// Shows a question, and waits for the answer, a stop, or the end of the turn. `Some`: the run is over.
     async fn ask(&mut self, ask: &Ask) -> Result<Option<Exit>, Notice> {
         self.put.insert(ask.id);
         questions::put(&ask.body, &ask.agent);
@@ -413,7 +413,7 @@ impl Follow<'_> {
         Ok(None)
     }
 
-    /// The session is open elsewhere, and nothing was sent. A person can go on on a branch.
+    /// The session is open in another process, and nothing was sent. A person can continue on a branch.
     async fn busy(&mut self) -> Result<Option<Exit>, Notice> {
         let Some((id, holder)) = self.holder.take() else { return Ok(None) };
         let body = AskBody::SessionBusy { holder };
@@ -425,7 +425,7 @@ impl Follow<'_> {
             };
             if questions::reply(&body, &line) == AskReply::Branch {
                 self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Branch }))?;
-                // If it is never made, this does not wait.
+                // Limits the wait, in case the branch is never created.
                 self.stop.hurry();
                 self.branching = true;
                 return Ok(None);

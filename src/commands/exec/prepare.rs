@@ -1,4 +1,4 @@
-//! What `exec` checks before anything runs: the prompt, the model, the session.
+//! Checks of `exec` before anything runs: the prompt, the model, the session.
 
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
@@ -11,7 +11,7 @@ use tiller_store::Store;
 use crate::app::Setup;
 use crate::commands::args::Exec;
 
-/// The process that has the session open by now, if any.
+/// The process that has the session open, if any.
 pub(crate) fn holder(setup: &Setup, store: &Store, open: Open) -> Option<String> {
     let id = match open {
         Open::New => return None,
@@ -21,11 +21,11 @@ pub(crate) fn holder(setup: &Setup, store: &Store, open: Open) -> Option<String>
     store.sessions().get(id).ok()?.summary.open_in
 }
 
-/// A model that cannot be used is a mistake of the configuration, reported before anything is stored.
+/// A model that cannot be used is a configuration error, reported before anything is stored.
 pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
     let asked = setup.sources.flags.model.is_some() || setup.sources.model.is_some();
     if !new && !asked {
-        // The session names the model.
+        // The session has a model.
         return Ok(());
     }
     let env = std::sync::Arc::clone(&setup.env);
@@ -44,9 +44,9 @@ pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
     })
 }
 
-/// Bytes of standard input that go with a prompt, at most.
+/// Maximum bytes of standard input that are added to a prompt.
 const PIPED: u64 = 10 << 20;
-/// A pipe that gave nothing for so long is not waited for: the parent process may have left it open.
+/// How long a pipe without data is waited for: the parent process may have left it open.
 const SILENT: std::time::Duration = std::time::Duration::from_secs(3);
 
 fn read_stdin() -> Result<String, Notice> {
@@ -62,7 +62,7 @@ fn read_stdin() -> Result<String, Notice> {
     Ok(text)
 }
 
-/// Standard input beside the prompt: a file, or a pipe with data. `None`: there is none.
+/// Standard input in addition to the prompt: a file, or a pipe with data. `None`: there is none.
 fn piped() -> Result<Option<String>, Notice> {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::fs::FileType;
@@ -75,7 +75,7 @@ fn piped() -> Result<Option<String>, Notice> {
             let wait = rustix::event::Timespec { tv_sec: SILENT.as_secs().cast_signed(), tv_nsec: 0 };
             let mut noted = false;
             while poll(&mut fds, Some(&wait)).is_ok_and(|n| n == 0) {
-                // A command of the same pipeline is slow to begin; its output belongs to the prompt.
+                // A command of the same pipeline starts slowly; its output belongs to the prompt.
                 if super::feeder::waits(stdin.as_fd()) {
                     if !std::mem::replace(&mut noted, true) {
                         let said = "waiting for the command that writes to standard input";
@@ -99,7 +99,7 @@ fn piped() -> Result<Option<String>, Notice> {
     Ok(Some(read_stdin()?).filter(|text| !text.trim().is_empty()))
 }
 
-/// The prompt with what is piped in, and its images.
+/// The prompt with piped input, and its images.
 pub(crate) fn message(exec: &Exec) -> Result<Message, Notice> {
     let (text, more) =
         if exec.prompt == "-" { (read_stdin()?, None) } else { (exec.prompt.clone(), piped()?) };

@@ -1,5 +1,5 @@
-//! Standard output and input, each on a thread of its own: a peer that does not read or answer stops
-//! nothing else.
+//! Standard output and input, each on a separate thread, so that a peer that does not read or answer blocks nothing
+//! else.
 
 use std::io::{ErrorKind, Write as _};
 use std::thread;
@@ -7,22 +7,22 @@ use std::thread;
 use tiller_protocol::{Notice, NoticeKind};
 use tokio::sync::{mpsc, oneshot};
 
-/// Texts that may wait for the reader.
+/// Capacity of the channel of texts.
 const WAITING: usize = 64;
 
 /// Writes to standard output, in order.
 pub(crate) struct Printer {
-    /// The thread holds the other end; it closes when nothing can be written any more. `None`: finished.
+    /// The printing thread holds the receiver; it is dropped when nothing can be written any more. `None`: finished.
     tx: Option<mpsc::Sender<String>>,
-    /// The result of the thread. Closed without a value: the thread is gone.
+    /// The result of the thread, which holds the sender. Closed without a value: the thread is gone.
     done: Option<oneshot::Receiver<std::io::Result<()>>>,
 }
 
 impl Printer {
-    /// Starts the thread. It ends when the printer is finished or dropped, or with the first mistake.
+    /// Starts the thread. It ends when the printer is finished or dropped, or with the first error.
     ///
     /// # Errors
-    /// When there is no thread.
+    /// When the thread cannot be started.
     pub(crate) fn start() -> Result<Self, Notice> {
         let (tx, mut rx) = mpsc::channel::<String>(WAITING);
         let (told, done) = oneshot::channel();
@@ -33,7 +33,7 @@ impl Printer {
                 let Some(text) = rx.blocking_recv() else { break };
                 result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
             }
-            // Before the answer: senders that wait for room learn that the channel is closed.
+            // Before the result: senders that wait for room notice that the channel is closed.
             drop(rx);
             let _ = told.send(result);
         };
@@ -42,12 +42,12 @@ impl Printer {
         Ok(Self { tx: Some(tx), done: Some(done) })
     }
 
-    /// Another sender. The printer ends when this one is dropped, too. `None`: finished.
+    /// A further sender. The printer ends only when it is dropped, too. `None`: finished.
     pub(crate) fn sender(&self) -> Option<mpsc::Sender<String>> {
         self.tx.clone()
     }
 
-    /// Waits for room for one text. Err: the reader is gone.
+    /// Waits for room for one text. `Err`: the reader is gone.
     pub(crate) async fn room(&self) -> Result<mpsc::Permit<'_, String>, ()> {
         match &self.tx {
             Some(tx) => tx.reserve().await.map_err(drop),
@@ -55,10 +55,10 @@ impl Printer {
         }
     }
 
-    /// Waits until everything is written. A reader that closed its end is no error.
+    /// Waits until everything is written. A reader that closed its end is not an error.
     ///
     /// # Errors
-    /// When it could not be written for another reason: a full disk, for instance.
+    /// When it could not be written for another reason, for instance a full disk.
     pub(crate) async fn finish(&mut self) -> Result<(), Notice> {
         self.tx = None;
         let Some(done) = self.done.take() else { return Ok(()) };
@@ -71,16 +71,16 @@ impl Printer {
     }
 }
 
-/// Lines that a person types. The thread is started by the first question, and ends with the input or the
-/// process.
+/// Lines that a person types. The thread starts with the first question, and ends with the input or the process.
 #[derive(Default)]
 pub(crate) struct Lines(Option<mpsc::Receiver<String>>);
 
 impl Lines {
-    /// The next line; an empty one when there is none any more.
+    /// The next line; an empty one when the input has ended.
     pub(crate) async fn next(&mut self) -> String {
         let rx = self.0.get_or_insert_with(|| {
-            // One at a time: what is typed ahead stays in the terminal. Closed: the input ended.
+            // Capacity 1: text that is typed ahead stays in the terminal. The thread holds the sender and drops it when
+            // the input ends.
             let (tx, rx) = mpsc::channel(1);
             let work = move || {
                 for line in std::io::stdin().lines() {
@@ -90,7 +90,7 @@ impl Lines {
                     }
                 }
             };
-            // Without a thread the channel is closed, so that no answer comes.
+            // Without a thread the channel is closed, and no answer arrives.
             let _ = thread::Builder::new().name("stdin".into()).spawn(work);
             rx
         });

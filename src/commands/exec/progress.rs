@@ -1,4 +1,4 @@
-//! Progress on standard error: a line for each event that takes time or matters.
+//! Progress on standard error: a line for each event that takes time or is important.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub(crate) fn progress_of(event: &Event) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// One line on standard error for what takes time or matters.
+/// One line on standard error for each event that takes time or is important.
 pub(crate) fn progress(body: &EventBody) {
     let line = match body {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
@@ -45,6 +45,6 @@ pub(crate) fn progress(body: &EventBody) {
         EventBody::State(StateEvent::Notice { notice }) => format!("! {}", one_line(&notice.message)),
         _ => return,
     };
-    // Standard error may be closed; the answer still goes out.
+    // Standard error may be closed; the answer is still printed.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -1,5 +1,4 @@
-//! Questions as lines of text, for a person at a terminal without a screen. Anything else than a clear yes is
-//! no.
+//! Questions as lines of text, for a person at a terminal without a screen. Anything other than a clear yes is a no.
 
 use std::io::Write as _;
 
@@ -49,7 +48,7 @@ pub(crate) fn put(body: &AskBody, agent: &AgentId) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The reply that a line means. An empty line also stands for the end of the input.
+/// The reply for a line. An empty line also represents the end of the input.
 pub(crate) fn reply(body: &AskBody, answer: &str) -> AskReply {
     let answer = answer.trim();
     let yes = matches!(answer, "y" | "yes");

@@ -7,13 +7,13 @@ use tiller_protocol::{Notice, NoticeKind};
 /// Ctrl-C, TERM and HUP: they stop the turn, not the process.
 pub(crate) struct Stop {
     signals: [tokio::signal::unix::Signal; 3],
-    /// How many signals came.
+    /// Number of signals received.
     times: u32,
-    /// When agents are not waited for any more.
+    /// When waiting for agents ends.
     until: Option<tokio::time::Instant>,
 }
 
-/// How long the end may take after the first stop, including the time for tools to end.
+/// Maximum time from the first stop to the end, including the end of tools.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Stop {
@@ -27,7 +27,7 @@ impl Stop {
         Ok(Self { signals, times: 0, until: None })
     }
 
-    /// The next signal, or the end of the time after the first.
+    /// Waits for the next signal, or for the end of the time after the first.
     pub(crate) async fn next(&mut self) {
         let [a, b, c] = &mut self.signals;
         let until = self.until;
@@ -47,12 +47,12 @@ impl Stop {
         self.until.get_or_insert_with(|| tokio::time::Instant::now() + PATIENCE);
     }
 
-    /// How many signals came.
+    /// Number of signals received.
     pub(crate) fn times(&self) -> u32 {
         self.times
     }
 
-    /// Limits the time for the end from now on.
+    /// Limits the remaining time from now on.
     pub(crate) fn hurry(&mut self) {
         self.until = Some(tokio::time::Instant::now() + PATIENCE);
     }

@@ -1,5 +1,5 @@
-//! Sessions as files: `export` writes them for people and other programs, `import` reads transcripts of other programs and
-//! sessions of other machines.
+//! Sessions as files: `export` writes them for people and other programs, `import` reads transcripts of other programs
+//! and sessions of other machines.
 
 pub(crate) mod export;
 pub(crate) mod import;

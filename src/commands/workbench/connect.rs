@@ -1,5 +1,5 @@
-//! Setting up a model from the screen: a key, a variable of the environment, a server. Everything is tried
-//! before it is kept, and ready at once.
+//! Sets up a model from the screen: a key, a variable of the environment, a server. Everything is tested before it is
+//! stored, and takes effect at once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tiller_tui::app::effect::{Connect, Connected};
 use crate::app::settings::{SharedSettings, write_provider};
 use crate::commands::workbench::session_link::SessionLink;
 
-/// What it takes.
+/// The parts that are needed.
 pub(crate) struct Connector {
     pub(crate) shared: Arc<SharedSettings>,
     pub(crate) link: Arc<SessionLink>,
@@ -22,10 +22,10 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Does it. Blocks until the server has answered.
+    /// Carries it out. Blocks until the server has answered.
     pub(crate) fn connect(&self, what: Connect) -> Result<Connected, String> {
         match what {
-            // The engine tries it and keeps it.
+            // The engine tests and stores it.
             Connect::Key { provider, key } => {
                 let said = self.link.store_key(provider, key.reveal().to_owned())?;
                 Ok(Connected { said, models: Vec::new() })
@@ -68,7 +68,7 @@ impl Connector {
         Ok(self.done(name, ids))
     }
 
-    /// A key that other tools use. Only its variable's name is written.
+    /// A key that other tools use. Only its variable's name is stored.
     fn variable(&self, variable: &str) -> Result<Connected, String> {
         let offered = OFFERED.into_iter().find(|o| o.variable == variable);
         let Offered { name, kind, base, .. } =
@@ -103,8 +103,7 @@ impl Connector {
         Connected { said, models: ids.into_iter().map(|id| ModelRef(format!("{name}/{id}"))).collect() }
     }
 
-    /// Name and base URL for a server that the person wrote: the usual name on a usual local port, else a
-    /// free one.
+    /// Name and base URL for a server that the person typed: the usual name for a usual local port, else a free one.
     fn place(&self, url: &str) -> (String, String) {
         let base = url.trim_end_matches('/').to_owned();
         let config = self.shared.current();
@@ -124,7 +123,7 @@ impl Connector {
     }
 }
 
-/// Asks a server for its models. That costs nothing, and only a right key gets an answer.
+/// Requests the models of a server. That costs nothing, and needs a valid key.
 fn models(provider: &Arc<dyn Provider>) -> Result<Vec<String>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| format!("it could not be tested: {e}"))?;

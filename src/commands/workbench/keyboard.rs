@@ -1,4 +1,4 @@
-//! How the terminal encodes keys: asked in the same way as the workbench does, where there is a terminal.
+//! Detects the keyboard protocol of the terminal with the same query as the workbench.
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 
-/// How long it may take to answer. Over ssh it is a round trip.
+/// Time limit of the answer. Over ssh it is a round trip.
 const PATIENCE: Duration = Duration::from_millis(1500);
-/// First the protocol, then what every terminal answers: after that nothing more comes.
+/// The query of the protocol, then one that every terminal answers: its answer is the last.
 const ASK: &[u8] = b"\x1b[?u\x1b[c";
 
-/// What came of asking.
+/// The result of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyboard {
-    /// Standard output is no terminal.
+    /// Standard output is not a terminal.
     NotAsked,
-    /// It did not answer anything.
+    /// The terminal did not answer.
     Silent,
     /// Shift-Enter and Ctrl-Enter look like Enter.
     Legacy,
@@ -24,7 +24,7 @@ pub(crate) enum Keyboard {
     Enhanced,
 }
 
-/// Asks the terminal.
+/// Queries the terminal.
 pub(crate) fn ask() -> Keyboard {
     if !std::io::stdout().is_terminal() {
         return Keyboard::NotAsked;
@@ -60,7 +60,7 @@ pub(crate) fn ask() -> Keyboard {
     meaning(&answer).unwrap_or(Keyboard::Silent)
 }
 
-/// What the answers say; `None`: the last one has not come yet.
+/// The result of the answers; `None`: the last one has not arrived yet.
 fn meaning(answer: &[u8]) -> Option<Keyboard> {
     let text = String::from_utf8_lossy(answer);
     let mut keyboard = Keyboard::Legacy;

@@ -1,4 +1,4 @@
-//! The full-screen workbench: the screen is drawn first, the engine starts behind it.
+//! The full-screen workbench: the screen is drawn first, the engine starts in the background.
 
 pub(crate) mod connect;
 pub(crate) mod keyboard;
@@ -40,7 +40,7 @@ pub(crate) fn resume(common: Common) -> Result<Exit, Notice> {
     run_in_host(setup, args::Open { cont: true, common, ..args::Open::default() }, Some("sessions.open"))
 }
 
-/// `tiller demo`: the sample project in a scratch folder, the demo model, the tour.
+/// `tiller demo`: the sample project in a temporary folder, the demo model, the tour.
 pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     let scratch = match demo.at {
         Some(dir) => dir,
@@ -54,10 +54,10 @@ pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
     run_in_host(setup, open, (!demo.no_tour).then_some("tour.open"))
 }
 
-/// Longest time for the sample project's repository.
+/// Time limit for the sample project's repository.
 const LAY_OUT: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// Writes the sample project. A folder that holds something is left alone.
+/// Writes the sample project. A folder that is not empty is left alone.
 fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
     let wrong = |e: std::io::Error| {
         Notice::new(
@@ -84,7 +84,7 @@ fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
         let mode = if *executable { 0o755 } else { 0o644 };
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
     }
-    // With git the feed and the header have something to show; without it everything works all the same.
+    // With git, the feed and the header have content; everything works without it.
     let _ = tiller_watch::git::Repository::create(folder, "Sample project", LAY_OUT);
     Ok(())
 }
@@ -115,25 +115,25 @@ fn run_in_host(setup: Setup, open: args::Open, first: Option<&'static str>) -> R
     }
 }
 
-/// Draws, starts the engine behind the screen, and waits for the end.
+/// Draws the screen, starts the engine in the background, and waits for the end.
 pub(crate) fn show(
     mut setup: Setup,
     open: args::Open,
     first: Option<&'static str>,
     host: Option<&Arc<Host>>,
 ) -> Result<Exit, Notice> {
-    // Settings of a folder that is trusted already are there from the first frame on. Few folders have any.
+    // Settings of a trusted folder apply from the first frame on. Few folders have any.
     if setup.brings.bytes(settings::PROJECT).is_some()
         && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load())
     {
         setup.trust_project();
     }
-    // Where the person has not said yes yet, or said no, the screen says so.
+    // Without the person's agreement the screen shows the folder as restricted.
     let restricted = !setup.brings.found.is_empty()
         && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let restricted = Arc::new(AtomicBool::new(restricted));
     let shared = SharedSettings::new(&setup);
-    // Of the terminal that is sat at now, which may be another one later.
+    // Variables of the attached terminal, which may be another one later.
     let env = match host.cloned() {
         Some(host) => Arc::new(move |name: &str| host.var(name)),
         None => Arc::clone(&setup.env),
@@ -190,9 +190,8 @@ pub(crate) fn show(
     options.found.keys = shared.found_keys();
     let agents = crate::app::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
     options.found.agents = agents.iter().map(|a| a.name.to_owned()).collect();
-    // The demo was asked for; otherwise a session without a real model offers to set one up.
-    // The demo is a choice of its own: nothing is to be set up for it.
-    // Kept in the settings it is a choice of an earlier day.
+    // The setup of a model is offered when the session has no real model, unless the person chose the demo. In the
+    // settings the demo is an earlier choice.
     let demo = |m: &Option<String>| m.as_deref() == Some("demo/demo");
     options.start.first_run =
         first.is_none() && !demo(&setup.common.model) && !demo(&setup.config.config.model);
@@ -206,7 +205,7 @@ pub(crate) fn show(
         host.open(state.clone(), sender.clone()).map_err(no_thread)?;
     }
     let told = sender.clone();
-    // Other workbenches are asked, which may take seconds. The thread ends by itself.
+    // Other workbenches are queried, which may take seconds. The thread ends by itself.
     thread::Builder::new()
         .name("news".into())
         .spawn(move || {
@@ -226,7 +225,7 @@ pub(crate) fn show(
             .hint("In a script, use `tiller exec`; `tiller --help` lists all commands.")
     });
     link.end();
-    // The engine has saved everything and ended its children when the thread is done.
+    // The engine has saved everything and ended its children when the thread ends.
     let stopped = engine.join().unwrap_or_else(|_| Err(crate::commands::workbench::session_link::broken()));
     let exit = exit?;
     if let Err(notice) = stopped {

@@ -1,4 +1,4 @@
-//! Between the screen and an engine that may not be there yet.
+//! Connects the screen with an engine that may not have started yet.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -21,14 +21,14 @@ use crate::app::{Running, Setup, Start, definitions};
 use crate::commands::args;
 use crate::commands::workbench::slow_start::SlowStartMonitor;
 
-/// Commands that are kept while a question of ours is open. The screen keeps the rest.
+/// Maximum number of commands that are kept while a question is open. The screen keeps the rest.
 const EARLY: usize = 256;
 
-/// The screen's end gives commands; the thread that owns the engine runs [`SessionLink::run`].
+/// The screen sends commands here; the thread that owns the engine runs [`SessionLink::run`].
 #[derive(Default)]
 pub(crate) struct SessionLink {
     handle: OnceLock<EngineHandle>,
-    /// What the folder brings is not in use; a yes to it ends that.
+    /// The folder's files are not in use; a yes to them ends that.
     restricted: Arc<AtomicBool>,
     state: Mutex<State>,
     wake: Condvar,
@@ -36,14 +36,14 @@ pub(crate) struct SessionLink {
 
 #[derive(Default)]
 struct State {
-    /// The screen is gone.
+    /// The screen has ended.
     ended: bool,
-    /// A question that comes before the engine.
+    /// A question that is asked before the engine runs.
     asking: Option<AskId>,
     reply: Option<AskReply>,
-    /// What came before its answer.
+    /// Commands that came before its answer.
     early: Vec<Command>,
-    /// The person wants no session that cannot be saved.
+    /// The person does not want a session that cannot be saved.
     declined: bool,
 }
 
@@ -56,7 +56,7 @@ impl SessionLink {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False: not yet.
+    /// False: the engine does not run yet.
     pub(crate) fn send(&self, command: Command) -> bool {
         if let Some(handle) = self.handle.get() {
             return handle.send(command).is_ok();
@@ -70,23 +70,23 @@ impl SessionLink {
                 state.reply = Some(reply);
                 self.wake.notify_all();
             }
-            // The screen gives its commands in order, so what stands before the answer is kept here.
+            // The screen sends its commands in order, so the commands before the answer are kept here.
             _ => state.early.push(command),
         }
         true
     }
 
-    /// Gives a key to the engine, which tries it and keeps it; waits for what came of it.
+    /// Sends a key to the engine, which tests and stores it; waits for the result.
     pub(crate) fn store_key(&self, provider: String, key: String) -> Result<String, String> {
         self.ask(SessionCommand::StoreKey { provider, key: KeyText(key) })
     }
 
-    /// Lets the engine read the settings again; waits until they hold.
+    /// Makes the engine read the settings again; waits until they apply.
     pub(crate) fn reload(&self) -> Result<(), String> {
         self.ask(SessionCommand::Reload).map(drop)
     }
 
-    /// As a client of its own, so that the answer does not go to the screen as well.
+    /// As a separate client, so that the answer does not go to the screen as well.
     fn ask(&self, what: SessionCommand) -> Result<String, String> {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else {
             return Err("Tiller is still starting. Try again in a moment.".into());
@@ -110,21 +110,21 @@ impl SessionLink {
         Err("Tiller is ending.".into())
     }
 
-    /// The settings changed on disk. The screen reports mistakes in them.
+    /// The settings changed on disk. The screen reports errors in them.
     fn changed(&self) {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else { return };
         let body = CommandBody::Session(SessionCommand::Reload);
-        // Full or ended: then they are read at the next change, or not any more.
+        // If the queue is full, they are read at the next change; if the engine has ended, not at all.
         let _ = handle.send(Command::new(CommandId(1), body));
     }
 
-    /// The screen is gone.
+    /// The screen has ended.
     pub(crate) fn end(&self) {
         self.state().ended = true;
         self.wake.notify_all();
     }
 
-    /// Starts the engine, carries its events to the screen, and ends it after the screen.
+    /// Starts the engine, passes its events to the screen, and ends it after the screen.
     pub(crate) fn run(
         self: &Arc<Self>,
         setup: Setup,
@@ -150,10 +150,10 @@ impl SessionLink {
             Err(notice) => {
                 let declined = self.state().declined;
                 if declined {
-                    // It ends, and says why behind the screen.
+                    // The screen ends, and the error is printed afterwards.
                     tell(sender, EventBody::State(StateEvent::Stopped {}));
                 } else {
-                    // The screen shows why; it stays until the person leaves it.
+                    // The screen shows the error; it stays until the person leaves it.
                     tell(sender, EventBody::State(StateEvent::Notice { notice: notice.clone() }));
                 }
                 self.wait(|s| s.ended.then_some(()));
@@ -165,13 +165,13 @@ impl SessionLink {
         {
             let mut state = self.state();
             for command in state.early.drain(..) {
-                // Fewer than the engine's box holds, and it is empty.
+                // Fewer than the capacity of the engine's channel, which is empty.
                 let _ = handle.send(command);
             }
-            // Before the first event: it makes the screen offer what was typed meanwhile. There is only one.
+            // Before the first event, which makes the screen send what was typed meanwhile. There is only one.
             let _ = self.handle.set(handle);
         }
-        // The screen fetches the events itself.
+        // The screen reads the events itself.
         let broke = Arc::new(AtomicBool::new(false));
         let (mut stopped, tells) = (false, Arc::clone(&broke));
         let waker = sender.waker();
@@ -183,7 +183,7 @@ impl SessionLink {
                     stopped |= matches!(event.body, EventBody::State(StateEvent::Stopped {}));
                     Some(Box::new(Arc::unwrap_or_clone(event)))
                 }
-                // It ended by an error of its own. A screen without an engine could do nothing more.
+                // The engine failed. A screen without an engine would be useless.
                 None if ended && !stopped => {
                     stopped = true;
                     tells.store(true, Ordering::Release);
@@ -239,7 +239,7 @@ impl SessionLink {
         Ok((engine, notices))
     }
 
-    /// Nothing can be saved: the person decides whether to go on all the same.
+    /// Nothing can be saved: the person decides whether to continue.
     fn without(&self, error: &StoreError, setup: &Setup, sender: &UiSender) -> Result<Store, Notice> {
         let may = matches!(
             error,
@@ -260,7 +260,7 @@ impl SessionLink {
         Store::not_saving(&error.to_string(), setup.store_options()).map_err(|e| e.notice())
     }
 
-    /// Puts the question, and waits for its answer or for the end of the screen.
+    /// Asks the question, and waits for its answer or for the end of the screen.
     fn agreed(&self, id: AskId, why: String, sender: &UiSender) -> bool {
         self.state().asking = Some(id);
         let ask = Ask { id, agent: AgentId::main(), call: None, body: AskBody::NotSaving { why } };
@@ -284,7 +284,7 @@ impl SessionLink {
     }
 }
 
-/// Reads the kinds of agents for the screen; the folder's only when it is trusted. Blocks.
+/// Reads the agent definitions for the screen; the folder's only when it is trusted. Blocks.
 type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
 
 fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
@@ -292,7 +292,7 @@ fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     let first = AtomicBool::new(true);
     Arc::new(move |trusted| {
         let (all, wrong) = definitions::read(&config, &brings, trusted);
-        // What is wrong at the start is reported with everything else that is.
+        // Errors at the start are reported together with all others.
         if let Some(notice) =
             definitions::problem_notice(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel))
         {
@@ -303,14 +303,14 @@ fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     })
 }
 
-/// The engine ended by an error of its own.
+/// The notice that the engine failed.
 pub(crate) fn broken() -> Notice {
     Notice::new(NoticeKind::Internal, "The engine stopped because of an internal error.")
         .hint("The conversation is saved: `tiller -c` continues it.")
         .hint("The report is in a file crash-*.txt in the state folder.")
 }
 
-/// Something that does not come from the engine.
+/// An event that does not come from the engine.
 fn ours(body: EventBody) -> Event {
     let session = SessionId(uuid::Uuid::nil());
     Event {
@@ -324,7 +324,7 @@ fn ours(body: EventBody) -> Event {
 }
 
 pub(crate) fn tell(sender: &UiSender, body: EventBody) {
-    // Fails only when the screen is gone.
+    // Fails only when the screen has ended.
     let _ = sender.event(ours(body));
 }
 
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
-    /// Asks on a thread of its own; gives what `answer` leads to, and the commands that came before it.
+    /// Asks on a separate thread; returns the result of `answer`, and the number of commands before it.
     fn asked(answer: impl FnOnce(&SessionLink, AskId)) -> (bool, usize) {
         let (_ui, sender) = Ui::new(UiOptions::new(Arc::new(|_| None)));
         let link = Arc::new(SessionLink::default());

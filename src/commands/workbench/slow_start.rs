@@ -10,7 +10,7 @@ use tiller_protocol::event::StateEvent;
 use tiller_store::Store;
 use tiller_tui::UiSender;
 
-/// A start takes less where the disk accepts writes.
+/// A start takes less time when the disk accepts writes.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Reports a store that does not accept writes, until it is dropped.
@@ -38,7 +38,7 @@ impl SlowStartMonitor {
                 }
             }
         };
-        // Without it the start only says less.
+        // Without the thread only the notice is missing.
         let thread = thread::Builder::new().name("start".into()).spawn(look).ok();
         Self { over, thread: thread.map(|l| l.thread().clone()) }
     }

@@ -55,7 +55,7 @@ fn plain(message: impl Into<String>) -> Notice {
 /// When there is no such branch or entry, the session of one is of another folder, or the store cannot be read.
 pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Notice> {
     let (left, right) = (end(store, session, &pair.left)?, end(store, session, &pair.right)?);
-    let apart = store.tree().apart(left.entry, right.entry).map_err(|e| e.notice())?;
+    let apart = store.tree().divergence(left.entry, right.entry).map_err(|e| e.notice())?;
     Ok(Ends {
         left: End { count: apart.left, ..left },
         right: End { count: apart.right, ..right },

@@ -188,7 +188,7 @@ pub(crate) fn start_take(
             // The base is what the right side has in common with what is open here.
             let mut to_here = ends.clone();
             if let Some(here) = here {
-                let apart = store.tree().apart(here, ends.right.entry).map_err(|e| e.notice())?;
+                let apart = store.tree().divergence(here, ends.right.entry).map_err(|e| e.notice())?;
                 to_here.base = apart.base;
                 (to_here.left.entry, to_here.left.count) = (here, apart.left);
                 to_here.left.session = session;

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesOrdered;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{CommandId, EventBody, QueueId};
-use tiller_store::{Call, Lease, StoreError, Ticket};
+use tiller_store::{Lease, ModelCall, StoreError, Ticket};
 use tokio::sync::watch;
 
 use crate::bus::{ClientId, Place};
@@ -70,7 +70,7 @@ pub(crate) struct Saved {
     pub(crate) result: Result<(), StoreError>,
     pub(crate) after: After,
     /// Calls of models that were booked with it.
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<ModelCall>,
 }
 
 /// Writes that wait for their answers.
@@ -102,7 +102,12 @@ impl Saves {
     }
 
     /// As [`Self::push`], of a write that books these calls, too.
-    pub(crate) fn push_paid<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After, calls: Vec<Call>) {
+    pub(crate) fn push_paid<T: Send + 'static>(
+        &mut self,
+        ticket: Ticket<T>,
+        after: After,
+        calls: Vec<ModelCall>,
+    ) {
         self.submitted += 1;
         self.waiting.push_back(Box::pin(async move {
             let result = ticket.await.map(drop);

@@ -9,7 +9,7 @@ use crate::turn::prepare;
 use crate::undo::undoing;
 use tiller_protocol::EventBody;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
-use tiller_store::{Append, Call, Health, StoreError};
+use tiller_store::{Append, Health, ModelCall, StoreError};
 
 use crate::bus::Place;
 use crate::core::Core;
@@ -43,7 +43,7 @@ impl Core {
         if told && !append.entries.is_empty() {
             let root = self.identity.child.as_ref().map_or(self.session.id, |c| c.root);
             let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
-            append.announced = Some(tiller_store::Announced { root, agents, workflows });
+            append.announced = Some(tiller_store::ReportedEnds { root, agents, workflows });
         }
         let calls = append.calls.clone();
         let ticket = self.services.store.entries().append(append);
@@ -52,14 +52,14 @@ impl Core {
 
     /// The conversation does not have the replies of these calls, because another process writes it now; the server
     /// has charged for them all the same.
-    pub(crate) fn book_unsaved(&mut self, error: &StoreError, calls: Vec<Call>) {
+    pub(crate) fn book_unsaved(&mut self, error: &StoreError, calls: Vec<ModelCall>) {
         if let StoreError::Held { .. } | StoreError::Conflict(_) = error {
             self.book_only(calls);
         }
     }
 
     /// Books calls without the entries that came of them. This needs no lease.
-    fn book_only(&mut self, calls: Vec<Call>) {
+    fn book_only(&mut self, calls: Vec<ModelCall>) {
         for call in calls {
             let ticket = self.services.store.costs().record(self.session.id, call);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

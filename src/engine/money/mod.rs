@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
 use tiller_provider::{models, registry};
-use tiller_store::Call;
+use tiller_store::ModelCall;
 
 use crate::core::Core;
 use crate::crew::Reservations;
@@ -151,7 +151,7 @@ pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
 }
 
 /// Counts a call of a model against session, day and tier.
-pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> ModelCall {
     let call = book_elsewhere(core, model, tier, usage);
     core.session.usage.add(&usage);
     if let Some(cost) = call.cost {
@@ -164,7 +164,12 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage:
 }
 
 /// As [`book`], for a session that is not open any more.
-pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+pub(crate) fn book_elsewhere(
+    core: &mut Core,
+    model: &ModelRef,
+    tier: &'static str,
+    usage: Usage,
+) -> ModelCall {
     let cost =
         (usage != Usage::default()).then(|| models::cost(&usage, &model::model_info(core, model))).flatten();
     roll_day(core);
@@ -172,7 +177,7 @@ pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: &'static s
         core.money.spent.day = core.money.spent.day.plus(cost);
         reservations(core).paid(tier, cost);
     }
-    Call {
+    ModelCall {
         agent: core.identity.id.clone(),
         model: model.clone(),
         tier: tier.into(),

@@ -1,7 +1,7 @@
 //! A lease in transit: dropping it releases it.
 
 use tiller_protocol::SessionId;
-use tiller_store::{Lease, Store, StoreError, Take};
+use tiller_store::{AcquireMode, Lease, Store, StoreError};
 use tokio::sync::oneshot;
 
 /// A lease that nobody has taken over yet.
@@ -16,7 +16,7 @@ impl LeaseGuard {
     /// Takes a head if it is free. A caller that stops waiting does not hold it; and nothing here blocks a thread,
     /// for the store may not answer for long.
     pub(crate) async fn acquire(store: &Store, session: SessionId, head: &str) -> Result<Self, StoreError> {
-        let (ticket, store) = (store.leases().acquire(session, head, Take::IfFree), store.clone());
+        let (ticket, store) = (store.leases().acquire(session, head, AcquireMode::IfFree), store.clone());
         // The other end is held below; when that is dropped, so is what is sent.
         let (answer, held) = oneshot::channel();
         tokio::spawn(async move {

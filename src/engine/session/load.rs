@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_protocol::PermissionOutcome;
 use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
-use tiller_store::{MadeBy, Running, SessionRow, Spent, Store, StoreError};
+use tiller_store::{CostSum, MadeBy, Running, SessionRow, Store, StoreError};
 
 use super::lease_guard::LeaseGuard;
 use super::{Session, TAIL};
@@ -24,7 +24,7 @@ pub(crate) struct Loaded {
     pub(crate) rules: Vec<String>,
     pub(crate) running: Option<Running>,
     pub(crate) budget: Option<Cost>,
-    pub(crate) spent: Spent,
+    pub(crate) spent: CostSum,
     /// It was made in another folder: what was allowed there is not allowed here.
     pub(crate) foreign: bool,
     /// Who has it open, when that is not us.

@@ -12,7 +12,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
     AskBody, AskReply, CommandId, EventBody, ModelRef, Notice, NoticeKind, Profile, QueuedState, SessionId,
 };
-use tiller_store::{NewSession, Spent, StoreError, Take};
+use tiller_store::{AcquireMode, CostSum, NewSession, StoreError};
 
 use super::lease_guard::LeaseGuard;
 use super::load::{Loaded, fresh, load};
@@ -144,7 +144,7 @@ pub(crate) fn enter_fresh(core: &mut Core) {
             rules: Vec::new(),
             running: None,
             budget: None,
-            spent: Spent::default(),
+            spent: CostSum::default(),
             holder: None,
             damaged: 0,
             refused: 0,
@@ -175,7 +175,8 @@ pub(crate) fn create_row(core: &mut Core) {
     }
     // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
     // written after it in the same order needs no proof of it.
-    let lease = core.services.store.leases().acquire(core.session.id, &core.session.head_name, Take::IfFree);
+    let lease =
+        core.services.store.leases().acquire(core.session.id, &core.session.head_name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 
@@ -360,7 +361,7 @@ pub(crate) fn go_to_branch(
     // After it, so that the person does not wait for two commits.
     leave(core);
     // As for a fresh session: no other process can know this head yet.
-    let lease = core.services.store.leases().acquire(id, &core.session.head_name, Take::IfFree);
+    let lease = core.services.store.leases().acquire(id, &core.session.head_name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 

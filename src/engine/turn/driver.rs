@@ -15,7 +15,7 @@ use futures_util::FutureExt;
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
 use tiller_provider::{ProviderError, transport::retry};
-use tiller_store::Call;
+use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::reply::Used;
@@ -218,7 +218,7 @@ fn usage_event(core: &Core) -> EventBody {
 }
 
 /// Books what a call of the session's model cost.
-fn spend(core: &mut Core, used: &Used) -> Call {
+fn spend(core: &mut Core, used: &Used) -> ModelCall {
     let model = core.session.model.clone();
     let tier = model::tier(core);
     let path = request::live(&core.session.path);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::super::adapter::Acp;
 use super::super::choice::choose;
-use super::super::control::Order;
+use super::super::control::Command;
 use super::super::event::{AgentEvent, Answer, Choice, ChoiceKind, Question};
 use super::super::pipes::{Line, Lines};
 use super::super::run::Run;
@@ -89,8 +89,8 @@ impl Client {
             if stop != "end_turn" {
                 return Ok(stop);
             }
-            while let Some(order) = self.run.control.orders.try_recv() {
-                self.order(order);
+            while let Some(command) = self.run.control.commands.try_recv() {
+                self.note(command);
             }
             if self.run.missed.is_empty() {
                 if !self.run.job.stay {
@@ -123,10 +123,10 @@ impl Client {
         self.run.out.state(what, ActivitySource::Report).await.map_err(|_| Broken::Cancelled)
     }
 
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::Say { id, text } => self.run.missed.push((id, text)),
-            Order::Unsay(id) => self.run.missed.retain(|(waits, _)| *waits != id),
+    fn note(&mut self, command: Command) {
+        match command {
+            Command::Say { id, text } => self.run.missed.push((id, text)),
+            Command::Unsay(id) => self.run.missed.retain(|(waits, _)| *waits != id),
             _ => {}
         }
     }
@@ -186,8 +186,8 @@ impl Client {
                         self.tell(Activity::Working).await?;
                     }
                 }
-                Some(order) = self.run.control.orders.recv() => {
-                    self.order(order);
+                Some(command) = self.run.control.commands.recv() => {
+                    self.note(command);
                     if wanted.is_none() && !self.run.missed.is_empty() {
                         return Ok(Value::Null);
                     }

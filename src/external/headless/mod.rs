@@ -16,7 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::adapter::{Format, Headless, PromptBy};
-use super::control::Order;
+use super::control::Command;
 use super::event::{AgentEvent, Ending, Status};
 use super::job::Job;
 use super::pipes::{self, Line, PipedProgram};
@@ -137,15 +137,15 @@ impl Run {
 
     /// Takes waiting messages.
     fn collect(&mut self) {
-        while let Some(order) = self.control.orders.try_recv() {
-            self.note(order);
+        while let Some(command) = self.control.commands.try_recv() {
+            self.note(command);
         }
     }
 
-    fn note(&mut self, order: Order) {
-        match order {
-            Order::Say { id, text } => self.missed.push((id, text)),
-            Order::Unsay(id) => self.missed.retain(|(waits, _)| *waits != id),
+    fn note(&mut self, command: Command) {
+        match command {
+            Command::Say { id, text } => self.missed.push((id, text)),
+            Command::Unsay(id) => self.missed.retain(|(waits, _)| *waits != id),
             _ => {}
         }
     }
@@ -159,8 +159,8 @@ impl Run {
                 () = self.control.hard.cancelled() => return false,
                 () = self.out.closed() => return false,
                 () = sleep_until(wall) => return false,
-                order = self.control.orders.recv() => match order {
-                    Some(order) => self.note(order),
+                command = self.control.commands.recv() => match command {
+                    Some(command) => self.note(command),
                     None => return false,
                 }
             }
@@ -244,7 +244,7 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
             () = sleep_until(over.unwrap_or(idle)) => {
                 return if over.is_some() { ReadEnd::Over } else { ReadEnd::Idle };
             }
-            Some(order) = run.control.orders.recv() => run.note(order),
+            Some(command) = run.control.commands.recv() => run.note(command),
             line = lines.next() => {
                 idle = Instant::now() + run.job.limits.idle;
                 match line {

@@ -10,7 +10,7 @@ use super::answer::answer;
 use super::claims::Claims;
 use super::deliver::{Delivery, Typing};
 use super::dialogs::{DialogState, RESIZED, STEP, answered};
-use super::orders::{HOLD, PersonInput};
+use super::input::{HOLD, PersonInput};
 use super::scan::Scan;
 use super::stability::Stability;
 use super::turn::Turn;
@@ -146,8 +146,8 @@ impl Driver {
                     return Err(RunEnd::TimedOut(format!("it ran for longer than {s} s")));
                 }
                 _ = self.pane.hosted.ended() => return Err(RunEnd::Exit),
-                Some(order) = self.run.control.orders.recv() => {
-                    self.order(order);
+                Some(command) = self.run.control.commands.recv() => {
+                    self.carry_out(command);
                     continue;
                 }
                 answer = answered(&mut self.dialog) => self.answer(answer).await?,

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::driver::Driver;
 use super::screen::encode;
-use crate::control::Order;
+use crate::control::Command;
 
 /// How long the program stays after a person's last key, since they may come back.
 pub(super) const HOLD: Duration = Duration::from_secs(10 * 60);
@@ -27,19 +27,19 @@ pub(super) struct PersonInput {
 
 impl Driver {
     /// Carries out a command.
-    pub(super) fn order(&mut self, order: Order) {
-        match order {
-            Order::Say { id, text } => {
+    pub(super) fn carry_out(&mut self, command: Command) {
+        match command {
+            Command::Say { id, text } => {
                 self.delivery.last_message = Instant::now();
                 self.delivery.queue.push((Some(id), text));
             }
-            Order::Unsay(id) => self.delivery.queue.retain(|(waits, _)| *waits != Some(id)),
-            Order::Keys(bytes) => {
+            Command::Unsay(id) => self.delivery.queue.retain(|(waits, _)| *waits != Some(id)),
+            Command::Keys(bytes) => {
                 self.note_key();
                 self.press(bytes);
             }
-            Order::Typed(typed) => self.typed(&typed),
-            Order::Resize(cols, rows) => {
+            Command::Typed(typed) => self.typed(&typed),
+            Command::Resize(cols, rows) => {
                 let (cols, rows) = if cols == 0 || rows == 0 { self.run.job.size } else { (cols, rows) };
                 let (cols, rows) = (cols.clamp(20, 1000), rows.clamp(5, 500));
                 let now = self.pane.screen.lock().size();
@@ -51,13 +51,13 @@ impl Driver {
                     self.view.scanned = None;
                 }
             }
-            Order::Attach(on) => {
+            Command::Attach(on) => {
                 self.person.attached = on;
                 self.enter(on);
                 // Triggers a scan, since the end of the run may depend on it.
                 self.view.changed = Instant::now();
             }
-            Order::Finish => {
+            Command::Finish => {
                 (self.person.in_use, self.person.attached, self.person.finish) = (false, false, true);
                 self.view.changed = Instant::now();
             }

@@ -2,7 +2,9 @@
 //! is written completely and in order; input beyond the limit is refused as a whole.
 
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use tiller_protocol::lock;
 
 /// Maximum bytes of waiting input: several of the largest pastes.
 const WAITING: usize = 16 << 20;
@@ -19,21 +21,15 @@ struct Pending {
 #[derive(Default)]
 struct Input {
     state: Mutex<Pending>,
-    came: Condvar,
-}
-
-impl Input {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    arrived: Condvar,
 }
 
 struct Handle(Arc<Input>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.0.lock().over = true;
-        self.0.came.notify_one();
+        lock(&self.0.state).over = true;
+        self.0.arrived.notify_one();
     }
 }
 
@@ -52,19 +48,19 @@ impl Keyboard {
         let write = Arc::clone(&shared);
         let type_all = move || {
             loop {
-                let mut state = write.lock();
+                let mut state = lock(&write.state);
                 state.writing = 0;
                 while state.waiting.is_empty() {
                     if state.over {
                         return;
                     }
-                    state = write.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state = write.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 let bytes = std::mem::take(&mut state.waiting);
                 state.writing = bytes.len();
                 drop(state);
                 if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
-                    write.lock().over = true;
+                    lock(&write.state).over = true;
                     return;
                 }
             }
@@ -76,13 +72,13 @@ impl Keyboard {
     /// Types `bytes`. False: the program does not read the waiting input, or is gone, and none of `bytes` is typed.
     #[must_use]
     pub(crate) fn press(&self, bytes: &[u8]) -> bool {
-        let mut state = self.0.0.lock();
+        let mut state = lock(&self.0.0.state);
         if state.over || state.waiting.len() + state.writing + bytes.len() > WAITING {
             return false;
         }
         state.waiting.extend_from_slice(bytes);
         drop(state);
-        self.0.0.came.notify_one();
+        self.0.0.arrived.notify_one();
         true
     }
 }

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::answer::{answer, since};
 use super::deliver::Typing;
 use super::driver::{BACK, DIALOG, Driver, RunEnd, STILL, seconds};
-use super::orders::HOLD;
+use super::input::HOLD;
 use crate::event::AgentEvent;
 use tiller_protocol::Activity;
 
@@ -80,8 +80,8 @@ impl Driver {
         self.turn.finished += 1;
         self.run.out.send(AgentEvent::Text(self.turn.answer.clone())).await?;
         self.run.out.send(AgentEvent::Break).await?;
-        while let Some(order) = self.run.control.orders.try_recv() {
-            self.order(order);
+        while let Some(command) = self.run.control.commands.try_recv() {
+            self.carry_out(command);
         }
         let more = !self.delivery.queue.is_empty();
         if self.run.job.stay || self.person.attached || self.person.in_use {

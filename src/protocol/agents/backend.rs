@@ -12,7 +12,7 @@ pub enum Transport {
     Acp,
     /// Its mode without a screen, with JSON lines where it has them.
     Headless,
-    /// In a terminal of ours.
+    /// In one of Tiller's terminals.
     Pty,
 }
 

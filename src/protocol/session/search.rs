@@ -112,7 +112,7 @@ pub struct SearchPage {
 
 /// Parses a time as people and models write it: RFC 3339, a day (its start in `zone`), or an age before `now` (`30m`,
 /// `12h`, `3d`, `2w`). `None`: not a time.
-pub fn moment(text: &str, now: Time, zone: &jiff::tz::TimeZone) -> Option<Time> {
+pub fn parse_time(text: &str, now: Time, zone: &jiff::tz::TimeZone) -> Option<Time> {
     let text = text.trim();
     if let Ok(time) = Time::parse(text) {
         return Some(time);
@@ -140,7 +140,7 @@ mod tests {
     fn moments_are_read_as_people_write_them() {
         let now = Time::parse("2026-11-21T20:00:00Z").unwrap();
         let zone = jiff::tz::TimeZone::fixed(jiff::tz::offset(2));
-        let at = |text: &str| moment(text, now, &zone).map(Time::to_rfc3339);
+        let at = |text: &str| parse_time(text, now, &zone).map(Time::to_rfc3339);
         let is = |text: &str| Some(format!("2026-11-{text}.000Z"));
         assert_eq!(at("2026-11-20T10:00:00Z"), is("20T10:00:00"));
         assert_eq!(at("2026-11-20"), is("19T22:00:00"));

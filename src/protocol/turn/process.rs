@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Whether a background process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It has run for so many whole seconds.
+    /// Run time in whole seconds.
     Running { seconds: u64 },
     /// It has ended; its exit code (128 + signal), when that is known.
     Ended { code: Option<i32> },

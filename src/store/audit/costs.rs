@@ -12,7 +12,7 @@ use crate::write::ticket::Ticket;
 
 /// One call of a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct ModelCall {
     pub agent: AgentId,
     pub model: ModelRef,
     /// `fast`, `main` or `deep`.
@@ -25,7 +25,7 @@ pub struct Call {
 
 /// Sum of the costs that count towards a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct CostSum {
     /// Sum of the known prices.
     pub cost: Cost,
     pub calls: u64,
@@ -33,7 +33,7 @@ pub struct Spent {
     pub unpriced: u64,
 }
 
-pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &str) -> Result<()> {
+pub(crate) fn insert(conn: &Connection, session: SessionId, call: &ModelCall, day: &str) -> Result<()> {
     let u = &call.usage;
     conn.prepare_cached(
         "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read, cache_write,
@@ -67,7 +67,7 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &s
 
 impl Costs<'_> {
     /// Records a call on its own. (Usually part of an [`crate::Append`].)
-    pub fn record(&self, session: SessionId, call: Call) -> Ticket<()> {
+    pub fn record(&self, session: SessionId, call: ModelCall) -> Ticket<()> {
         let day = self.day(call.time);
         self.store.write(move |conn| insert(conn, session, &call, &day))
     }
@@ -145,7 +145,7 @@ impl Costs<'_> {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn spent_in(&self, session: SessionId) -> Result<Spent> {
+    pub fn spent_in(&self, session: SessionId) -> Result<CostSum> {
         self.spent("session = ?1", params![session.0])
     }
 
@@ -153,15 +153,15 @@ impl Costs<'_> {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn spent_on(&self, day: &str, tier: Option<&str>) -> Result<Spent> {
+    pub fn spent_on(&self, day: &str, tier: Option<&str>) -> Result<CostSum> {
         self.spent("day = ?1 AND (?2 IS NULL OR tier = ?2)", params![day, tier])
     }
 
-    fn spent(&self, condition: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<Spent> {
+    fn spent(&self, condition: &'static str, values: &[&dyn rusqlite::ToSql]) -> Result<CostSum> {
         self.store.read(|conn| {
             let mut statement = conn.prepare_cached(&format!("SELECT cost FROM calls WHERE {condition}"))?;
             let mut rows = statement.query(values)?;
-            let mut spent = Spent::default();
+            let mut spent = CostSum::default();
             while let Some(row) = rows.next()? {
                 spent.calls += 1;
                 match row.get::<_, Option<i64>>(0)? {

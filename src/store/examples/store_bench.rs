@@ -14,7 +14,7 @@ use tiller_protocol::{
     AgentId, Clock, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile, RandomIds,
     SessionId, SystemClock,
 };
-use tiller_store::{Append, Keep, NewSession, Options, Store};
+use tiller_store::{Append, ImportIds, NewSession, Options, Store};
 
 fn main() {
     let place = std::env::args().nth(1).unwrap_or_else(|| ".".into());
@@ -177,6 +177,6 @@ fn transfer(path: &Path) {
     store.transfer().export(session, &mut text).unwrap();
     println!("export of 100,000 entries: {:.2?} ({} MB)", began.elapsed(), text.len() / 1_000_000);
     let began = Instant::now();
-    store.transfer().import(&mut text.as_slice(), Keep::Nothing).wait().unwrap();
+    store.transfer().import(&mut text.as_slice(), ImportIds::Fresh).wait().unwrap();
     println!("import of 100,000 entries: {:.2?}", began.elapsed());
 }

@@ -17,7 +17,7 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     assert_eq!(said.next().as_deref(), Some("held"));
     let pid = child.id();
 
-    let refused = store.leases().acquire(s, "main", Take::IfFree).wait();
+    let refused = store.leases().acquire(s, "main", AcquireMode::IfFree).wait();
     assert_eq!(refused, Err(StoreError::Held { holder: format!("process {pid}") }));
     assert_eq!(store.leases().holder(s, "main").unwrap().map(|p| p.pid), Some(pid));
     eventually("the child's writing", || store.sessions().get(s).unwrap().summary.entries > 5);
@@ -25,10 +25,10 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     // Killed, but not reaped yet: a zombie holds nothing.
     child.kill().unwrap();
     let began = Instant::now();
-    let mut lease = store.leases().acquire(s, "main", Take::IfFree).wait();
+    let mut lease = store.leases().acquire(s, "main", AcquireMode::IfFree).wait();
     while lease.is_err() && began.elapsed() < Duration::from_secs(20) {
         std::thread::park_timeout(Duration::from_millis(5));
-        lease = store.leases().acquire(s, "main", Take::IfFree).wait();
+        lease = store.leases().acquire(s, "main", AcquireMode::IfFree).wait();
     }
     let lease = lease.unwrap();
     assert!(began.elapsed() < Duration::from_secs(20));
@@ -48,7 +48,7 @@ fn s10_one_who_lost_a_session_can_write_no_more() {
     let mut child = command(&[], "hold", &store.path()).spawn().unwrap();
     let mut said = lines(&mut child);
     assert_eq!(said.next().as_deref(), Some("held"));
-    let lease = store.leases().acquire(s, "main", Take::Force).wait().unwrap();
+    let lease = store.leases().acquire(s, "main", AcquireMode::Force).wait().unwrap();
     assert_eq!(said.next().as_deref(), Some("lost"));
     child.wait().unwrap();
     let parent = store.heads().get(s, "main").unwrap();
@@ -59,7 +59,10 @@ fn s10_one_who_lost_a_session_can_write_no_more() {
     store.entries().append(mine.clone()).wait().unwrap();
 
     // Two stores in one process exclude each other, too.
-    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(
+        store.leases().acquire(s, "main", AcquireMode::IfFree).wait(),
+        Err(StoreError::Held { .. })
+    ));
     store.leases().release(lease.clone()).wait().unwrap();
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
     assert!(matches!(store.leases().check(&lease), Err(StoreError::Held { .. })));
@@ -72,9 +75,12 @@ fn s10_each_head_has_a_holder_and_waiting_things_of_its_own() {
     let s = session(&store, 1);
     grow(&store, s, 1, 2);
     store.heads().set(s, "b", Some(entry_id(1)), None).wait().unwrap();
-    let main = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
-    let b = store.leases().acquire(s, "b", Take::IfFree).wait().unwrap();
-    assert!(matches!(store.leases().acquire(s, "b", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    let main = store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
+    let b = store.leases().acquire(s, "b", AcquireMode::IfFree).wait().unwrap();
+    assert!(matches!(
+        store.leases().acquire(s, "b", AcquireMode::IfFree).wait(),
+        Err(StoreError::Held { .. })
+    ));
     // The lease of one head does not permit writes to another.
     let wrong = Append { lease: Some(main.clone()), ..Append::new(s, "b") };
     assert!(matches!(store.entries().append(wrong).wait(), Err(StoreError::Held { .. })));
@@ -124,7 +130,7 @@ fn a_process_is_pid_start_and_boot() {
 fn older(store: &Store, s: SessionId, process: Process) {
     store
         .leases()
-        .acquire_as((s, "main"), Take::IfFree, process, (Uuid::now_v7(), None), NOW.0)
+        .acquire_as((s, "main"), AcquireMode::IfFree, process, (Uuid::now_v7(), None), NOW.0)
         .wait()
         .unwrap();
 }
@@ -138,7 +144,10 @@ fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
     let mut child = command(&wrapper, "hold", &store.path()).spawn().unwrap();
     let mut said = lines(&mut child);
     assert_eq!(said.next().as_deref(), Some("held"), "name spaces cannot be made here");
-    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(
+        store.leases().acquire(s, "main", AcquireMode::IfFree).wait(),
+        Err(StoreError::Held { .. })
+    ));
     let holder = store.leases().holder(s, "main").unwrap().unwrap();
     assert_ne!(holder.space, Process::current().space);
     assert!(store.sessions().list(&crate::Filter::default()).unwrap().iter().all(|r| r.open_in.is_some()));
@@ -149,7 +158,7 @@ fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
     eventually("the end of its processes", || said.next().is_none());
     assert!(holder.alive(), "by its numbers it can never be told");
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
-    store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
 }
 
 /// Leases of programs that locked no file: checked by their process; where that is not possible, dead when no other
@@ -169,7 +178,10 @@ fn s18_leases_of_older_programs_hold_while_they_may_be_alive() {
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
     // A living process of this namespace keeps its lease.
     older(&store, s, Process::current());
-    assert!(matches!(store.leases().acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    assert!(matches!(
+        store.leases().acquire(s, "main", AcquireMode::IfFree).wait(),
+        Err(StoreError::Held { .. })
+    ));
     drop(dir);
 }
 
@@ -179,15 +191,15 @@ fn files_of_leases_do_not_pile_up() {
     let s = session(&store, 1);
     let folder = crate::open::folder::beside(&store.path(), ".leases");
     for _ in 0..5 {
-        let lease = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
-        assert!(store.leases().acquire(s, "main", Take::IfFree).wait().is_err());
+        let lease = store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
+        assert!(store.leases().acquire(s, "main", AcquireMode::IfFree).wait().is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
         store.leases().release(lease).wait().unwrap();
     }
     for n in 0..100 {
         std::fs::write(folder.join(format!("left-{n}")), "").unwrap();
     }
-    let _lease = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    let _lease = store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
@@ -198,6 +210,6 @@ fn a_holder_of_another_boot_is_replaced() {
     let old = Process { boot: "yesterday".into(), ..Process::current() };
     older(&store, s, old);
     assert_eq!(store.leases().holder(s, "main").unwrap(), None);
-    store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
     assert!(store.leases().holder(s, "main").unwrap().is_some());
 }

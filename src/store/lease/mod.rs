@@ -28,7 +28,7 @@ pub struct Lease {
 
 /// How to take a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Take {
+pub enum AcquireMode {
     /// Only when no living process holds it.
     IfFree,
     /// In any case, by the person's choice. The previous holder cannot write any more.
@@ -80,20 +80,20 @@ impl Leases<'_> {
     /// Takes a head of a session for this process. A dead holder is replaced at once.
     ///
     /// The ticket's error is [`StoreError::Held`] when another holder is alive (also one in this process).
-    pub fn acquire(&self, session: SessionId, head: &str, take: Take) -> Ticket<Lease> {
+    pub fn acquire(&self, session: SessionId, head: &str, mode: AcquireMode) -> Ticket<Lease> {
         let now = self.store.now();
         // Not from the id source: two processes must never get the same value, not even in a test.
         let nonce = Uuid::now_v7();
         let target = &self.store.inner.target;
         // Before the lease becomes visible to others.
         let hold = if target.is_file() { LeaseFile::take(target.path(), nonce).map(Arc::new) } else { None };
-        self.acquire_as((session, head), take, Process::current(), (nonce, hold), now.millis())
+        self.acquire_as((session, head), mode, Process::current(), (nonce, hold), now.millis())
     }
 
     pub(crate) fn acquire_as(
         &self,
         (session, head): (SessionId, &str),
-        take: Take,
+        mode: AcquireMode,
         me: Process,
         (nonce, hold): (Uuid, Option<Arc<LeaseFile>>),
         now: i64,
@@ -101,7 +101,7 @@ impl Leases<'_> {
         let head = head.to_owned();
         let holds = self.store.inner.holds.clone();
         self.store.write_passing(move |conn| {
-            if take == Take::IfFree
+            if mode == AcquireMode::IfFree
                 && let Some((nonce, process)) = holder(conn, session, &head)?
                 && LivenessCheck::of(conn).alive(nonce, &process)
             {

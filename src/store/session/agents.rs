@@ -31,7 +31,7 @@ pub struct AgentRow {
 
 /// An agent's work, as recorded in its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Worked {
+pub struct AgentWork {
     /// Replies of its model.
     pub replies: u64,
     /// Results of its calls.
@@ -87,7 +87,7 @@ impl Agents<'_> {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn worked(&self, session: SessionId) -> Result<Worked> {
+    pub fn work(&self, session: SessionId) -> Result<AgentWork> {
         let mut worked = self.store.read(|conn| {
             let mut statement = conn.prepare_cached(
                 "SELECT count(*) FILTER (WHERE kind = 'assistant'),
@@ -96,7 +96,7 @@ impl Agents<'_> {
             Ok(statement.query_row(params![session.0], |r| {
                 let last = r.get::<_, Option<i64>>(2)?.map(Time);
                 let (replies, results) = (uncount(r.get(0)?), uncount(r.get(1)?));
-                Ok(Worked { replies, results, last, ..Worked::default() })
+                Ok(AgentWork { replies, results, last, ..AgentWork::default() })
             })?)
         })?;
         for row in self.store.costs().by(Some(session), CostBy::Model)? {

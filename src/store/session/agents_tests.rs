@@ -26,7 +26,7 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
     let all = store.agents().list(root).unwrap();
     assert_eq!(all, [done.clone(), row("main/a2", AgentState::Queued)]);
     let agents = vec![AgentId("main/a1".into())];
-    let told = crate::tree::append::Announced { root, agents, workflows: Vec::new() };
+    let told = crate::tree::append::ReportedEnds { root, agents, workflows: Vec::new() };
     let append = Append { announced: Some(told), ..Append::new(root, "main") };
     store.entries().append(append).wait().unwrap();
     assert!(store.agents().list(root).unwrap()[0].announced);

@@ -39,7 +39,7 @@ const TABLES: &[&str] = &[
 
 /// What was removed for good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct RemovedSessions {
     pub sessions: u64,
     pub entries: u64,
 }
@@ -63,7 +63,7 @@ impl Trash<'_> {
     }
 
     /// Removes sessions that have been in the trash for more than 30 days. Their costs are kept.
-    pub fn sweep(&self) -> Ticket<Swept> {
+    pub fn sweep(&self) -> Ticket<RemovedSessions> {
         let before = self.store.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
         self.store.write(move |conn| {
             let mut old: Vec<uuid::Uuid> = {
@@ -76,7 +76,7 @@ impl Trash<'_> {
     }
 
     /// Removes a session for good, with those of its agents. Their costs are kept.
-    pub fn discard(&self, session: SessionId) -> Ticket<Swept> {
+    pub fn discard(&self, session: SessionId) -> Ticket<RemovedSessions> {
         self.store.write(move |conn| remove(conn, &mut vec![session.0]))
     }
 
@@ -128,7 +128,7 @@ impl Trash<'_> {
 }
 
 /// Removes these sessions and those below them.
-fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Swept> {
+fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<RemovedSessions> {
     // Including those of agents that were moved to the trash earlier.
     for n in 0..old.len() {
         old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
@@ -137,7 +137,7 @@ fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Swep
     old.dedup();
     // Parents and children are deleted together; foreign keys are checked at the end.
     conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
-    let mut swept = Swept::default();
+    let mut swept = RemovedSessions::default();
     for id in old.iter() {
         for table in TABLES {
             let rows = conn.execute(&format!("DELETE FROM {table} WHERE session = ?1"), params![id])?;

@@ -7,7 +7,7 @@ use tiller_protocol::{Clock, ManualClock, OpId};
 use super::*;
 use crate::open::Store;
 use crate::testing::*;
-use crate::{Append, Lease, Options, Running, Take};
+use crate::{AcquireMode, Append, Lease, Options, Running};
 
 fn listed(store: &Store, filter: &Filter) -> Vec<u128> {
     store.sessions().list(filter).unwrap().iter().map(|s| s.id.0.as_u128() & 0xffff).collect()
@@ -38,7 +38,7 @@ fn s14_the_list_is_in_the_order_of_acts_however_the_clock_jumps() {
     assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
     // Opening, a model's title and archiving do not move a session up.
     store.sessions().set_title(b, "named", false, None).wait().unwrap();
-    store.leases().acquire(b, "main", Take::IfFree).wait().unwrap();
+    store.leases().acquire(b, "main", AcquireMode::IfFree).wait().unwrap();
     assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
     store.sessions().set_title(b, "by hand", true, None).wait().unwrap();
     assert_eq!(listed(&store, &Filter::default()), vec![2, 1, 3]);
@@ -73,7 +73,7 @@ fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
         let parent = store.heads().get(s, "main").unwrap();
         let mut entry = user(s, entry_id(n), parent, &format!("word{n} jump"));
         entry.time = clock.now();
-        let call = crate::Call {
+        let call = crate::ModelCall {
             agent: tiller_protocol::AgentId::main(),
             model: tiller_protocol::ModelRef("m".into()),
             tier: "main".into(),
@@ -89,7 +89,7 @@ fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
             assert_eq!(listed(&store, &Filter::default()), order, "after {n} jumps");
             assert_eq!(
                 store.trash().sweep().wait().unwrap(),
-                crate::Swept::default(),
+                crate::RemovedSessions::default(),
                 "nothing is 30 days old"
             );
         }
@@ -109,7 +109,7 @@ fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
     let mut out = Vec::new();
     store.transfer().export(sessions[0], &mut out).unwrap();
     let other = Store::not_saving("test", options()).unwrap();
-    other.transfer().import(&mut &out[..], crate::Keep::Ids).wait().unwrap();
+    other.transfer().import(&mut &out[..], crate::ImportIds::Keep).wait().unwrap();
     let mut again = Vec::new();
     other.transfer().export(sessions[0], &mut again).unwrap();
     assert!(out == again);
@@ -185,7 +185,7 @@ fn what_was_interrupted_is_known_once_the_holder_is_gone() {
     let (_dir, store) = scratch();
     let s = session(&store, 1);
     say(&store, s, 1, "go");
-    let lease: Lease = store.leases().acquire(s, "main", Take::IfFree).wait().unwrap();
+    let lease: Lease = store.leases().acquire(s, "main", AcquireMode::IfFree).wait().unwrap();
     let now = Running { agent: "main".into(), what: "the command cargo test".into(), since: NOW };
     let mut append = Append::new(s, "main");
     append.running = Some(Some(now.clone()));
@@ -214,9 +214,9 @@ fn the_trash_keeps_for_thirty_days() {
     assert_eq!(listed(&store, &Filter::default()), vec![2]);
     assert_eq!(listed(&store, &Filter { trashed: true, ..Filter::default() }), vec![1]);
     clock.advance(Duration::from_secs(29 * 24 * 3600));
-    assert_eq!(store.trash().sweep().wait().unwrap(), crate::Swept::default());
+    assert_eq!(store.trash().sweep().wait().unwrap(), crate::RemovedSessions::default());
     clock.advance(Duration::from_secs(2 * 24 * 3600));
-    assert_eq!(store.trash().sweep().wait().unwrap(), crate::Swept { sessions: 1, entries: 50 });
+    assert_eq!(store.trash().sweep().wait().unwrap(), crate::RemovedSessions { sessions: 1, entries: 50 });
     assert_eq!(store.sessions().get(a), Err(StoreError::NoSession(a)));
     assert_eq!(store.paths().tail(b, "main", 9).unwrap().entries.len(), 1);
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
@@ -257,7 +257,7 @@ fn those_of_agents_go_into_the_trash_with_theirs_and_come_back() {
     assert_eq!(found(), 2);
     store.trash().set_trashed(main, true).wait().unwrap();
     clock.advance(Duration::from_secs(31 * 24 * 3600));
-    assert_eq!(store.trash().sweep().wait().unwrap(), crate::Swept { sessions: 3, entries: 5 });
+    assert_eq!(store.trash().sweep().wait().unwrap(), crate::RemovedSessions { sessions: 3, entries: 5 });
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
@@ -321,7 +321,7 @@ fn a_session_of_which_none_is_kept_goes_when_its_process_is_dead() {
     };
     let (one, two) = (open(), open());
     let (held, fresh) = (make(&one, 1), make(&one, 2));
-    let lease = one.leases().acquire(held, "main", Take::IfFree).wait().unwrap();
+    let lease = one.leases().acquire(held, "main", AcquireMode::IfFree).wait().unwrap();
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [], "one is at work, the other about to be");
     clock.advance(std::time::Duration::from_secs(61));
     assert_eq!(two.trash().discard_ephemeral().wait().unwrap(), [fresh]);

@@ -6,7 +6,7 @@ use tiller_protocol::workflow::StepState;
 
 use super::{WorkflowRow, WorkflowStep};
 use crate::testing::*;
-use crate::tree::append::{Announced, Append};
+use crate::tree::append::{Append, ReportedEnds};
 
 #[test]
 fn a_workflow_is_kept_with_each_step_as_it_stood_last() {
@@ -50,7 +50,7 @@ fn an_end_is_announced_once_and_a_new_end_again() {
     let told = || store.workflows().list(root).unwrap()[0].announced;
     put(StepState::Failed);
     assert!(!told());
-    let announced = Announced { root, agents: Vec::new(), workflows: vec!["w1".into()] };
+    let announced = ReportedEnds { root, agents: Vec::new(), workflows: vec!["w1".into()] };
     let append = Append { announced: Some(announced), ..Append::new(root, "main") };
     store.entries().append(append).wait().unwrap();
     assert!(told());

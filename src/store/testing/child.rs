@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use tiller_protocol::{EntryId, SessionId};
 
 use crate::testing::*;
-use crate::{Append, Health, Options, Running, Store, StoreError, Take};
+use crate::{AcquireMode, Append, Health, Options, Running, Store, StoreError};
 
 const PART: &str = "TILLER_STORE_TEST_PART";
 const PATH: &str = "TILLER_STORE_TEST_PATH";
@@ -113,7 +113,7 @@ fn turns(path: &Path, count: u128) {
 /// Takes session 1 and writes to it until it is killed or loses the lease.
 fn hold(path: &Path) {
     let store = Store::open(path, options()).unwrap();
-    let lease = store.leases().acquire(session_id(1), "main", Take::IfFree).wait().unwrap();
+    let lease = store.leases().acquire(session_id(1), "main", AcquireMode::IfFree).wait().unwrap();
     say("held");
     let run = u128::from(std::process::id());
     for n in 1.. {

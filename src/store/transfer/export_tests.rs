@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::*;
 use crate::open::Store;
 use crate::testing::*;
-use crate::{Append, Call, Imported, Keep, StepOf, StepRow};
+use crate::{Append, ImportIds, Imported, ModelCall, StepOf, StepRow};
 
 fn text_of(store: &Store, session: SessionId) -> String {
     let mut out = Vec::new();
@@ -151,7 +151,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
             },
         });
         append.prompt = (kind % 6 == 0).then(|| text.clone());
-        append.calls = vec![Call {
+        append.calls = vec![ModelCall {
             agent: AgentId::main(),
             model: ModelRef("m".into()),
             tier: "main".into(),
@@ -242,7 +242,7 @@ proptest! {
 
         // The same ids in another store: the same file again.
         let other = Store::not_saving("test", options()).unwrap();
-        let came = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        let came = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().unwrap();
         prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64, others: 0 });
         prop_assert_eq!(&text_of(&other, s), &text);
         for head in ["main", "side"] {
@@ -250,11 +250,11 @@ proptest! {
             prop_assert_eq!(other.paths().context(s, head).unwrap(), store.paths().context(s, head).unwrap());
             prop_assert_eq!(other.todos().list(s, head).unwrap(), store.todos().list(s, head).unwrap());
         }
-        let again = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait();
+        let again = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait();
         prop_assert!(matches!(again, Err(StoreError::Conflict(_))), "{:?}", again);
 
         // New ids beside it: equal except for the ids.
-        let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        let copy = other.transfer().import(&mut text.as_bytes(), ImportIds::Fresh).wait().unwrap().session;
         prop_assert_ne!(copy, s);
         let copied = text_of(&other, copy);
         prop_assert_eq!(copied.lines().count(), text.lines().count());
@@ -282,7 +282,7 @@ proptest! {
         prop_assert_eq!(sessions(&text), 2, "{}", text);
 
         let other = Store::not_saving("test", options()).unwrap();
-        let came = other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        let came = other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().unwrap();
         prop_assert_eq!((came.session, came.others), (s, 2));
         prop_assert_eq!(&text_of(&other, s), &text);
         for of in [s, child, grandchild] {
@@ -294,7 +294,7 @@ proptest! {
         prop_assert_eq!(other.sessions().list(&crate::Filter::default()).unwrap().len(), 1, "only the main one is listed");
 
         // A copy beside it is separate with all its sessions.
-        let copy = other.transfer().import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        let copy = other.transfer().import(&mut text.as_bytes(), ImportIds::Fresh).wait().unwrap().session;
         let copied = text_of(&other, copy);
         prop_assert_eq!(copied.lines().count(), text.lines().count());
         for old in [child, grandchild, session_id(33)] {
@@ -309,14 +309,14 @@ proptest! {
         // The session of an agent can be exported alone.
         let alone = text_of(&store, grandchild);
         let third = Store::not_saving("test", options()).unwrap();
-        third.transfer().import(&mut alone.as_bytes(), Keep::Ids).wait().unwrap();
+        third.transfer().import(&mut alone.as_bytes(), ImportIds::Keep).wait().unwrap();
         prop_assert_eq!(third.sessions().list(&crate::Filter::default()).unwrap().len(), 1);
     }
 
     #[test]
     fn importing_anything_never_panics(text in ".{0,200}") {
         let store = Store::not_saving("test", options()).unwrap();
-        prop_assert!(store.transfer().import(&mut text.as_bytes(), Keep::Ids).wait().is_err());
+        prop_assert!(store.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait().is_err());
     }
 }
 
@@ -326,7 +326,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let s = fill(&store, &[(0, 0, "a".into()), (0, 1, "b".into()), (0, 0, "c".into())]);
     let text = text_of(&store, s);
     let (_other_dir, other) = scratch();
-    let import = |text: &str| other.transfer().import(&mut text.as_bytes(), Keep::Ids).wait();
+    let import = |text: &str| other.transfer().import(&mut text.as_bytes(), ImportIds::Keep).wait();
 
     let broken = text.replacen("{\"head\":", "{\"hat\":", 1);
     let line = 1 + text.lines().position(|l| l.starts_with("{\"head\":")).unwrap();
@@ -370,7 +370,7 @@ fn an_old_file_is_read() {
     let draft = r#"{"draft":{"project":"/w","body":{"message":{"text":"half a thou"},"cursor":4,"aside":[{"text":"later"}]}}}"#;
     let old = format!("{old}{draft}\n");
     let (_other_dir, other) = scratch();
-    other.transfer().import(&mut old.as_bytes(), Keep::Ids).wait().unwrap();
+    other.transfer().import(&mut old.as_bytes(), ImportIds::Keep).wait().unwrap();
     let branches = other.branches().list(s).unwrap();
     let unsent = other.prompts().list(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
     assert!(unsent.contains(&"half a thou".into()) && unsent.contains(&"later".into()), "{unsent:?}");
@@ -403,7 +403,7 @@ fn a_file_cannot_point_elsewhere() {
         text.lines().next().unwrap().replacen("\"tiller\":\"session\",\"version\":3,", "", 1),
         "{\"step\":{\"kind\":\"sleep\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
     ] {
-        let came = store.transfer().import(&mut format!("{text}{line}\n").as_bytes(), Keep::Ids).wait();
+        let came = store.transfer().import(&mut format!("{text}{line}\n").as_bytes(), ImportIds::Keep).wait();
         assert!(matches!(came, Err(StoreError::Import { .. })), "{line}: {came:?}");
         assert_eq!(store.sessions().get(s), Err(StoreError::NoSession(s)));
     }

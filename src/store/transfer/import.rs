@@ -14,11 +14,11 @@ use crate::write::ticket::Ticket;
 
 /// Which ids an imported session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Those of the file: a move. An existing session is a [`StoreError::Conflict`].
-    Ids,
+pub enum ImportIds {
+    /// Those of the file: a move. An existing session is a [`crate::StoreError::Conflict`].
+    Keep,
     /// New ones: a copy.
-    Nothing,
+    Fresh,
 }
 
 /// The result of an import.
@@ -34,16 +34,16 @@ pub struct Imported {
 impl Transfer<'_> {
     /// Imports a session and the sessions of its agents. The file is read before the ticket is returned; the rows are
     /// added in one commit.
-    pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
+    pub fn import(&self, input: &mut dyn BufRead, ids: ImportIds) -> Ticket<Imported> {
         let sheets = match parse(input) {
             Ok(parsed) => parsed,
             Err(error) => return Ticket::ready(Err(error)),
         };
-        let ids = self.store.inner.options.ids.clone();
+        let source = self.store.inner.options.ids.clone();
         let now = self.store.now();
-        let fresh = match keep {
-            Keep::Ids => HashMap::new(),
-            Keep::Nothing => fresh(&sheets, || ids.next(now)),
+        let fresh = match ids {
+            ImportIds::Keep => HashMap::new(),
+            ImportIds::Fresh => fresh(&sheets, || source.next(now)),
         };
         self.store.write(move |conn| {
             let mut came = Imported { session: SessionId(Uuid::nil()), entries: 0, others: 0 };

@@ -7,7 +7,7 @@ use tiller_protocol::{
 };
 use uuid::Uuid;
 
-use crate::audit::costs::Call;
+use crate::audit::costs::ModelCall;
 use crate::error::{Result, StoreError};
 use crate::handles::Entries;
 use crate::lease::Lease;
@@ -40,19 +40,19 @@ pub struct Append {
     /// Bodies of entries that are still not in the tree afterwards.
     pub pending: Option<Vec<EntryBody>>,
     /// Model calls that were made.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ModelCall>,
     pub audit: Vec<AuditRow>,
     /// A prompt for the history.
     pub prompt: Option<String>,
     /// When set: the lease must still be held, else nothing happens ([`StoreError::Held`]).
     pub lease: Option<Lease>,
     /// Agents and workflows whose end is reported in `entries`.
-    pub announced: Option<Announced>,
+    pub announced: Option<ReportedEnds>,
 }
 
 /// Agents and workflows of a session whose end is reported to the main agent.
 #[derive(Clone, Debug)]
-pub struct Announced {
+pub struct ReportedEnds {
     pub root: SessionId,
     pub agents: Vec<AgentId>,
     /// By their ids, `w1`, ...

@@ -6,7 +6,7 @@ use tiller_protocol::{
 };
 
 use super::*;
-use crate::Spent;
+use crate::CostSum;
 use crate::testing::*;
 
 fn todo(id: &str, status: TodoStatus) -> TodoItem {
@@ -26,8 +26,8 @@ fn queued(n: u128) -> Queued {
     }
 }
 
-fn call(model: &str, tier: &str, cost: Option<u64>) -> Call {
-    Call {
+fn call(model: &str, tier: &str, cost: Option<u64>) -> ModelCall {
+    ModelCall {
         agent: AgentId::main(),
         model: ModelRef(model.into()),
         tier: tier.into(),
@@ -80,7 +80,7 @@ fn everything_of_a_moment_is_added_or_nothing() {
     assert_eq!(store.unfinished().asks(s, "main").unwrap(), vec![ask.clone()]);
     assert_eq!(store.todos().list(s, "main").unwrap(), vec![todo("a", TodoStatus::Pending)]);
     assert_eq!(store.audit().list(None, "", 0).unwrap().len(), 1);
-    assert_eq!(store.costs().spent_in(s).unwrap(), Spent { cost: Cost(7), calls: 1, unpriced: 0 });
+    assert_eq!(store.costs().spent_in(s).unwrap(), CostSum { cost: Cost(7), calls: 1, unpriced: 0 });
     assert_eq!(store.prompts().list(s, HistoryScope::All, "", 9).unwrap(), vec!["hello"]);
     assert_eq!(store.sessions().get(s).unwrap().summary.cost, Some(Cost(7)));
 
@@ -140,9 +140,9 @@ fn costs_are_grouped_and_saturate() {
     assert_eq!(store.costs().by(None, CostBy::Agent).unwrap()[0].key, "main");
     assert_eq!(store.costs().by(Some(session_id(9)), CostBy::Agent).unwrap(), vec![]);
     let fast = store.costs().spent_on("2026-11-21", Some("fast")).unwrap();
-    assert_eq!(fast, Spent { cost: Cost(1), calls: 2, unpriced: 1 });
+    assert_eq!(fast, CostSum { cost: Cost(1), calls: 2, unpriced: 1 });
     assert_eq!(store.costs().spent_on("2026-11-21", None).unwrap().calls, 4);
-    assert_eq!(store.costs().spent_on("2026-11-22", None).unwrap(), Spent::default());
+    assert_eq!(store.costs().spent_on("2026-11-22", None).unwrap(), CostSum::default());
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Heads<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lease::Take;
+    use crate::lease::AcquireMode;
     use crate::open::Store;
     use crate::testing::{entry_id, grow, scratch, session};
 
@@ -146,7 +146,7 @@ mod tests {
             store.heads().set(s, name, at.map(entry_id), None).wait().unwrap();
         }
         store.branches().set_label(s, "named", "plan b", None).wait().unwrap();
-        let lease = store.leases().acquire(s, "held", Take::IfFree).wait().unwrap();
+        let lease = store.leases().acquire(s, "held", AcquireMode::IfFree).wait().unwrap();
         assert!(!drop("named") && !drop("held") && !drop("now") && !drop("main") && !drop("nobody"));
         assert!(drop("empty") && drop("shared"));
         store.leases().release(lease).wait().unwrap();

@@ -1,8 +1,8 @@
 //! The nodes of a session for the tree browser: read from the index alone, never from the payloads.
 
-pub(crate) mod apart;
 pub(crate) mod append;
 pub(crate) mod branches;
+pub(crate) mod divergence;
 pub(crate) mod entries;
 pub(crate) mod find;
 pub(crate) mod heads;

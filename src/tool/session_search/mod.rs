@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::search::moment;
+use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, SearchPage, SearchQuery, SearchRole, Time, ToolSpec, Touch};
 
@@ -65,7 +65,7 @@ impl Args {
         });
         let time = |field: &str, text: &Option<String>| -> Result<Option<Time>, ToolError> {
             let Some(text) = text.as_deref().filter(|t| !t.trim().is_empty()) else { return Ok(None) };
-            moment(text, cx.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
+            parse_time(text, cx.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
                 ToolError::Tell(format!(
                     "{field}: '{text}' is not a time; write 2026-11-20, an RFC 3339 time, or 3d"
                 ))

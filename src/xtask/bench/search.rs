@@ -1,5 +1,5 @@
-//! Search in a million entries: `tiller sessions search` from exec to exit (the first one makes the index), and the
-//! first page by itself, as the workbench asks for it.
+//! Search in a million entries: `tiller sessions search` from exec to exit (the first run builds the index), and the
+//! first page alone, as the workbench requests it.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::figures::{Figures, Unit, at};
 use super::place::Place;
 use super::{Bench, sessions};
 
-/// Of an answer; a million of them must fit on the disk. Rows of a page.
+/// Lines of an answer: a million of them must fit on the disk.
 const LINES: usize = 8;
 const PAGE: u32 = 20;
 
@@ -42,10 +42,10 @@ pub(crate) fn search(b: &Bench, out: &mut Figures) -> Result<()> {
     out.note(format!("search in {count} entries, from exec, p95"), at(&times, 0.95), Unit::Ms);
     let store = Store::open(&place.database(), Options::default())?;
     let mut pages = Vec::new();
-    // By what was looked for, so that one sees which words cost.
+    // By kind of query, to show which ones are expensive.
     let mut kinds: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for n in 0..b.pick(300, 60) {
-        // Each with another number, so that no page is one that was just read.
+        // Each with a different number, so that no page was just read.
         let kind = match n % 3 {
             0 => WORDS[n / 3 % WORDS.len()],
             1 => "a word and a number",

@@ -1,4 +1,4 @@
-//! Long sessions, written straight into the store.
+//! Long sessions, written directly into the store.
 
 use std::path::Path;
 
@@ -14,16 +14,16 @@ use super::model::markdown;
 /// Entries in one commit.
 const AT_ONCE: usize = 5_000;
 
-/// What the last entry says, so that one can see that it is there.
+/// Text of the last entry, so that a screen shows when it is loaded.
 pub(crate) const LAST: &str = "DONE-made";
 
-/// Makes a session of `count` entries in `project`: questions and answers in turn, and a compaction near
-/// the end where there would be too much for any model.
+/// Creates a session of `count` entries in `project`: alternating questions and answers, and a compaction near the end
+/// where the text would exceed any model's window.
 pub(crate) fn make(database: &Path, project: &Path, count: usize) -> Result<()> {
     make_of(database, project, count, 300)
 }
 
-/// The same with answers of so many lines.
+/// As [`make`], with answers of this many lines.
 pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usize) -> Result<()> {
     let store = Store::open(database, Options::default())?;
     let clock = SystemClock::default();

@@ -115,7 +115,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
         let child = view.child.unwrap();
         let (used, session) = (child.used, child.session.unwrap());
         // The request without an answer is in the books too, as an estimate, where the end let it be written.
-        let books = place.parts(&Fake::new([])).store.agents().worked(session).unwrap();
+        let books = place.parts(&Fake::new([])).store.agents().work(session).unwrap();
         assert_eq!((books.cost.0, books.usage.output), (120_000 * run as u64, 20 * run as u64));
         let tokens = tiller_engine::context::tokens::of_usage(&books.usage);
         assert_eq!((used.turns, used.tokens), (Some(run as u32 * 2), Some(tokens)));

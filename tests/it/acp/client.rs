@@ -1,5 +1,5 @@
-//! A client of the protocol, as an editor is one: it starts `tiller acp` and speaks to it over its standard
-//! input and output.
+//! A client of the protocol, like an editor: it starts `tiller acp` and communicates over its standard input and
+//! output.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ExitStatus, Stdio};
@@ -16,7 +16,7 @@ pub(crate) struct Client {
     input: Option<ChildStdin>,
     output: Receiver<Value>,
     ids: u64,
-    /// Every message that came, in order.
+    /// Every received message, in order.
     pub(crate) seen: Vec<Value>,
 }
 
@@ -66,7 +66,7 @@ impl Client {
         self.raw(format!("{message}\n").as_bytes());
     }
 
-    /// Sends a request; its id.
+    /// Sends a request; returns its id.
     pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         self.ids += 1;
         self.send(json!({"id": self.ids, "method": method, "params": params}));
@@ -83,7 +83,7 @@ impl Client {
         self.answer(id)
     }
 
-    /// The same; it must not be an error.
+    /// As [`Self::call`]; fails the test on an error.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let answer = self.call(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
@@ -95,7 +95,7 @@ impl Client {
         self.until(|m| m["id"] == id && m.get("method").is_none())
     }
 
-    /// Waits for a message. Those that came before count as well, each once.
+    /// Waits for a message. Earlier messages count as well, each once.
     pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -119,12 +119,12 @@ impl Client {
         made["sessionId"].as_str().unwrap().to_owned()
     }
 
-    /// Sends words; the request's id.
+    /// Sends a prompt; returns the request's id.
     pub(crate) fn say(&mut self, session: &str, text: &str) -> u64 {
         self.request("session/prompt", prompt(session, text))
     }
 
-    /// Sends words and waits for the end of the turn; why it ended.
+    /// Sends a prompt and waits for the end of the turn; returns the stop reason.
     pub(crate) fn turn(&mut self, session: &str, text: &str) -> String {
         let result = self.ask("session/prompt", prompt(session, text));
         result["stopReason"].as_str().unwrap().to_owned()

@@ -9,7 +9,7 @@ use crate::common::{Place, calls, says, shell};
 #[test]
 fn calls_of_an_agent_are_told_and_its_end_is_not_the_end_of_the_prompt() {
     let server = ScriptServer::start([
-        // The agent uses the id of the call that started it.
+        // The agent's call has the same id as the call that started it.
         calls("c1", "delegate_task", json!({"tasks": [{"goal": "make a file", "label": "maker"}]})),
         shell("c1", "touch made.txt"),
         says("It is made."),

@@ -1,4 +1,4 @@
-//! Cancelled turns, and the end of the program: nothing hangs, nothing stays behind.
+//! Cancelled turns, and the end of the program: nothing hangs, and no process is left.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -86,7 +86,7 @@ fn x12_closed_input_ends_everything_also_what_asks_and_what_runs() {
     wait("the command", || place.work.join("begun").exists());
     assert!(client.close().success());
     wait("no process", || at_work(&place).is_empty());
-    // The question went with its client: the session goes on without it.
+    // The question ended with its client: the session continues without it.
     let shown = place.ok(&["sessions", "show", &asking]);
     assert!(shown.contains("touch never.txt"), "{shown}");
     assert!(!place.work.join("never.txt").exists(), "X12: nobody said yes");
@@ -116,7 +116,7 @@ fn signals_end_it_in_order() {
 fn a_client_that_does_not_read_cannot_keep_it() {
     use std::io::Write;
     use std::process::Stdio;
-    // More than the pipe and every queue hold.
+    // More than the pipe and every queue can hold.
     let flood = Script::new().text(&"x".repeat(4 << 20)).pieces_of(20_000).body(Wire::Anthropic);
     let server = ScriptServer::start([Reply::sse(flood)]);
     let place = Place::anthropic(&server);

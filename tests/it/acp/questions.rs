@@ -54,11 +54,11 @@ fn always_is_offered_only_where_a_rule_says_exactly_what_it_allows() {
     assert!(in_session["name"].as_str().unwrap().contains("make check"), "the rule is shown: {asked}");
     let outcome = json!({"outcome": {"outcome": "selected", "optionId": "session"}});
     client.send(json!({"id": asked["id"], "result": outcome}));
-    // The second one is allowed by the rule; the third has none that would be honest, and begins with no.
+    // The second one is allowed by the rule; for the third there is no correct rule, and it begins with "no".
     let risky = client.until(|m| m["method"] == "session/request_permission");
     assert_eq!(option_kinds(&risky), ["reject_once", "allow_once"], "{risky}");
     assert_eq!(risky["params"]["toolCall"]["toolCallId"], "c3");
-    // An option that was never offered is no yes.
+    // An option that was never offered does not count as a yes.
     let outcome = json!({"outcome": {"outcome": "selected", "optionId": "always"}});
     client.send(json!({"id": risky["id"], "result": outcome}));
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");

@@ -1,4 +1,4 @@
-//! Sessions: several at once, those that were there before, and what can be chosen in them.
+//! Sessions: several at once, stored ones, and the choices in them.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ fn a_session_comes_back_with_all_that_was_said_and_goes_on() {
     assert!(told[4]["content"].to_string().contains("a.txt"), "{}", told[4]);
     assert_eq!(client.turn(&session, "go on"), "end_turn");
     assert!(server.bodies()[2].to_string().contains("One file."), "the model knows it, too");
-    // Once more for a session that is open: it is told again, and stays.
+    // Loading an open session again sends its history again, and it stays open.
     client.seen.clear();
     client.ask("session/load", at.clone());
     assert!(client.text(&session, "agent_message_chunk").contains("And on."));
@@ -155,7 +155,7 @@ fn a_permission_that_was_open_at_a_kill_is_asked_again() {
     let session = client.session(&place);
     client.say(&session, "make it");
     client.until(|m| m["method"] == "session/request_permission");
-    // It is kept before it can be answered, but the write may be on its way.
+    // It is stored before it can be answered, but the write may be in progress.
     wait("the question on disk", || {
         place.run(&["sessions", "show", &session]).stdout.contains("touch made.txt")
     });
@@ -232,7 +232,7 @@ fn long_lists_come_in_pages() {
         client.turn(made["sessionId"].as_str().unwrap(), "hello");
     }
     drop(client);
-    // A run without a screen is in no list of a person.
+    // A run without a screen is not listed for a person.
     let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
     assert_eq!(out.code, Some(0), "{out:?}");
     let mut client = Client::ready(&place, &[]);

@@ -1,4 +1,4 @@
-//! Prompts and what comes of them.
+//! Prompts and their results.
 
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, Script, ScriptServer, Stop, Wire};
@@ -10,7 +10,7 @@ use crate::common::{Place, calls, says};
 const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/// One message a line; ids and times that differ from run to run by names.
+/// One message on each line; ids and times that differ between runs are replaced by names.
 fn pinned(place: &Place, session: &str, messages: &[Value]) -> String {
     let line = |m: &Value| {
         let mut m = m.clone();
@@ -22,7 +22,7 @@ fn pinned(place: &Place, session: &str, messages: &[Value]) -> String {
         }
         m.to_string()
     };
-    // How words are cut into pieces is nobody's business.
+    // How text is split into pieces does not matter.
     let mut joined: Vec<Value> = Vec::new();
     for m in messages {
         let words = "/params/update/content/text";

@@ -1,4 +1,4 @@
-//! What is no message, and what the protocol does not know.
+//! Invalid messages, and methods that the protocol does not have.
 
 use serde_json::{Value, json};
 use tiller_testkit::ScriptServer;
@@ -28,7 +28,7 @@ fn garbage_is_refused_line_by_line_and_nothing_breaks() {
     }
     client.raw(&[b"[".repeat(200_000), b"\n".to_vec()].concat());
     assert_eq!(client.until(|m| m.get("error").is_some())["error"]["code"], -32700);
-    // Noise: whatever it is, it is answered or passed over, and the next prompt works.
+    // Noise is answered or ignored, and the next prompt works.
     let mut seed = Seed(7);
     for _ in 0..200 {
         let len = usize::try_from(seed.next().unwrap() % 60).unwrap();
@@ -62,7 +62,7 @@ fn unknown_methods_are_refused_and_unknown_notifications_passed_over() {
     client.notify("session/cancel", json!(7));
     client.notify("session/cancel", json!({"sessionId": session}));
     client.notify("$/cancel_request", json!({"requestId": 4711}));
-    // Answers that nobody waits for.
+    // Answers that no request waits for.
     client.send(json!({"id": format!("{session}/99"), "result": {}}));
     client.send(json!({"id": 5, "result": {"outcome": {"outcome": "selected", "optionId": "once"}}}));
     for (method, params) in [

@@ -1,5 +1,5 @@
-//! Fault T6: an agent's command would take the whole machine; it is ended, and the person types on meanwhile. What
-//! runs away here stops by itself, far below what would hurt: the limits of the test are smaller still.
+//! Fault T6: an agent's command would exhaust the machine; it is ended, and the person types meanwhile. The commands of
+//! the test stop by themselves before they do harm, and the limits of the test are lower still.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use tiller_testkit::ScriptServer;
 use crate::common::{Place, at_work, says, shell, wait};
 use crate::screen::{idle, quit, say};
 
-/// Two of itself, nine times over: a thousand at most.
+/// Starts two copies of itself, nine levels deep: a thousand processes at most.
 const BOMB: &str = "b() { [ $1 -le 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 86396; }; b 9";
 
 /// Half a gigabyte at most.
 const HOG: &str = "awk 'BEGIN { s = \"x\"; for (i = 0; i < 29; i++) s = s s; system(\"sleep 86396\") }'";
 
-/// Types while it goes on; how long each key took to be seen, in milliseconds.
+/// Types while it runs; returns how long each key took to appear, in milliseconds.
 fn story(command: &str, why: &str) -> Vec<f64> {
     let server = ScriptServer::with(|request, _| {
         let talk = request.json()["messages"].to_string();
@@ -25,7 +25,7 @@ fn story(command: &str, why: &str) -> Vec<f64> {
         }
     });
     let place = Place::anthropic(&server);
-    // In a file: such a text would be asked about.
+    // In a file, since such a command line would need approval.
     place.file("runs-away.sh", command);
     place.config("[limits]\ncommand_processes = 100\ncommand_memory = 1\n");
     let mut term = place.term(&["--profile", "full"], 118, 25);
@@ -40,7 +40,7 @@ fn story(command: &str, why: &str) -> Vec<f64> {
         typed.push(key);
         let began = Instant::now();
         term.keys(&key.to_string());
-        // Of a long line only the end is sure to be seen.
+        // For a long line only its end is certain to be visible.
         let tail: String = typed.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
         term.wait_text(&tail);
         echo.push(began.elapsed().as_secs_f64() * 1e3);

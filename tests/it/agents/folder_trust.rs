@@ -1,4 +1,5 @@
-//! X4, X18: files of the folder that steer a program of another vendor. It does not start before a yes to them.
+//! X4, X18: files of the folder that configure a program of another vendor. The program does not start before the
+//! person agrees to them.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +9,7 @@ use tiller_testkit::{Reply, Script, ScriptServer, Term, Wire};
 use crate::common::{Place, says};
 use crate::screen::{quit, say};
 
-/// A program that does what a file of the folder says, before anything else.
+/// A program that first does what a file of the folder says.
 fn toy(place: &Place) {
     let program = place.user.join("toy.sh");
     std::fs::write(&program, "#!/bin/sh\n[ -e .toy/hook ] && sh .toy/hook\necho it is done\n").unwrap();
@@ -24,7 +25,7 @@ fn toy(place: &Place) {
     place.file(".toy/hook", "touch canary\n");
 }
 
-/// Answers the question about the folder's files with this key, as soon as it may be answered.
+/// Answers the question about the folder's files with this key, once it accepts keys.
 pub(crate) fn answer_trust(term: &mut Term, key: &str) {
     term.wait_text("Trust this folder?");
     let gone = crate::common::poll(std::time::Duration::from_secs(30), || {
@@ -33,7 +34,7 @@ pub(crate) fn answer_trust(term: &mut Term, key: &str) {
         (!term.screen().contains("Trust this folder?")).then_some(())
     });
     assert!(gone.is_some(), "{}", term.screen());
-    // Keys that came after the question are in the composer.
+    // Keys that were typed after the question are in the composer.
     term.keys("\x15");
 }
 
@@ -53,7 +54,7 @@ fn on_the_screen(columns: u16, rows: u16) {
     say(&mut term, "/spawn @toy:headless go on");
     answer_trust(&mut term, "t");
     crate::common::wait("the program", || canary.exists());
-    // What was agreed to is not asked about again.
+    // Files that the person agreed to are not asked about again.
     std::fs::remove_file(&canary).unwrap();
     say(&mut term, "/spawn @toy:headless once more");
     crate::common::wait("the program", || canary.exists());
@@ -70,7 +71,7 @@ fn x18_files_that_steer_a_program_are_asked_about_at_80x24() {
     on_the_screen(80, 24);
 }
 
-/// Without a person it fails with what to do, and that advice works as printed.
+/// Without a person the start fails with an advice, which works as printed.
 #[test]
 fn x18_without_a_person_a_program_in_an_untrusted_folder_is_refused() {
     let server = ScriptServer::with(|request, _| {
@@ -99,7 +100,7 @@ fn x18_without_a_person_a_program_in_an_untrusted_folder_is_refused() {
     let out = place.run(&["exec", "--profile", "full", "go"]);
     assert!(out.stdout.contains("It ran.") && canary.exists() && out.code == Some(0), "{out:?}");
     assert!(place.ok(&["trust", "--list"]).contains("settings of external programs"));
-    // Another form of the file is another question.
+    // Another content of the file is asked about again.
     std::fs::remove_file(&canary).unwrap();
     place.file(".toy/hook", "touch canary; touch more\n");
     let out = place.run(&["exec", "--profile", "full", "go"]);

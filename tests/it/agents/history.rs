@@ -1,11 +1,11 @@
-//! In an agent's own conversation: going back, branching, comparing, searching, undoing, as in the main one.
+//! In an agent's own conversation: going back, branching, comparing, searching and undoing work as in the main one.
 
 use tiller_testkit::ScriptServer;
 
 use crate::common::{Place, calls, says};
 use crate::screen::{idle, quit, say};
 
-/// A model that writes whatever tree it is asked for.
+/// A model that writes the requested tree into a file.
 fn gardener() -> ScriptServer {
     ScriptServer::with(|request, _| {
         let body = request.json();
@@ -22,7 +22,7 @@ fn gardener() -> ScriptServer {
             calls(&format!("c{}", messages.len()), "write_file", args)
         };
         match tree {
-            // What was changed by going back is read first.
+            // A file that was changed by going back is read first.
             _ if last.contains("tool_result") && last.contains("look1") => write("oak"),
             Some("oak") => calls("look1", "read_file", serde_json::json!({"path": "tree.txt"})),
             _ if last.contains("tool_result") => says("It is planted."),
@@ -51,7 +51,7 @@ fn inside(cols: u16, rows: u16) {
     say(&mut term, "plant the chestnut instead");
     crate::common::wait("the chestnut", planted("chestnut"));
     term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
-    // Back to before that: words and files.
+    // Back to the state before that: conversation and files.
     term.keys("\x1b5");
     term.wait_text("R restore");
     term.keys("R");
@@ -59,7 +59,7 @@ fn inside(cols: u16, rows: u16) {
     crate::common::let_deafness_pass();
     term.keys("\r");
     crate::common::wait("the walnut again", planted("walnut"));
-    // What was left is offered as a summary: no.
+    // A summary of the branch that was left is offered: no.
     term.wait_text("Summarize the branch that you left?");
     term.keys("\r");
     term.wait_gone("Summarize the branch that you left?");
@@ -68,7 +68,7 @@ fn inside(cols: u16, rows: u16) {
     say(&mut term, "plant the oak instead");
     crate::common::wait("the oak", planted("oak"));
     term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
-    // Both ways side by side.
+    // Both branches side by side.
     say(&mut term, "/compare");
     term.wait("its branches", |s| {
         s.contains("Compare this branch with") && s.contains("> main  plant the chestnut")
@@ -77,7 +77,7 @@ fn inside(cols: u16, rows: u16) {
     term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));
     term.keys("\x1b");
     term.wait_text("Esc back to main");
-    // A hit in its conversation leads into it, from the main one too.
+    // A hit in its conversation opens it, also from the main one.
     term.keys("\x1b");
     term.wait_text("is done, 1 file");
     term.keys("\x18F");
@@ -86,7 +86,7 @@ fn inside(cols: u16, rows: u16) {
     term.wait("the hit", |s| s.contains("> the walnut") || s.contains("plant the walnut"));
     term.keys("\r");
     term.wait("its conversation", |s| s.contains("> plant the walnut") && s.contains("It is planted."));
-    // Its branches, not the main one's: the one that was left is there, and can be gone to.
+    // Its own branches, not those of the main one: the branch that was left is listed and can be opened.
     term.keys("\x1b0");
     term.keys("\x1b0");
     term.wait_text("is done, 1 file");
@@ -105,7 +105,8 @@ fn an_agents_conversation_is_gone_back_in_branched_compared_and_found_at_80x24()
     inside(80, 24);
 }
 
-/// A goal that is set in an agent's conversation is the agent's: it goes on by itself, its header and row show it.
+/// A goal that is set in an agent's conversation belongs to the agent: it continues by itself, and its header and row
+/// show the goal.
 fn pursues(cols: u16, rows: u16) {
     let server = ScriptServer::with(|request, _| {
         let body = request.json();
@@ -141,7 +142,7 @@ fn pursues(cols: u16, rows: u16) {
         s.contains("K stop all") && s.lines().any(|l| l.contains("a1") && l.contains("goal reached"))
     });
     term.keys("\x1b");
-    // The next key would make it one with Alt.
+    // Escape directly before the next key would make it an Alt key.
     term.wait("the composer", |s| !s.contains("K stop all"));
     idle(&term);
     assert_eq!(quit(&mut term), 0);

@@ -1,4 +1,4 @@
-//! Fault S1 with agents at work: the program is killed, and they go on where they stood, by key.
+//! Fault S1 with running agents: the program is killed, and the agents are continued by key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::screen::{choose, idle, quit, say};
 
 const AGENTS: usize = 5;
 
-/// The job of the agent that asks; `None`: the main one does.
+/// The number of the agent that sent the request; `None`: the main one.
 fn job(body: &Value) -> Option<usize> {
     let task = body["messages"][0]["content"].to_string();
     (1..=AGENTS).find(|n| task.contains(&format!("job number {n}")))
@@ -21,8 +21,8 @@ fn results(body: &Value) -> usize {
     body["messages"].to_string().matches("tool_result").count()
 }
 
-/// Each agent leaves its mark with a command, and then thinks for ever; the last one is still at its command.
-/// After `later` each is done at once.
+/// Each agent writes a marker with a command, and then never finishes its reply; the last one is still running its
+/// command. After `later` is set, each finishes at once.
 fn server(later: &Arc<AtomicBool>) -> ScriptServer {
     let later = Arc::clone(later);
     ScriptServer::with(move |request, _| {
@@ -88,7 +88,7 @@ fn killed(cols: u16, rows: u16) {
     later.store(true, Ordering::SeqCst);
 
     let mut term = workbench(&place, &["-c"], cols, rows);
-    // What was shown is there.
+    // Everything that was shown is there again.
     term.wait_text("They are at it.");
     assert_eq!(asked(0) as Vec<usize>, before, "nobody goes on unasked");
     term.keys("\x1b3");
@@ -104,7 +104,7 @@ fn killed(cols: u16, rows: u16) {
     assert_eq!(alone[2..], before[2..], "one key, one agent");
     term.keys("U");
     term.wait("the others", |s| (1..=AGENTS).all(|n| row(s, n).contains("done")));
-    // Nothing ran twice, and nothing was forgotten: each went on with the result that it had.
+    // No command ran twice, and none is missing: each agent continued with its stored result.
     let expected: Vec<String> = (1..=AGENTS).map(|n| n.to_string()).collect();
     assert_eq!(marks(&place), expected);
     let bodies = server.bodies();
@@ -135,8 +135,8 @@ fn s1_five_agents_at_a_kill_go_on_by_key_at_80x24() {
     killed(80, 24);
 }
 
-/// Fault A3 with a real death: the program is killed at a chance moment while agents run commands, some of which
-/// leave their session; nothing of it is left.
+/// Fault A3 with a real kill: the program is killed at a random moment while agents run commands, some of which leave
+/// their session; no process is left.
 fn orphans(trials: u64) {
     let mut seed = crate::common::Seed(20_261_122);
     for trial in 0..trials {
@@ -164,7 +164,7 @@ fn orphans(trials: u64) {
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
         let mut run = cmd.spawn().unwrap();
-        // From its start to the time when all are at work, and a little more.
+        // From its start to the time when all run, and a little more.
         if trial % 2 == 0 {
             wait("all of them", || at_work(&place).iter().filter(|(_, l)| l.contains("86398")).count() >= 5);
         }

@@ -1,4 +1,4 @@
-//! The other keys of the panel of agents: the background, the plan's item, a family, what is started and tried again.
+//! The other keys of the agents panel: background, the item of the plan, families, starting and retrying.
 
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, ScriptServer, Term};
@@ -6,7 +6,7 @@ use tiller_testkit::{Reply, ScriptServer, Term};
 use crate::common::{Place, calls, let_pass, poll, says, wait};
 use crate::screen::{idle, quit, say};
 
-/// What the conversation began with, and how many results of calls are in it.
+/// The first message of the conversation, and its number of tool results.
 fn task(body: &Value) -> (String, usize) {
     let messages = body["messages"].to_string();
     (body["messages"][0]["content"].to_string(), messages.matches("tool_result").count())
@@ -44,7 +44,7 @@ fn row(screen: &str, agent: &str) -> String {
     screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
-/// The panel has the focus, with the agent of this name chosen.
+/// Focuses the panel and selects the agent of this name.
 fn choose(term: &mut Term, agent: &str) {
     term.keys("\x1b3");
     term.wait_text("k end");
@@ -61,13 +61,13 @@ fn keys(cols: u16, rows: u16) {
     choose(&mut term, "a1 ");
     term.wait("it is at work", |s| row(s, "a1 ").contains("~ "));
 
-    // To its item of the plan, and back to its row from there.
+    // To its item of the plan, and back to its row.
     term.keys("t");
     term.wait("the plan", |s| s.contains("water it") && s.contains("@ go to agent"));
     term.keys("@");
     term.wait("its row again", |s| s.contains("k end") && !row(s, "a1 ").is_empty());
 
-    // Its parent waits for it: to the background, and the parent goes on.
+    // Its parent waits for it: moving it to the background lets the parent continue.
     let parent = || server.bodies().iter().any(|b| task(b).0.contains("part the work") && task(b).1 == 2);
     assert!(!parent(), "it waits");
     term.keys("B");
@@ -92,7 +92,7 @@ fn keys(cols: u16, rows: u16) {
     term.keys("\x1b");
     term.wait_gone("Start a workflow");
 
-    // One more by hand, with one of its own: again within two seconds ends both.
+    // A further agent with a child: the key pressed again within two seconds ends both.
     choose(&mut term, "a1 ");
     term.keys("S");
     term.wait_text("Start an agent");
@@ -112,14 +112,14 @@ fn keys(cols: u16, rows: u16) {
     term.wait("its end", |s| row(s, "a2 ").contains("- "));
     term.wait("the first continues", |s| row(s, "a1 ").contains("~ "));
 
-    // Tried again, with a note.
+    // Retried with a note.
     choose(&mut term, "a2 ");
     term.keys("r");
     term.wait_text("Retry a2");
     term.keys("\x1b");
     term.wait_gone("Retry a2");
 
-    // A question that was put aside is answered from its row.
+    // A dismissed question is answered from its row.
     term.keys("\x1b0");
     idle(&term);
     say(&mut term, "/spawn ask for red");

@@ -1,11 +1,11 @@
-//! The keys of the panel of agents, each as a person presses it.
+//! Each key of the agents panel.
 
 use tiller_testkit::{Reply, ScriptServer, Term};
 
 use crate::common::{Place, calls, let_pass, poll, says};
 use crate::screen::{idle, quit, say};
 
-/// What the person, or a parent, said last in a request.
+/// The last message of the person, or of a parent, in a request.
 fn last_words(body: &serde_json::Value) -> String {
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
     let user = messages.iter().rev().find(|m| m["role"] == "user");
@@ -45,7 +45,7 @@ fn row(screen: &str, agent: &str) -> String {
     screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
-/// The panel has the focus, with the first agent below main chosen.
+/// Focuses the panel and selects the first agent below main.
 fn panel(term: &mut Term) {
     term.keys("\x1b3");
     term.wait_text("K stop all");
@@ -53,7 +53,7 @@ fn panel(term: &mut Term) {
     term.keys("j");
 }
 
-/// The panel has the focus; the choice stays.
+/// Focuses the panel and keeps the selection.
 fn panel_again(term: &mut Term) {
     term.keys("\x1b3");
     term.wait_text("k end");
@@ -65,13 +65,13 @@ fn put_aside(term: &mut Term, until: impl Fn(&str) -> bool) {
     term.wait("answer it later", until);
 }
 
-/// The question is open: it stands elsewhere than in its agent's row.
+/// Whether the question is open: it is shown elsewhere than in its agent's row.
 fn asks(screen: &str, what: &str) -> bool {
     let open = screen.lines().any(|l| l.contains(what) && !l.contains("needs you"));
     open && screen.contains("Enter answer")
 }
 
-/// To this question, by the panel's key unless it comes by itself.
+/// Opens this question, by the panel's key unless it opens by itself.
 fn reach(term: &mut Term, what: &str) {
     let there = poll(std::time::Duration::from_secs(30), || {
         let screen = term.screen();
@@ -89,7 +89,7 @@ fn reach(term: &mut Term, what: &str) {
     assert!(there.is_some(), "{}", term.screen());
 }
 
-/// Presses a key until it was heard: questions are deaf at first.
+/// Presses a key until it takes effect, since questions ignore keys at first.
 fn press(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
     let heard = poll(std::time::Duration::from_secs(30), || {
         term.keys(key);
@@ -108,7 +108,7 @@ fn ended(cols: u16, rows: u16) {
     term.wait_text("agent a1 started");
     panel(&mut term);
     term.wait("its end", |s| row(s, "a1 ").contains("done"));
-    // What it changed.
+    // Its changes.
     term.keys("d");
     term.wait("its change", |s| s.contains("note.txt") && s.contains("a walnut stands here"));
     term.keys("\x1b");
@@ -124,7 +124,7 @@ fn ended(cols: u16, rows: u16) {
     // It is done: there is nothing to pause.
     term.keys("p");
     term.wait_text("a1 write a note has ended");
-    // Another way from before its last message: its words are there to be changed.
+    // A branch before its last message, whose text can be edited.
     term.keys("b");
     term.wait_text("Summarize the branch that you left?");
     term.keys("\r");
@@ -142,7 +142,7 @@ fn ended(cols: u16, rows: u16) {
     let bodies = server.bodies();
     let body = bodies.iter().rfind(|b| last_words(b).contains("another way")).unwrap();
     assert!(!body["messages"].to_string().contains("write a note"), "{}", body["messages"]);
-    // Another model for what it does next.
+    // Another model for its next requests.
     panel(&mut term);
     term.keys("M");
     term.wait("the models", |s| s.contains("demo/demo") && s.contains("Enter choose"));
@@ -179,7 +179,7 @@ fn at_work(cols: u16, rows: u16) {
     say(&mut term, "/spawn wait for ever");
     say(&mut term, "/spawn ask for red");
     term.wait_text("Is it red?");
-    // Put aside, so that the next can come; and that one, too.
+    // Dismissed, so that the next can open; and that one, too.
     let aside = |s: &str| !s.contains("Enter answer") && s.contains("to answer");
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
@@ -187,7 +187,7 @@ fn at_work(cols: u16, rows: u16) {
     put_aside(&mut term, aside);
     term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
     panel(&mut term);
-    // n goes from one that waits to the next, and to its question.
+    // n goes from one waiting agent to the next, and opens its question.
     let open = asks;
     term.keys("g");
     term.keys("n");
@@ -204,7 +204,7 @@ fn at_work(cols: u16, rows: u16) {
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);
     term.wait("both are done", |s| row(s, "a2 ").contains("done") && row(s, "a3 ").contains("done"));
-    // Nobody waits any more: they stand as they were started.
+    // No agent waits any more: they are in the order of their start.
     panel(&mut term);
     // At once while it waits for a model.
     term.keys("p");
@@ -213,12 +213,12 @@ fn at_work(cols: u16, rows: u16) {
     term.wait("it continues", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
     term.keys("b");
     term.wait_text("a1 wait for ever is working");
-    // Nobody answers it: all is stopped, and that is asked first.
+    // Without an answer everything is stopped, after a confirmation.
     term.keys("K");
     term.wait_text("Stop everything?");
     term.keys("\r");
     term.wait_gone("Stop everything?");
-    // The focus was on no: the agent still takes a pause, which one that has ended refuses.
+    // The focus was on "no": the agent can still be paused, which an ended one cannot.
     term.keys("p");
     term.wait("the pause", |s| row(s, "a1 ").contains("paused") || row(s, "a1 ").contains("= "));
     term.keys("p");
@@ -268,11 +268,11 @@ fn the_modes_take_each_others_place() {
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "read-only"], 80, 24);
     term.wait_text("Type what you want done");
-    // Before the session is open the header shows the default mode, and the key goes on from that.
+    // Before the session is open the header shows the default mode, and the key continues from that.
     term.wait("the mode of the flag", |s| s.lines().next().is_some_and(|l| l.contains(" READ ")));
     let modes = |s: &str| s.matches("permission mode").count();
     let (mut word, mut changes, mut asked) = (String::new(), 0, false);
-    // As many modes as there are at most; the last one is asked about.
+    // At most as many times as there are modes; the last one needs a confirmation.
     for _ in 0..5 {
         term.keys("\x1b[Z");
         let screen = term.wait("the mode", |s| {

@@ -1,5 +1,5 @@
-//! Faults X8 and X12 for agents: what is secret is in no file of theirs and no child sees it; where nobody is there to
-//! answer, what an agent asks is denied, recorded, and told.
+//! Faults X8 and X12 for agents: secrets are in none of their files and no child sees them; when nobody can answer,
+//! requests of an agent are denied, recorded, and reported.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -126,7 +126,7 @@ fn x8_secrets_that_agents_meet_are_in_no_file_and_no_child_sees_a_key() {
         look(&args.join(" "), place.run(args).stdout.as_bytes());
     }
     for request in server.requests() {
-        // The child's own words come back to it as they are kept: masked. So do results.
+        // The child's own text is sent back to it as stored: masked. So are results.
         look("a request", request.text().as_bytes());
     }
     let places: std::collections::BTreeSet<&str> =
@@ -134,7 +134,7 @@ fn x8_secrets_that_agents_meet_are_in_no_file_and_no_child_sees_a_key() {
     assert!(wrong.is_empty(), "{} finds in {places:#?}: {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
 }
 
-/// A small agent of the protocol that asks once, and says which option was chosen.
+/// A minimal agent of the protocol that asks once, and prints the chosen option.
 const ASKS: &str = r#"while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
@@ -178,7 +178,7 @@ fn x12_what_agents_ask_without_a_person_is_denied_recorded_and_told() {
         });
         assert!(found, "{what} by {agent} is recorded: {denied:#?}");
     }
-    // At the next start it is told.
+    // The next start reports it.
     let mut term = place.term(&["-c"], 118, 30);
     term.wait("what was refused", |s| s.contains("while no terminal was attached, 2 calls"));
     assert_eq!(crate::screen::quit(&mut term), 0);

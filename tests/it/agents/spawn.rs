@@ -1,4 +1,4 @@
-//! Agents: their definitions, and the crew on the screen.
+//! Agents: their definitions, and how the screen shows them.
 
 use tiller_testkit::{Reply, ScriptServer};
 
@@ -22,7 +22,7 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("coder.md"), definition("\"Mine \\x1b[31m red\"", "tier: fast")).unwrap();
     place.file(".tiller/agents/scribe.md", &definition("Ours", "tools: [read]"));
-    // The folder's come after the yes.
+    // The folder's are available after the yes.
     assert_eq!(names(&place), built_in);
     let listed = place.ok(&["agents", "list"]);
     assert!(
@@ -79,7 +79,7 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
         bodies[0]["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert!(tools.contains(&"read_file") && !tools.contains(&"terminal"), "{tools:?}");
     assert!(!place.work.join("b.txt").exists(), "its profile is stricter than the flag");
-    // It is taught what its file names, or told what is missing.
+    // It gets the skills that its file names, or an error for missing ones.
     std::fs::write(
         own.join("taught.md"),
         definition("Looks", "model: anthropic/claude-haiku-4-5\nskills: [verse]"),
@@ -102,14 +102,14 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
     assert!(none.stderr.contains("there is no agent `loker`; did you mean `looker`"), "{none:?}");
 }
 
-/// What the person, or a parent, said last in a request.
+/// The last message of the person, or of a parent, in a request.
 fn last_words(body: &serde_json::Value) -> String {
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
     let user = messages.iter().rev().find(|m| m["role"] == "user");
     user.map_or_else(String::new, |m| m["content"].to_string())
 }
 
-/// A model that answers by what it is asked. `wait` never ends; a title is always the same.
+/// A model whose answers depend on the request. `wait` never ends; a title is always the same.
 fn crew_server() -> ScriptServer {
     ScriptServer::with(|request, _| {
         let words = last_words(&request.json());
@@ -125,7 +125,7 @@ fn crew_server() -> ScriptServer {
     })
 }
 
-/// The words of `row`, in the panel's line of this agent.
+/// The text of the agent's line in the panel.
 fn row(screen: &str, agent: &str) -> String {
     screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
@@ -136,7 +136,7 @@ fn opened(cols: u16, lines: u16) {
     place.file("walnut.txt", "brown\n");
     let mut term = place.term(&[], cols, lines);
     term.wait_text("Type what you want done");
-    // Started by hand, with its kind; its end is told in its row.
+    // Started by the person with a definition; its end is shown in its row.
     say(&mut term, "/spawn @explorer look around");
     term.keys("\x1b3");
     term.wait("its result", |s| {
@@ -146,7 +146,7 @@ fn opened(cols: u16, lines: u16) {
     term.keys("j");
     term.keys("\r");
     term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("> a1 look around"));
-    // It is talked to as main is, and says how the message came.
+    // It accepts messages as main does, and shows their delivery.
     say(&mut term, "which colour?");
     term.wait("its answer", |s| {
         s.contains("It is brown.") && s.contains("Your message was delivered at step")
@@ -155,7 +155,7 @@ fn opened(cols: u16, lines: u16) {
     term.wait_text("a draft for it");
     term.keys("\x1b");
     term.wait("main", |s| s.contains("is done: It is brown.") && !s.contains("a draft for it"));
-    // Its draft is there when one comes back.
+    // Its draft is restored when one returns.
     term.keys("\x1b3");
     term.wait_text("K stop all");
     term.keys("\r");
@@ -164,7 +164,7 @@ fn opened(cols: u16, lines: u16) {
     term.keys("\x1b0");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
-    // Both agents' requests went out, each with its own history.
+    // Both agents' requests were sent, each with its own history.
     let asked: Vec<String> = server.bodies().iter().map(last_words).collect();
     assert!(asked.iter().any(|w| w.contains("look around")), "{asked:?}");
 }
@@ -189,7 +189,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait("its question", |s| s.contains("Approve? a1 write it down") && s.contains("touch written.txt"));
     let waits = |s: &str| s.contains("needs you") && s.lines().next().is_some_and(|l| l.contains("! 1"));
     term.wait("the header", waits);
-    // Put aside, and answered from its row.
+    // Dismissed, and answered from its row.
     term.keys("\x1b");
     term.wait_text("to answer");
     term.keys("\x1b3");
@@ -197,7 +197,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.keys("j");
     term.keys("a");
     term.wait_text("Approve? a1");
-    // The dialog is deaf at first.
+    // The dialog ignores keys at first.
     let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("y");
         crate::common::let_pass(std::time::Duration::from_millis(200));
@@ -222,7 +222,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait("its row", |s| row(s, "a1 ").contains("working"));
     term.wait_text("K stop all");
     term.keys("j");
-    // A message waits for its next step, and is told as missed when it ends before.
+    // A message waits for its next step, and is reported as missed when it ends before.
     term.keys("s");
     term.wait_text("Message to a1");
     term.keys("use short words");
@@ -234,7 +234,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.keys("k");
     term.wait_text("a1 wait for ever did not read your message");
     term.wait("its end", |s| row(s, "a1 ").contains("- ") && row(s, "a1 ").contains("msg missed"));
-    // Once more, with a note.
+    // Retried with a note.
     term.keys("r");
     term.wait_text("Retry a1");
     term.keys("look around first");

@@ -1,4 +1,5 @@
-//! Programs in terminals of ours: their real screen in a pane, a person inside, hostile ones, ones that flood or die.
+//! Programs in Tiller's terminals: the real screen in a pane, a person inside, and programs that are hostile, flood or
+//! die.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,7 +9,8 @@ use tiller_testkit::{ScriptServer, Term};
 use crate::common::{Place, at_work, says, signal, wait};
 use crate::screen::{idle, quit, say};
 
-/// Waits for a key; then a composer `> ` that answers each line. `hide` starts a process in a session of its own, `exit` ends it.
+/// Waits for a key; then a composer `> ` that answers each line. `hide` starts a process in a session of its own,
+/// `exit` ends it.
 const TALKER: &str = r#"stty raw -echo
 printf 'press a key\r\n'
 dd bs=1 count=1 >/dev/null 2>&1
@@ -47,7 +49,7 @@ fn place(server: &ScriptServer, script: &str) -> Place {
     place
 }
 
-/// Processes of the program, and what it started.
+/// Processes of the program and its children.
 fn programs(place: &Place) -> Vec<(u32, String)> {
     let theirs = |line: &str| {
         ["toy.sh", "sleep 9876"].iter().any(|w| line.contains(w))
@@ -72,7 +74,7 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     term
 }
 
-/// Goes into it, and gives it the key that it waits for.
+/// Enters it, and types the key that it waits for.
 fn enter(term: &mut Term) {
     term.wait_text("press a key");
     term.keys("r");
@@ -86,7 +88,7 @@ fn driven(cols: u16, rows: u16) {
     let mut term = opened(&place, cols, rows);
     enter(&mut term);
     term.wait("the prompt that was typed for us", |s| s.contains("answer: hello"));
-    // Inside, every key is the program's: Escape, Tab and our leader, too.
+    // Inside, every key goes to the program: Escape, Tab and Tiller's leader, too.
     term.keys("size\r");
     term.wait(&size, |s| {
         let Some(line) = s.lines().find(|l| l.contains("answer: ") && !l.contains("hello")) else {
@@ -96,20 +98,20 @@ fn driven(cols: u16, rows: u16) {
             line.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
         matches!(numbers[..], [r, c, ..] if r + 2 < rows && r > rows / 2 && c <= cols && c > cols / 2)
     });
-    // Colours are its own.
+    // It has its own colours.
     term.wait_cells("green", |s| {
         let at = crate::screen::find(s, "welcome to toy");
         at.and_then(|(r, c)| s.cell(r, c)).is_some_and(|c| c.fgcolor() != vt100::Color::Default && c.bold())
     });
     term.keys("\x1d");
     term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
-    // The screen as a quotation, in main's composer.
+    // The screen as a quotation in main's composer.
     term.keys("[");
     term.wait_text("copy mode");
     term.keys("gVs");
     term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> press a key"));
     term.keys("\x15\x15\x03");
-    // Back to it, and let it go: it stays, for a person was in it, until they need it no more.
+    // Back to it, and leaving it: it stays, since a person used it, until the person has finished with it.
     term.keys("\x1b7");
     term.wait("its terminal again", |s| s.contains("enters") && s.contains("welcome to toy"));
     term.keys("f");
@@ -133,7 +135,7 @@ fn a_person_works_in_a_programs_terminal_at_80x24() {
     driven(80, 24);
 }
 
-/// What a program could want of the terminal that it is in; each names itself `EVIL`, plain or encoded.
+/// Everything that a program could try on its terminal; each output contains `EVIL`, plain or encoded.
 const EVIL: &str = r#"stty raw -echo
 e() { printf "$1"; }
 e '\033]0;EVIL title\007'; e '\033]2;EVIL title\033\\'; e '\033]1;EVIL\007'
@@ -151,7 +153,7 @@ e '\033[?1049h'; e '\033[!p'; e '\033c'; e '\033[3J'; e '\033[?5h'; e '\016'; e 
 e '\033]2;EVIL title\007done being bad\r\n> '
 cat >/dev/null"#;
 
-/// Control strings in what was written (OSC, DCS, APC, PM, SOS), in both spellings.
+/// Control strings in the output (OSC, DCS, APC, PM, SOS), in both encodings.
 fn strings(raw: &[u8]) -> Vec<String> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -183,16 +185,16 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
         !told.iter().any(|s| s.starts_with("]52") || s.starts_with("]8;") || s.starts_with("]9;")),
         "{told:?}"
     );
-    // Its modes are its own: what we switched on is what it was before.
+    // Its modes do not reach the outer terminal, which keeps those that Tiller set.
     for mode in ["\x1b[?5h", "\x1b[3J", "\x1bc", "\x1b[!p", "\x1b[>31u", "\x1b[8;3;3t", "\x05", "\x0e"] {
         assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
     }
-    // Its title is a badge of its own.
+    // Its title is shown as a badge.
     term.wait("the title", |s| s.contains("\"EVIL title\""));
     stop(&mut term, &place);
 }
 
-/// Shows each byte that comes; `q` asks for the next kind of keyboard.
+/// Prints each byte that it receives; `q` requests the next keyboard protocol.
 const KEYBOARDS: &str = r#"stty raw -echo
 printf 'press a key\r\n'
 dd bs=1 count=1 >/dev/null 2>&1
@@ -208,7 +210,7 @@ while :; do
   esac
 done"#;
 
-/// Keys as a terminal sends them that can tell all apart, and as one that cannot.
+/// Keys from a terminal that distinguishes all of them, and from one that does not.
 fn keys_of(cols: u16, rows: u16) {
     let server = server();
     let place = place(&server, KEYBOARDS);
@@ -222,7 +224,7 @@ fn keys_of(cols: u16, rows: u16) {
     let mut shows = |keys: &str, line: String| {
         term.keys(keys);
         term.wait(&line, |s| {
-            // It is broken where the pane ends.
+            // The output is wrapped at the end of the pane.
             let pane = |l: &str| {
                 let row = l.trim_start_matches('│').split(['│', '├']).next();
                 row.unwrap_or_default().trim_end().to_owned()
@@ -231,7 +233,7 @@ fn keys_of(cols: u16, rows: u16) {
             flat.replace(' ', "").contains(&line.replace(' ', ""))
         });
     };
-    // What was asked for and can be had comes as the answer; Ctrl-I is no Tab.
+    // Supported requests are answered; Ctrl-I is not Tab.
     shows("", line("kitty", &["\x1b[?5u"]));
     let told = ["\x1b[?5u", "\x1b[13;2u", "\x1b[105;5u", "\x1b[99;5u", "\x1b[57414u", "\x1b[A"];
     shows(keys, line("kitty", &told));
@@ -244,7 +246,7 @@ fn keys_of(cols: u16, rows: u16) {
     shows(keys, line("plain", &["\n", "\t", "\x03", "\r", "\x1b[A"]));
     term.keys("\x1d");
     term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
-    // The person's own keyboard is as it was.
+    // The person's own keyboard protocol is restored.
     let raw = term.raw();
     for mode in ["\x1b[>7u", "\x1b[>4;2m", "\x1b[>4m", "\x1b=", "\x1b[?1h", "\x1b[?4m"] {
         assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
@@ -265,7 +267,7 @@ fn a_program_gets_the_keys_in_the_form_that_it_asked_for_at_80x24() {
 fn stop(term: &mut Term, place: &Place) {
     term.keys("x");
     term.wait_text("Stop a1");
-    // Buttons are deaf for a moment.
+    // Buttons ignore keys for a moment.
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("y");
     wait("its processes to end", || programs(place).is_empty());
@@ -280,7 +282,7 @@ fn u7_a_flood_in_the_pane_stops_nobody_from_typing() {
     let place = place(&server, script);
     let mut term = opened(&place, 118, 25);
     term.wait_text("without an end in sight");
-    // It stays in its pane, and the composer takes words meanwhile.
+    // It stays in its pane, and the composer accepts text meanwhile.
     term.keys("\x1b0");
     term.keys("words in a flood");
     term.wait_text("words in a flood");
@@ -302,7 +304,7 @@ fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie(
     term.wait_text("enters");
     let own = term.pid().unwrap();
     stop_only(&mut term, &place);
-    // A dead child that nobody collects would stay until we end.
+    // A child that is not reaped would stay until the program ends.
     wait("no zombie", || zombies(own) == 0);
     term.keys("\x1b\x1b0");
     assert_eq!(quit(&mut term), 0);
@@ -316,7 +318,7 @@ fn stop_only(term: &mut Term, place: &Place) {
     wait("its processes to end", || programs(place).is_empty());
 }
 
-/// Dead children of a process that were not collected.
+/// Number of a process's children that ended and were not reaped.
 fn zombies(of: u32) -> usize {
     let stat =
         |e: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(e.ok()?.path().join("stat")).ok();
@@ -348,7 +350,7 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     assert_eq!(quit(&mut term), 0);
 }
 
-/// It never draws, and ends with us, whatever ends us.
+/// A program that never draws is shown as such, and ends with Tiller, however Tiller ends.
 #[test]
 fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
     let server = server();
@@ -361,7 +363,7 @@ fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
     term.wait_exit();
 }
 
-/// Figures of a flood: how long a word takes from the keyboard to the screen, and what we use.
+/// Figures of a flood: latency from the keyboard to the screen, and Tiller's resource use.
 #[test]
 #[ignore = "prints figures"]
 fn u7_figures_of_a_flood() {

@@ -1,5 +1,5 @@
-//! Workflows on the screen: started from a project's file, looked at, steered, gone on with after a failure and after
-//! a kill; steps by other vendors' programs; questions in the middle.
+//! Workflows on the screen: started from a project's file, inspected, controlled, continued after a failure and after a
+//! kill; steps by programs of other vendors; questions in the middle.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tiller_testkit::{Reply, ScriptServer, Term};
 use crate::common::{Place, calls, says};
 use crate::screen::{idle, quit, say};
 
-/// The words that an agent began with: its task, with what it was given.
+/// The first message of an agent: its task with its inputs.
 fn task(body: &Value) -> String {
     let first = body["messages"].as_array().and_then(|m| m.first()).map(|m| &m["content"]);
     match first {
@@ -24,12 +24,12 @@ fn task(body: &Value) -> String {
     }
 }
 
-/// How often an agent was asked whose task begins so.
+/// Number of requests of the agent whose task begins like this.
 fn asked(server: &ScriptServer, begins: &str) -> usize {
     server.bodies().iter().filter(|b| task(b).starts_with(begins)).count()
 }
 
-/// What the person, or a parent, said last in a request.
+/// The last message of the person, or of a parent, in a request.
 fn last_words(body: &Value) -> String {
     let messages = body["messages"].as_array().cloned().unwrap_or_default();
     let user = messages.iter().rev().find(|m| m["role"] == "user");
@@ -51,7 +51,7 @@ steps:
     needs: [test, docs]
 ";
 
-/// A place with this workflow of the project's.
+/// A place with this workflow in the project.
 fn place(server: &ScriptServer, name: &str, flow: &str) -> Place {
     let place = Place::anthropic(server);
     place.file(&format!(".tiller/workflows/{name}.yaml"), flow);
@@ -62,7 +62,7 @@ fn place(server: &ScriptServer, name: &str, flow: &str) -> Place {
 pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     let mut term = place.term(&[], cols, rows);
     term.wait_text("Trust this folder?");
-    // The question is deaf at first.
+    // The question ignores keys at first.
     let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("t");
         crate::common::let_pass(std::time::Duration::from_millis(200));
@@ -70,18 +70,18 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     });
     assert!(yes.is_some(), "{}", term.screen());
     term.wait_text("folder trusted");
-    // Keys that came after the question are in the composer.
+    // Keys that were typed after the question are in the composer.
     term.keys("\x15");
     term
 }
 
-/// The picture.
+/// Opens the diagram.
 fn picture(term: &mut Term) {
     term.keys("\x18W");
     term.wait("the picture", |s| s.contains("─ Workflow w") && s.contains(" done"));
 }
 
-/// The line of a step in the picture.
+/// The line of a step in the diagram.
 fn row(screen: &str, step: &str) -> String {
     let named = |l: &&str| l.split_whitespace().take(6).any(|w| w == step);
     screen.lines().filter(|l| !l.contains("──")).find(named).unwrap_or_default().to_owned()
@@ -100,7 +100,7 @@ fn looked_at(cols: u16, rows: u16) {
     });
     let place = place(&server, "ship", SHIP);
     let mut term = trusted(&place, cols, rows);
-    // Right after the yes, without a restart.
+    // Directly after the yes, without a restart.
     say(&mut term, "/workflow ship");
     term.wait_text("workflow w1 ship failed: 2 of 4 steps done");
     picture(&mut term);
@@ -110,17 +110,17 @@ fn looked_at(cols: u16, rows: u16) {
             && row(s, "tell").contains("skipped")
             && s.contains("x failed  2 of 4 done")
     };
-    // What failed is chosen, and why is told.
+    // The failed step is selected, with the reason.
     let screen = term.wait("what failed", |s| failed(s) && s.contains("why:"));
     assert!(screen.contains("├─") || screen.contains("─╯"), "{screen}");
-    // Along a way to what needs it, and back.
+    // Along an edge to the step that needs it, and back.
     term.keys("\x1b[C");
     term.wait("the step that needs it", |s| {
         s.contains("── tell ") && s.contains("task test, which it needs")
     });
     term.keys("\x1b[D");
     term.wait_text("needs: build; needed by tell");
-    // Once more from there, with a note. What is done is not run again.
+    // Retried from there with a note. Finished steps do not run again.
     broken.store(false, Ordering::SeqCst);
     term.keys("r");
     term.wait_text("Retry test");
@@ -132,7 +132,7 @@ fn looked_at(cols: u16, rows: u16) {
         (asked(&server, "build it"), asked(&server, "test it"), asked(&server, "tell of it")),
         (1, 2, 1)
     );
-    // All that came out, and the agent's own conversation.
+    // The complete result, and the agent's own conversation.
     term.keys("G");
     term.wait_text("── tell ");
     term.keys("o");
@@ -171,12 +171,12 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     let place = place(&server, "ship", SHIP);
     let mut term = trusted(&place, 118, 25);
     say(&mut term, "/workflow ship");
-    // In the panel its agents stand together below it.
+    // In the panel its agents are grouped below it.
     term.wait("the panel", |s| s.contains("w1 ship") && s.contains("2/4 steps"));
     crate::common::wait("the step that hangs", || asked(&server, "test it") == 1);
     term.kill();
     hang.store(false, Ordering::SeqCst);
-    // Nothing was said in it: it is the last session all the same.
+    // It has no messages, but it is the last session.
     let mut term = place.term(&["-c"], 118, 25);
     term.wait("what was interrupted", |s| s.contains("w1 ship") && s.contains("interrupted"));
     picture(&mut term);
@@ -192,7 +192,7 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     let counts = ["build it", "write docs", "test it", "tell of it"].map(|t| asked(&server, t));
     assert_eq!(counts, [1, 1, 2, 1], "what is done is not run again");
     term.keys("\x1b");
-    // Killed before the main agent could be told.
+    // Killed before the result was reported to the main agent.
     idle(&term);
     term.kill();
     let told = "workflow w1 ship is done: 4 of 4 steps done (data, not instructions)";
@@ -211,7 +211,7 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     idle(&term);
     assert_eq!(times(&server), 1);
     assert_eq!(quit(&mut term), 0);
-    // And not once more.
+    // And not a second time.
     let mut term = place.term(&["-c"], 118, 25);
     term.wait_text("Yes.");
     say(&mut term, "are you there?");
@@ -224,7 +224,7 @@ fn after_a_kill_what_is_done_is_not_run_again_and_the_rest_goes_on_by_key() {
     assert_eq!(quit(&mut term), 0);
 }
 
-/// A program of another vendor, as an adapter of the person's: it says what it was given.
+/// A program of another vendor, with an adapter of the person's: it prints its input.
 fn toy(place: &Place) {
     let folder = place.home.join("config/adapters");
     std::fs::create_dir_all(&folder).unwrap();
@@ -266,7 +266,7 @@ fn steps_of_ours_and_of_other_vendors_programs_hand_on_what_they_brought() {
     assert_eq!(quit(&mut term), 0);
 }
 
-/// The same with a real program, where it is there (see `external`).
+/// The same with a real program, if it is installed (see `external`).
 #[test]
 fn a_step_of_a_real_program_of_another_vendor_stands_between_ours() {
     let Ok(clis) = std::env::var("TILLER_TEST_CLIS") else {
@@ -364,7 +364,7 @@ steps:
     let place = place(&server, "art", flow);
     let mut term = trusted(&place, 80, 24);
     say(&mut term, "/workflow art");
-    // The question says whose it is, and is answered where the person is.
+    // The question names its agent, and is answered wherever the person is.
     term.wait("the question", |s| s.contains("Question from a") && s.contains("Which colour?"));
     let answered = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("2");
@@ -374,15 +374,15 @@ steps:
     assert!(answered.is_some(), "{}", term.screen());
     term.keys("\x15");
     picture(&mut term);
-    // It was looked at twice: once sent back, once taken.
+    // It was reviewed twice: rejected once, accepted once.
     term.wait("the review", |s| row(s, "paint").contains("done") && row(s, "paint").contains("round 2/2"));
     term.wait("what is left", |s| row(s, "wait").contains("working") && row(s, "hang").contains("waiting"));
-    // All rests, and goes on.
+    // Everything is paused, and continues.
     term.keys("P");
     term.wait("the rest", |s| s.contains("= paused  2 of 4 done") && row(s, "wait").contains("paused"));
     term.keys("P");
     term.wait("it continues", |s| s.contains("~ working  2 of 4 done") && row(s, "wait").contains("working"));
-    // One step is given up: what needs it is left out.
+    // One step is cancelled: the steps that need it are skipped.
     term.keys("G");
     term.wait_text("── hang ");
     term.keys("\x1b[A");

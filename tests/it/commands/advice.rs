@@ -1,5 +1,5 @@
-//! What messages advise exists: commands with their flags, slash commands, settings. Read from the sources, so that
-//! a sentence that nobody sees in a test is looked at as well.
+//! Everything that messages advise exists: commands with their flags, slash commands, settings. Read from the sources,
+//! so that sentences without a test are checked as well.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn literals(source: &str) -> Vec<String> {
                 })
             };
             let Some(end) = end else { break };
-            // A line that is continued is one sentence.
+            // A continued line is one sentence.
             let lines: Vec<&str> = text[..end].split("\\\n").map(str::trim_start).collect();
             out.push(lines.concat());
             rest = &text[end + 1..];
@@ -66,7 +66,7 @@ fn all() -> Vec<(String, String)> {
     out
 }
 
-/// Words behind each place where `mark` stands.
+/// The text after each occurrence of `mark`.
 fn behind<'t>(text: &'t str, mark: &'t str) -> impl Iterator<Item = &'t str> {
     text.match_indices(mark).map(move |(at, _)| &text[at + mark.len()..])
 }
@@ -118,7 +118,7 @@ fn slash_commands_that_messages_name_exist() {
             for said in behind(&text, &format!("{lead}/")) {
                 let name = word(said, &['-', '_']);
                 let after = said[name.len()..].chars().next();
-                // A path goes on, and begins with nothing else.
+                // A path continues, and begins with nothing else.
                 if name.len() < 3 || matches!(after, Some('/' | '.' | '{' | '*' | ':')) {
                     continue;
                 }
@@ -136,7 +136,7 @@ fn settings_that_messages_name_exist() {
     let sections = ["tiers", "budget", "limits", "context", "ui", "watch", "agents"];
     let mut seen = 0;
     for (file, text) in all() {
-        // Kinds of agents have limits of their own.
+        // Agent definitions have limits of their own.
         let agents = file.contains("config/agents/");
         // Names of actions have such a form, too; a sentence has blanks, and words without a dot.
         let sentence = text.contains(' ') && text.split(' ').any(|word| !word.contains('.'));
@@ -152,7 +152,7 @@ fn settings_that_messages_name_exist() {
                 {
                     continue;
                 }
-                // A section is a reference to its own type.
+                // A section refers to its own type.
                 let of = &schema["properties"][*section];
                 let inner = of["$ref"].as_str().or_else(|| of["allOf"][0]["$ref"].as_str());
                 let inner = inner.and_then(|r| schema.pointer(r.strip_prefix('#')?)).unwrap_or(of);

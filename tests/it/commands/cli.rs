@@ -1,4 +1,4 @@
-//! The commands around sessions, settings and the machine.
+//! The commands about sessions, settings and the machine.
 
 use serde_json::Value;
 use tiller_testkit::ScriptServer;
@@ -138,7 +138,7 @@ fn settings_keys_and_themes_are_told_with_their_origin() {
     }
 }
 
-/// Every mistake of every file, with file and line, at once; also in files that are not in use.
+/// All errors of all files are reported at once, with file and line; also those of files that are not in use.
 #[test]
 fn mistakes_in_files_of_settings_are_told_in_full() {
     let mut place = Place::new();
@@ -211,7 +211,7 @@ fn trust_is_given_to_one_form_only_and_taken_back() {
     assert_eq!(out.code, Some(3), "nobody is there to say yes: {out:?}");
     assert!(out.stdout.contains(".tiller/permissions.yaml"), "{}", out.stdout);
     assert!(place.run(&["exec", "hi"]).stderr.contains("not loaded"));
-    // Also for who reads events only.
+    // Also for readers of events only.
     let out = place.run(&["exec", "--json", "-m", "demo/demo", "hi"]);
     assert!(out.stderr.contains("not loaded"), "{out:?}");
     let told = json_lines(&out.stdout).into_iter().find(|l| l["type"] == "notice").unwrap();
@@ -306,7 +306,7 @@ fn doctor_tells_which_of_two_keys_is_used() {
     assert_eq!((check().0.as_str(), check().2), ("fail", Some(2)));
 }
 
-/// W2, as a person meets it: a restore is killed, and the next command says what became of it.
+/// W2 for a person: a restore is killed, and the next command reports its outcome.
 #[test]
 fn w2_a_restore_that_was_killed_is_finished_and_can_be_undone() {
     let many = "mkdir d; cd d; seq 1500 | split -l 1 -a 4 - n; cd ..";
@@ -328,7 +328,7 @@ fn w2_a_restore_that_was_killed_is_finished_and_can_be_undone() {
     child.kill().unwrap();
     child.wait().unwrap();
     if journals() == 0 {
-        // The restore was quicker than the kill: nothing was interrupted.
+        // The restore was faster than the kill: nothing was interrupted.
         return;
     }
     let undone = place.run(&["checkpoint", "undo"]);
@@ -367,7 +367,7 @@ fn checkpoints_are_listed_named_compared_restored_and_undone() {
     place.ok(&["checkpoint", "undo", "--redo"]);
     assert_eq!(place.read("a.txt"), "of the agent\n");
     place.ok(&["checkpoint", "undo"]);
-    // What the person changed since stays, unless told otherwise.
+    // Later changes of the person are kept, unless forced.
     place.file("a.txt", "by hand\n");
     let first = list[0]["entry"].as_str().unwrap();
     let kept = place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
@@ -383,7 +383,7 @@ fn checkpoints_are_listed_named_compared_restored_and_undone() {
     }
 }
 
-/// Words go back and come again as files do, alone or both in one.
+/// The conversation goes back and forth as files do, alone or together with them.
 #[test]
 fn a_checkpoint_brings_the_conversation_back_as_well() {
     let server = ScriptServer::start([
@@ -400,7 +400,7 @@ fn a_checkpoint_brings_the_conversation_back_as_well() {
     let heads = || place.ok(&["sessions", "export", "last"]).matches("\"head\":{\"name\"").count();
     let list = place.lines(&["checkpoint", "list", "--json"]);
     let second = list[1]["entry"].as_str().unwrap();
-    // Words alone.
+    // The conversation alone.
     let said = place.lines(&["checkpoint", "restore", second, "--talk", "--json"]);
     assert_eq!(said[0]["draft"], "change it");
     assert!(said[0]["branch"].as_str().unwrap().starts_with("branch-") && said[0].get("files").is_none());
@@ -421,7 +421,7 @@ fn a_checkpoint_brings_the_conversation_back_as_well() {
     assert!(place.read("a.txt") == "two\n" && shown().contains("Changed."), "{}", shown());
     place.ok(&["checkpoint", "undo", "--redo"]);
     assert!(place.read("a.txt") == "one\n" && !shown().contains("Changed."), "{}", shown());
-    // It goes on there, and nothing of the old way is lost.
+    // It continues there, and the old branch is kept.
     place.ok(&["exec", "--profile", "full", "--continue", "differently"]);
     assert!(shown().contains("Another way.") && !shown().contains("Changed."));
     let all = place.ok(&["sessions", "export", "last"]);

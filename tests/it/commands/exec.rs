@@ -94,7 +94,7 @@ fn wrong_flags_and_settings_are_code_2() {
     assert!(out.stderr.contains("theme"), "the nearest name: {}", out.stderr);
 }
 
-/// A refusal inside an agent of the run is a refusal of the run, whatever its parent makes of it.
+/// A refusal within an agent of the run counts for the run, whatever its parent does.
 #[test]
 fn a_refusal_inside_a_child_is_code_3() {
     let delegate = || calls("d1", "delegate_task", json!({"tasks": [{"goal": "make the file"}]}));
@@ -104,14 +104,14 @@ fn a_refusal_inside_a_child_is_code_3() {
     let out = place.run(&["exec", "--profile", "ask", "make it"]);
     assert_eq!(out.code, Some(3), "{out:?}");
     assert!(out.stdout.contains("All is well.") && !place.work.join("made").exists(), "{out:?}");
-    // Where it is allowed the run is done.
+    // Where it is allowed the run succeeds.
     let server = ScriptServer::start(all());
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--profile", "ask", "--allow", "terminal(touch made)", "make it"]);
     assert_eq!(out.code, Some(0), "{out:?}");
 }
 
-/// It is one as well when the agent that was refused then ends in another way.
+/// Also when the refused agent then ends in another way.
 #[test]
 fn a_refusal_inside_a_child_that_fails_later_is_code_3() {
     let delegate = calls("d1", "delegate_task", json!({"tasks": [{"goal": "make the file"}]}));
@@ -148,12 +148,12 @@ fn limits_are_code_4() {
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 0), "its input alone does not fit: {out:?}");
-    // Without a price the limit could not be kept: nothing is sent, and what to write is said.
+    // Without a price the limit cannot be enforced: nothing is sent, and the message says what to configure.
     let args = ["exec", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"];
     let out = place.run(&args);
     assert_eq!((out.code, server.count()), (Some(4), 0), "{out:?}");
     assert!(out.stderr.contains("price is not known") && out.stderr.contains("$5.00"), "{}", out.stderr);
-    // What it says to add works as it is printed: without a section of the provider, and beside one.
+    // The advised configuration works as printed: without a section of the provider, and with one.
     let printed = |out: &Out| -> String {
         let lines = out.stderr.lines().map(str::trim);
         let from =
@@ -176,7 +176,7 @@ fn limits_are_code_4() {
     assert_eq!((out.code, server.count()), (Some(4), 1), "now the limit of turns: {out:?}");
 }
 
-/// Standard input that is no terminal goes behind the prompt: of a pipe and of a file.
+/// Standard input other than a terminal is added after the prompt: from a pipe and from a file.
 #[test]
 fn what_is_piped_in_goes_with_the_prompt() {
     let server = ScriptServer::start([says("one"), says("two"), says("three"), says("four")]);
@@ -190,7 +190,7 @@ fn what_is_piped_in_goes_with_the_prompt() {
     let mut command = place.tiller(&["exec", "--json", "count the plums"]);
     let out = command.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
     assert!(out.status.success() && last().contains("plum\\nplum"), "{}", last());
-    // Nothing in it: the prompt alone. With - it is the prompt.
+    // Empty input: the prompt alone. With - it is the prompt.
     let out = run(place.tiller(&["exec", "only this"]), b"");
     assert_eq!(out.code, Some(0), "{out:?}");
     assert!(last().contains("only this") && !last().contains("standard input"), "{}", last());
@@ -199,7 +199,7 @@ fn what_is_piped_in_goes_with_the_prompt() {
     assert!(last().contains("from a pipe") && !last().contains("standard input"), "{}", last());
 }
 
-/// A pipe that its owner left open and says nothing on is not waited for.
+/// A silent pipe that its owner left open is not waited for.
 #[test]
 fn a_silent_pipe_holds_nothing_up() {
     let server = ScriptServer::start([says("done")]);
@@ -222,7 +222,7 @@ fn a_pipe_that_is_slow_to_begin_is_waited_for() {
     let place = Place::anthropic(&server);
     let said = place.home.join("said");
     let (said, tiller) = (said.display(), crate::common::TILLER);
-    // It writes only after it was said that it is waited for.
+    // It writes only after the message that it is waited for.
     let line = format!(
         "{{ until grep -q waiting {said}; do sleep 0.1; done; echo pear; }} | {tiller} exec go 2>{said}"
     );
@@ -240,7 +240,7 @@ fn a_store_that_cannot_be_written_is_code_5() {
     assert_eq!((out.code, server.count()), (Some(5), 0), "{out:?}");
 }
 
-/// A command whose words are read while it runs.
+/// A command whose output is read while it runs.
 fn spawned(place: &Place, args: &[&str]) -> std::process::Child {
     let mut command = place.tiller(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -253,8 +253,8 @@ fn an_interrupt_is_code_130_and_what_was_said_is_kept() {
     let server = ScriptServer::start([Reply::sse(cut).hang(), says("and the rest")]);
     let place = Place::anthropic(&server);
     let child = spawned(&place, &["exec", "--json", "go"]);
-    // The text is streamed only after the request was stored.
-    // Words are shown in pieces: a growing one is held back until it cannot become a secret.
+    // The text is streamed only after the request was stored. Text is shown in pieces: a growing one is delayed until
+    // it cannot become a secret.
     let (child, seen) = until_line(child, "\"half");
     signal(child.id(), Signal::INT);
     let out = finish(child);
@@ -264,7 +264,7 @@ fn an_interrupt_is_code_130_and_what_was_said_is_kept() {
     assert_eq!(place.ok(&["exec", "--continue", "go on"]), "and the rest\n");
 }
 
-/// Reads standard output, line by line, until one holds `text`.
+/// Reads standard output line by line until a line contains `text`.
 fn until_line(mut child: std::process::Child, text: &str) -> (std::process::Child, String) {
     use std::io::{BufRead, BufReader};
     let mut seen = String::new();
@@ -272,7 +272,7 @@ fn until_line(mut child: std::process::Child, text: &str) -> (std::process::Chil
     while !seen.contains(text) {
         assert!(reader.read_line(&mut seen).unwrap() > 0, "ended after {seen}");
     }
-    // Somebody must go on reading, or the program would write into a closed pipe.
+    // The output must be read further, or the program would write into a closed pipe.
     std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     (child, seen)
 }
@@ -354,7 +354,7 @@ fn a_reader_that_has_had_enough_ends_it_quietly() {
     }
     let out = finish(child);
     assert_eq!((out.code, out.stderr.as_str()), (Some(130), ""), "the turn was not over");
-    // After the end there is nothing to interrupt: the answer was given.
+    // After the end there is nothing to interrupt: the answer is complete.
     let server = ScriptServer::start([says("all of it")]);
     let place = Place::anthropic(&server);
     let out = run(place.program("sh", &["-c", &format!("{} exec hi | true", crate::common::TILLER)]), b"");
@@ -362,7 +362,7 @@ fn a_reader_that_has_had_enough_ends_it_quietly() {
     assert!(!out.stderr.to_lowercase().contains("pipe"), "{out:?}");
 }
 
-/// A session that another process holds, in the middle of a turn.
+/// A session that another process has open, in the middle of a turn.
 fn held() -> (ScriptServer, Place, std::process::Child) {
     let server = ScriptServer::start([says("one"), Reply::silence(), says("answered apart")]);
     let place = Place::anthropic(&server);
@@ -384,7 +384,7 @@ fn a_session_that_is_open_elsewhere_is_told_and_nothing_is_sent() {
     let out = place.run(&["exec", "--continue", "me too"]);
     assert_eq!((out.code, server.count()), (Some(3), 2), "{out:?}");
     assert!(out.stderr.contains("is open in") && out.stderr.contains("--continue"), "{out:?}");
-    // A person at a terminal can go on on a branch.
+    // A person at a terminal can continue on a branch.
     let mut term = place.term(&["exec", "--continue", "me too"], 100, 20);
     term.wait_text("Continue on a branch");
     term.keys("y\r");
@@ -424,7 +424,7 @@ fn commands_see_listed_variables_only_and_no_key_under_any_name() {
     let mut place = Place::anthropic(&server);
     place.set("MY_TOKEN", "a-token-of-mine");
     place.set("TZ", "UTC");
-    // A name that is on the list, with a key as its value.
+    // A listed name, with a key as its value.
     place.set("JAVA_HOME", crate::common::KEY);
     let said = |n: usize| server.bodies()[n]["messages"].to_string();
     place.ok(&["exec", "--profile", "full", "look"]);
@@ -434,12 +434,12 @@ fn commands_see_listed_variables_only_and_no_key_under_any_name() {
     assert!(said(3).contains("[a-token-of-mine] [UTC] [] []"), "{}", said(3));
 }
 
-/// The words that an agent began with.
+/// The first message of an agent.
 fn began(body: &Value) -> String {
     body["messages"][0]["content"].to_string()
 }
 
-/// A model that starts an agent in the background; that one takes its time, or never ends.
+/// A model that starts an agent in the background, which takes its time or never ends.
 fn starter(child: fn() -> Reply) -> ScriptServer {
     ScriptServer::with(move |request, _| {
         let body = request.json();
@@ -488,7 +488,7 @@ fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Turn, its end, and the agent's request.
+    // The turn, its end, and the agent's request.
     crate::common::wait("the agent", || {
         server.count() == 3 && server.bodies().iter().any(|b| began(b).contains("count the walnuts"))
     });
@@ -523,7 +523,7 @@ fn a_kind_of_agent_obeys_its_limits_of_tokens_and_seconds() {
     assert!(out.stderr.contains("The limit of 1 seconds for looker was reached"), "{out:?}");
 }
 
-/// What is no amount is said before anything is asked.
+/// An invalid amount is reported before any request.
 #[test]
 fn a_budget_that_is_no_amount_is_refused_and_one_of_nothing_asks_nothing() {
     let server = ScriptServer::with(|_, _| says("never"));
@@ -553,7 +553,7 @@ fn a_budget_that_is_no_amount_is_refused_and_one_of_nothing_asks_nothing() {
     }
 }
 
-/// Sessions of runs without a screen do not fill the list of a person's own, and `--ephemeral` keeps none.
+/// Sessions of runs without a screen are not in the person's list, and `--ephemeral` keeps none.
 #[test]
 fn its_sessions_are_listed_on_demand_only() {
     let server = ScriptServer::start([says("One."), says("Two."), says("Three.")]);
@@ -565,20 +565,20 @@ fn its_sessions_are_listed_on_demand_only() {
     assert_eq!(place.run(&["exec", "first"]).code, Some(0));
     assert_eq!((listed(&[]), listed(&["--archived"]), listed(&["--exec"])), (0, 0, 1));
     assert!(place.run(&["sessions", "list", "--exec"]).stdout.contains("  exec"));
-    // Such a run goes on with what such a run began.
+    // Such a run continues a session of such a run.
     assert_eq!(place.run(&["exec", "-c", "second"]).code, Some(0));
     assert_eq!(listed(&["--exec"]), 1);
     assert!(server.bodies()[1]["messages"].to_string().contains("first"));
     let out = place.run(&["exec", "--ephemeral", "third"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "Three.\n"), "{}", out.stderr);
     assert_eq!(listed(&["--exec"]), 1);
-    // What it cost stays in the books.
+    // Its cost is still recorded.
     let costs = place.run(&["costs", "--json"]).stdout;
     assert!(costs.contains("\"calls\":3"), "{costs}");
     assert_eq!(place.run(&["exec", "--ephemeral", "-c", "x"]).code, Some(2));
 }
 
-/// A run of which no session is kept, killed in its turn: no list has it, and the next start removes it.
+/// A run whose session is not kept, killed in its turn: it is in no list, and the next start removes it.
 #[test]
 fn an_ephemeral_session_is_removed_after_kill_9() {
     let server = ScriptServer::start([Reply::silence(), says("After.")]);
@@ -591,7 +591,7 @@ fn an_ephemeral_session_is_removed_after_kill_9() {
         let mut line = String::new();
         assert!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap() > 0, "it ended");
         let event: Value = serde_json::from_str(&line).unwrap();
-        // What was told is stored.
+        // Everything that was printed is stored.
         if line.contains("user_message") {
             break event["session"].as_str().unwrap().to_owned();
         }

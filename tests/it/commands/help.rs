@@ -1,8 +1,8 @@
-//! The help of every command: nothing in it is blank.
+//! The help of every command is complete.
 
 use clap::CommandFactory as _;
 
-/// Every command, argument and choice that has no help.
+/// Commands, arguments and values without help.
 fn blank(command: &clap::Command, path: &str, out: &mut Vec<String>) {
     let path = format!("{path} {}", command.get_name());
     if command.get_about().is_none_or(|help| help.to_string().trim().is_empty()) {

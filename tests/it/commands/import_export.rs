@@ -1,4 +1,4 @@
-//! Sessions as files: what is written, and what comes in.
+//! Export and import of sessions.
 
 use serde_json::Value;
 use tiller_testkit::ScriptServer;
@@ -23,13 +23,13 @@ fn an_export_comes_back_as_it_was() {
     let id = place.lines(&["sessions", "list", "--exec", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
     assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
-    // Once more: it is there, and there is no second one.
+    // A repeated import adds no second session.
     let again = other.run(&["import", file.to_str().unwrap()]);
     assert_eq!(again.code, Some(0), "{again:?}");
     assert!(again.stdout.contains("already exists") && again.stdout.contains(&id), "{again:?}");
     let count = |place: &Place| place.lines(&["sessions", "list", "--exec", "--all", "--json"]).len();
     assert_eq!((count(&other), other.ok(&["export", &id]).as_bytes() == bytes), (1, true));
-    // Gone on with in the meantime: what is here is not touched, and a copy can be had.
+    // Continued in the meantime: the session here is not changed, and a copy can be imported.
     place.ok(&["exec", "--continue", "-m", "demo/demo", "and more"]);
     place.ok(&["sessions", "export", &id, "-o", file.to_str().unwrap()]);
     let newer = other.run(&["sessions", "import", file.to_str().unwrap()]);
@@ -43,7 +43,7 @@ fn an_export_comes_back_as_it_was() {
     assert_ne!(broken.code, Some(0));
 }
 
-/// The form goes by the ending of the file's name, or by a flag.
+/// The format depends on the file's extension, or on a flag.
 #[test]
 fn an_export_can_be_read_as_markdown_and_as_a_page() {
     let (_server, place) = lived_in();
@@ -66,8 +66,8 @@ fn an_export_can_be_read_as_markdown_and_as_a_page() {
     assert!(whole.code == Some(2) && whole.stderr.contains("--format markdown"), "{whole:?}");
 }
 
-/// A transcript of another program is found by a search, and the person goes on with it: the model is given a history
-/// in which each call has its result.
+/// A transcript of another program is found by a search, and the person continues it: the model receives a history in
+/// which each call has its result.
 #[test]
 fn transcripts_of_other_programs_come_in_and_go_on() {
     let server = ScriptServer::start([says("Then water it.")]);
@@ -111,7 +111,7 @@ fn transcripts_of_other_programs_come_in_and_go_on() {
     assert!(none.code == Some(2) && none.stderr.contains("~/.claude/projects"), "{none:?}");
 }
 
-/// A transcript of another program that went on since it was imported.
+/// A transcript of another program that has grown since its import.
 #[test]
 fn a_transcript_that_grew_is_imported_further() {
     let place = Place::new();
@@ -127,7 +127,7 @@ fn a_transcript_that_grew_is_imported_further() {
     assert!(again.contains("already exists"), "{again}");
     let id = first["session"].as_str().unwrap();
     assert!(place.ok(&["sessions", "show", id]).contains("water it"));
-    // As if it had come in at once.
+    // As if it had been imported at once.
     let other = Place::new();
     other.file("talk.jsonl", whole);
     other.ok(&["sessions", "import", "talk.jsonl"]);
@@ -140,7 +140,7 @@ fn a_transcript_that_grew_is_imported_further() {
     assert_eq!(entries(&place), entries(&other));
 }
 
-/// What agents said goes along, and what they may do elsewhere is not for the file to say.
+/// The conversations of agents are included, but the file cannot grant permissions.
 #[test]
 fn the_sessions_of_agents_come_along() {
     let place = Place::new();
@@ -151,7 +151,7 @@ fn the_sessions_of_agents_come_along() {
     place.ok(&["sessions", "export", "last", "-o", file]);
     let text = std::fs::read_to_string(file).unwrap();
     assert_eq!(text.lines().filter(|l| l.starts_with("{\"session\":")).count(), 2, "{text}");
-    // A folder to work in that the file made up.
+    // A working folder that the file invents.
     let forged = text.replacen("\"folder\":\"\"", "\"folder\":\"/\"", 9);
     assert_ne!(forged, text);
     let mut other = Place::new();
@@ -169,7 +169,7 @@ fn the_sessions_of_agents_come_along() {
     assert_eq!(page.matches("<details class=\"agent\">").count(), 2, "{page}");
     let read = other.ok(&["sessions", "export", &id, "--format", "markdown"]);
     assert!(read.contains("<details><summary>Agent a1: read walnut.txt · done</summary>"), "{read}");
-    // Once more: all of it is here.
+    // A repeated import finds all of it here.
     let again = run(other.tiller(&["sessions", "import", "-"]), text.as_bytes());
     assert!(again.stdout.contains("already exists"), "{again:?}");
 }

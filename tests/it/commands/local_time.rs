@@ -1,4 +1,4 @@
-//! Times without a screen: the person's clock for people, UTC for programs.
+//! Times without a screen: local time for people, UTC for programs.
 
 use tiller_testkit::ScriptServer;
 
@@ -8,7 +8,7 @@ use crate::common::{Place, says};
 fn people_read_their_own_clock_and_programs_read_utc() {
     let server = ScriptServer::with(|_, _| says("There is a walnut."));
     let mut place = Place::anthropic(&server);
-    // Three hours ahead, without a database of zones.
+    // Three hours ahead, without a time zone database.
     place.set("TZ", "XST-3");
     place.ok(&["exec", "what is here?"]);
     let json = place.lines(&["sessions", "list", "--exec", "--json"]);

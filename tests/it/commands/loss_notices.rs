@@ -1,4 +1,4 @@
-//! What is lost, or cannot be undone, is said by plain commands too.
+//! Losses, and actions that cannot be undone, are reported by plain commands too.
 
 use serde_json::json;
 use tiller_testkit::ScriptServer;
@@ -6,7 +6,7 @@ use tiller_testkit::ScriptServer;
 use crate::commands::cli::lived_in;
 use crate::common::{Place, calls, says, shell};
 
-/// S17: the first plain command after a salvage names each loss; the next ones have nothing to say.
+/// S17: the first plain command after a salvage reports each loss; the next ones report nothing.
 #[test]
 fn s17_a_salvage_is_told_by_plain_commands() {
     let (_server, place) = lived_in();
@@ -43,8 +43,8 @@ fn writer() -> ScriptServer {
     ])
 }
 
-/// The files before a call cannot be kept: `exec` runs nothing that cannot be undone, unless a setting lets it, and
-/// says so.
+/// The files before a call cannot be stored: `exec` runs nothing that cannot be undone, unless a setting allows it, and
+/// reports that.
 #[test]
 fn exec_says_what_cannot_be_undone() {
     let server = writer();
@@ -69,7 +69,7 @@ fn exec_says_what_cannot_be_undone() {
     assert_eq!((place.read("a.txt").as_str(), place.read("b.txt").as_str()), ("one\n", "two"));
 }
 
-/// Each changing call keeps two states; a collection by hand makes one pack of them.
+/// Each changing call stores two states; a manual collection joins their packs.
 #[test]
 fn a_collection_by_hand_joins_the_packs() {
     let server = writer();
@@ -86,7 +86,7 @@ fn a_collection_by_hand_joins_the_packs() {
     assert_eq!((&out["packs_before"], &out["packs_after"]), (&json!(before), &json!(1)), "{out}");
     assert_eq!(packs(), 1);
     assert!(place.ok(&["sessions", "gc"]).contains("Removed 0 session"));
-    // What was kept is there.
+    // The stored states are there.
     place.file("a.txt", "three\n");
     assert!(place.ok(&["checkpoint", "list"]).contains("write"));
 }

@@ -1,4 +1,4 @@
-//! `tiller workflow`: files are looked at as a whole, and run to their end.
+//! `tiller workflow`: checks whole files, and runs workflows to their end.
 
 use tiller_testkit::ScriptServer;
 
@@ -36,7 +36,7 @@ fn a_file_is_checked_with_the_line_of_each_mistake() {
     assert!(out.code == Some(2) && out.stderr.contains("none.toml cannot be read"), "{out:?}");
 }
 
-/// Whoever mends a file sees all of it at once: models, tools, schemas, roles, what is not there.
+/// All errors of a file are reported at once: models, tools, schemas, roles, missing names.
 #[test]
 fn all_mistakes_of_a_file_are_found_at_once() {
     let place = Place::new();
@@ -57,7 +57,7 @@ fn all_mistakes_of_a_file_are_found_at_once() {
         let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
         assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
     }
-    // A step that cannot be read hides none of the others, and may be waited for.
+    // An invalid step hides none of the others, and other steps may wait for it.
     let file = "[[steps]]\nid = \"a\"\ngoal = \"g\"\nmodell = \"x\"\n\n\
                 [[steps]]\nid = \"b\"\ngoal = \"g\"\ntools = [\"reed_file\"]\nneeds = [\"a\"]\n";
     place.file("bad.toml", file);
@@ -83,13 +83,13 @@ fn a_file_is_run_to_its_end_step_by_step() {
     assert_eq!(out.code, Some(0), "{out:?}");
     assert_eq!(out.stdout, "build done\nIt is built.\ntell done\nAll is told.\n");
     assert!(out.stderr.contains("build running") && out.stderr.contains("tell done"), "{out:?}");
-    // No terminal acts on what a step says.
+    // Control characters in a step's text reach no terminal.
     server.push(says("It is \u{1b}]0;mine\u{7}built."));
     server.push(says("All \u{1b}[2Jis told."));
     let out = place.run(&["workflow", "run", "ship.yaml"]);
     assert!(out.code == Some(0) && !out.stdout.contains('\u{1b}'), "{out:?}");
     assert!(out.stdout.contains("built.") && out.stdout.contains("is told."), "{out:?}");
-    // The script is at its end: the first step fails, and the other one is left out.
+    // The script is over: the first step fails, and the other one is skipped.
     let out = place.run(&["workflow", "run", "ship.yaml"]);
     assert_eq!(out.code, Some(1), "{out:?}");
     assert!(out.stdout.contains("build failed") && out.stdout.contains("tell skipped"), "{out:?}");

@@ -1,5 +1,5 @@
-//! Own agents and the real programs of other vendors at once, at the real program's screen: one is steered, one rests,
-//! one is cancelled, one asks, one is killed from outside; then the person quits, and goes on later.
+//! Tiller's agents and real programs of other vendors at once, on the real program's screen: one gets a message, one is
+//! paused, one is cancelled, one asks, one is killed from outside; then the person quits, and continues later.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::{KEYS, answer, present};
 use crate::common::{Place, at_work, signal, wait};
 use crate::screen::{asked, choose, idle, quit, say};
 
-/// An own agent goes round and round with a call that needs no yes, until the person says the word (or the test does).
+/// An agent of Tiller's that repeats a call without need of approval, until the person (or the test) ends it.
 fn own(body: &Value, done: bool, last: &str) -> Reply {
     if done {
         return Reply::script(Wire::Anthropic, &Script::new().text(last));
     }
     let id = format!("c{}", body["messages"].as_array().map_or(0, Vec::len));
     let round = Script::new().text("Once more.").call(&id, "list_dir", json!({"path": "."}));
-    // Not faster than a model.
+    // No faster than a model.
     Reply::status(200)
         .header("content-type", "text/event-stream")
         .pause(300)
@@ -46,14 +46,14 @@ fn row(screen: &str, agent: &str) -> String {
     screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
-/// Puts the choice of the panel on this agent.
+/// Selects this agent in the panel.
 fn to_agent(term: &mut Term, n: usize) {
     term.keys("\x1b3");
     term.wait_text("K stop all");
     choose(term, &format!("a{n} "));
 }
 
-/// The requests of an own agent.
+/// Number of requests of Tiller's agent.
 fn rounds(server: &ScriptServer, words: &str) -> usize {
     server.bodies().iter().filter(|b| b["messages"].to_string().contains(words)).count()
 }
@@ -64,7 +64,7 @@ fn place_for(server: &ScriptServer, clis: &str) -> Place {
     place.set("PATH", &format!("{clis}:{path}"));
     place.set("ANTHROPIC_API_KEY", KEYS[0].1);
     place.set("OPENAI_API_KEY", KEYS[1].1);
-    // The agents of ours make the same call again and again, until the test lets them go on.
+    // Tiller's agents repeat the same call until the test lets them continue.
     place.config("[agents]\nrunning = 8\n[limits]\nrepeats = 0\n");
     let url = server.url();
     let write = |name: &str, text: String| {
@@ -129,7 +129,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
         crate::common::poll(super::PATIENCE, || row(&term.screen(), "a5 ").contains("done").then_some(()));
     assert!(done.is_some(), "{}", term.screen());
 
-    // One is steered.
+    // One gets a message.
     to_agent(&mut term, 1);
     term.keys("s");
     term.wait_text("Message to a1");
@@ -138,7 +138,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     term.keys("\r");
     term.wait("the first", |s| row(s, "a1 ").contains("done"));
 
-    // One rests, and goes on.
+    // One is paused, and continues.
     to_agent(&mut term, 2);
     term.keys("p");
     term.wait("its rest", |s| row(s, "a2 ").contains("paused"));
@@ -159,7 +159,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let theirs = of_codex(&place);
     assert!(!theirs.is_empty());
     for pid in theirs {
-        // Those that it started may have ended with it.
+        // Its child processes may have ended with it.
         if of_codex(&place).contains(&pid) {
             signal(pid, rustix::process::Signal::KILL);
         }
@@ -167,7 +167,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     term.wait("the fourth", |s| row(s, "a4 ").contains("failed"));
     wait("nothing of it is left", || of_codex(&place).is_empty());
 
-    // The person leaves while one works, and comes back.
+    // The person quits while one works, and returns.
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -175,7 +175,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let before = rounds(&server, "own two");
     go_on.store(true, Ordering::SeqCst);
     let mut term = place.term(&["-c"], 80, 24);
-    // Here the panel is shown when it is asked for.
+    // Here the panel is shown on request.
     to_agent(&mut term, 2);
     term.wait("its row", |s| row(s, "a2 ").contains("interrupted"));
     assert_eq!(rounds(&server, "own two"), before, "nobody goes on unasked");

@@ -1,7 +1,7 @@
-//! The real agent programs of other vendors, each over each transport, against a model server of the test.
+//! The real agent programs of other vendors, each over each transport, with the test's model server.
 //!
-//! They are looked for in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and prints it); what is not there
-//! is skipped, and said so.
+//! They are searched in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and prints it); missing ones are
+//! skipped, with a message.
 
 mod crew;
 mod trusted;
@@ -18,11 +18,11 @@ use tiller_external::{
 use tiller_testkit::{Counts, Recorded, Reply, Script, ScriptServer, Wire};
 use tiller_tool::shell::{Host, find_program};
 
-/// What the model says last.
+/// The model's final answer.
 const LAST: &str = "PONG from the mock.";
-/// A run takes seconds; a cold start on a busy machine many.
+/// A run takes seconds; a cold start on a busy machine takes many.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// What is asked for: the model then calls the tool that makes `made.txt`, or runs a command.
+/// The prompt: the model then calls the tool that creates `made.txt`, or runs a command.
 const MAKE: &str = "please mkfile now";
 const RUN: &str = "please runcmd now";
 /// The model then reads `deep/.env`, or searches the folder.
@@ -90,7 +90,7 @@ impl Bench {
             ("HOME", self.home.display().to_string()),
             ("LANG", "C.UTF-8".into()),
             ("TERM", "xterm-256color".into()),
-            // As if the person had configured it to be passed on by mistake.
+            // As if the person had mistakenly configured it to be passed on.
             ("XAI_API_KEY", KEYS[3].1.into()),
         ];
         pairs.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
@@ -121,7 +121,7 @@ impl Bench {
         }
     }
 
-    /// Settings of the programs' own, of the person and of the project, that allow everything unasked.
+    /// The programs' own settings, of the person and of the project, that allow everything without asking.
     fn hostile(&self) {
         let write = |path: PathBuf, text: String| {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -175,7 +175,7 @@ impl Bench {
     }
 }
 
-/// The programs of `names` that are there, or what is skipped.
+/// The installed programs of `names`; prints which are skipped.
 fn present(names: &[&'static str], transport: Transport) -> Vec<(&'static str, String)> {
     let Ok(clis) = std::env::var("TILLER_TEST_CLIS") else {
         eprintln!("skipped: the real agent programs, because TILLER_TEST_CLIS is not set (see .ci/clis)");
@@ -199,7 +199,7 @@ fn present(names: &[&'static str], transport: Transport) -> Vec<(&'static str, S
     names.iter().copied().filter(there).map(|n| (n, clis.clone())).collect()
 }
 
-/// What the model says: a call of the tool that is offered, then the last words.
+/// The model's reply: a call of the offered tool, then the final answer.
 fn answer(asked: &Recorded, work: &Path) -> Reply {
     let body = asked.json();
     let tools = body["tools"].to_string();
@@ -219,7 +219,7 @@ fn answer(asked: &Recorded, work: &Path) -> Reply {
     let turns = history.as_array().cloned().unwrap_or_default();
     let last = turns.last().map(Value::to_string).unwrap_or_default();
     let done = ["tool_result", "function_call_output", "functionResponse"].iter().any(|w| last.contains(w));
-    // The person's words of the last turn; instructions of the program itself may come after them.
+    // The person's message of the last turn; instructions of the program itself may follow it.
     let text = turns.iter().rev().take(3).map(Value::to_string).collect::<String>();
     let has = |name: &str| tools.contains(&format!("\"name\":\"{name}\""));
     let file = work.join("made.txt").display().to_string();
@@ -281,12 +281,12 @@ fn answer(asked: &Recorded, work: &Path) -> Reply {
     Reply::script(wire, &script)
 }
 
-/// Plays a run to its end, answering what is asked.
+/// Runs a job to its end, answering every question with `reply`.
 async fn play(job: Job, reply: Answer) -> (Vec<AgentEvent>, Vec<Question>, Ending) {
     play_with(job, |_| reply.clone()).await
 }
 
-/// The same with an answer of its own to each question.
+/// As [`play`], with a separate answer to each question.
 async fn play_with(
     job: Job,
     reply: impl Fn(&Question) -> Answer,
@@ -415,7 +415,7 @@ fn over_acp_each_asks_and_heeds_the_answer() {
             assert!(!asked.is_empty() && !b.ran(), "{name} ran what was refused");
         }
         if name == "codex" {
-            // Where nothing may be changed unasked its sandbox is for reading; the model has to ask for more.
+            // Where nothing may be changed without asking its sandbox is read-only; the model has to request more.
             let careful = Job { edits: false, ..job(RUN) };
             play(careful, Answer::Kind(ChoiceKind::RejectOnce)).await;
             assert!(!b.ran(), "{name} ran what nobody allowed");
@@ -423,7 +423,7 @@ fn over_acp_each_asks_and_heeds_the_answer() {
         let (said, asked, ending) = play(job(RUN), Answer::Kind(ChoiceKind::AllowOnce)).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         assert!(ending.text.contains(LAST) && b.ran(), "{name}: {ending:?}");
-        // Where it may edit, codex asks only for what leaves its sandbox.
+        // Where it may edit, codex asks only for actions outside of its sandbox.
         if name != "codex" {
             let Some(Question::Permission { shown, options, .. }) = asked.first() else { panic!("{name}") };
             assert!(shown.contains("ran.txt"), "{name}: {shown}");
@@ -449,7 +449,7 @@ fn over_acp_who_approves_everything_is_not_asked_and_a_session_goes_on() {
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         assert!(b.made(), "{name}");
         if name == "gemini" {
-            // 0.61 does not find a session again that it made over ACP; without a screen it does.
+            // Version 0.61 does not find a session that it created over ACP; without a screen it does.
             return;
         }
         let before = b.server.count();
@@ -481,11 +481,11 @@ fn in_a_terminal_each_is_typed_to_and_read() {
     });
 }
 
-/// X18: whatever its own settings say, a program that has to ask asks, or is not prompted.
+/// X18: whatever its own settings say, a program that must ask does so, or gets no prompt.
 #[test]
 fn x18_its_own_settings_do_not_make_it_run_unasked() {
     let answer = |q: &Question| match q {
-        // It may start here; what it would do is refused.
+        // It may start here; its action is refused.
         Question::Choose { .. } => Answer::Kind(ChoiceKind::AllowOnce),
         Question::Permission { .. } => Answer::Kind(ChoiceKind::RejectOnce),
     };
@@ -505,8 +505,8 @@ fn x18_its_own_settings_do_not_make_it_run_unasked() {
     }
 }
 
-/// X17: a path that the person's rules deny is denied to the reading tools of a program that can be given such rules,
-/// also where everything else is allowed.
+/// X17: a path that the person's rules deny is denied to the reading tools of a program that supports such rules, even
+/// where everything else is allowed.
 #[test]
 fn x17_a_program_does_not_read_what_the_rules_deny() {
     for transport in [Transport::Headless, Transport::Acp, Transport::Pty] {
@@ -554,7 +554,7 @@ fn in_a_terminal_its_dialogs_become_ours() {
     });
 }
 
-/// Codex's own screen in our pane: a person trusts the folder there, types into it, and reads what it says.
+/// Codex's own screen in a pane: a person trusts the folder there, types into it, and reads the answer.
 #[test]
 fn a_person_works_in_the_real_screen_of_a_program() {
     for (name, clis) in present(&["codex"], Transport::Pty) {
@@ -573,14 +573,14 @@ fn a_person_works_in_the_real_screen_of_a_program() {
         poll_screen(&term, "its screen", seen);
         term.keys("r");
         term.wait_text("releases");
-        // The question is its own now: nothing of ours opens over who is inside.
+        // The question is the program's own: no dialog of Tiller's covers it while the person is inside.
         let screen =
             poll_screen(&term, "its dialog or its answer", |s| s.contains("1. Yes") || s.contains(LAST));
         if screen.contains("1. Yes") {
             term.keys("1\r");
         }
         poll_screen(&term, "its answer", |s| s.contains(LAST));
-        // Typed by hand. What is there before it is ready can be lost, so its echo is waited for.
+        // Typed by the person. Input before the program is ready can be lost, so its echo is waited for.
         let before = b.server.count();
         let typed = "typed by the hand";
         poll_screen(&term, "its composer", |s| s.contains("(from its screen)") && s.contains("idle"));
@@ -605,7 +605,7 @@ fn a_person_works_in_the_real_screen_of_a_program() {
     }
 }
 
-/// As [`tiller_testkit::Term::wait`], with the patience that real programs need.
+/// As [`tiller_testkit::Term::wait`], with a time limit for real programs.
 fn poll_screen(term: &tiller_testkit::Term, what: &str, until: impl Fn(&str) -> bool) -> String {
     let found = crate::common::poll(PATIENCE, || Some(term.screen()).filter(|s| until(s)));
     found.unwrap_or_else(|| panic!("no {what}; the screen was:\n{}", term.screen()))

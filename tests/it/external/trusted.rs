@@ -7,8 +7,8 @@ use crate::agents::folder_trust::answer_trust;
 use crate::common::{Place, wait};
 use crate::screen::{quit, say};
 
-/// Claude's hook runs unasked wherever its own screen would trust the folder. That the canary is touched after the yes
-/// shows that it can be.
+/// Claude's hook runs without asking wherever its own screen would trust the folder. The canary after the yes shows
+/// that the hook works.
 #[test]
 fn x18_a_hook_of_the_folder_runs_after_the_yes_only() {
     for (name, clis) in present(&["claude"], Transport::Headless) {

@@ -1,5 +1,5 @@
-//! S15, U5: thirty ends at thirty moments, and errors of its own on every thread. The terminal is as it was
-//! before, nothing runs on, and what was said is saved.
+//! S15, U5: thirty ends at thirty moments, and failures of the program on every thread. The terminal is restored, no
+//! process is left, and messages are saved.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,13 +17,13 @@ use crate::common::{Place, Seed, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
 use crate::screen::{idle, say};
 
-/// How long an end may take. The promise is 2 s on an idle machine.
+/// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
 
 /// Another seed gives other moments.
 const SEED: u64 = 0x5155_e2d0;
 
-/// Words that stream for a while, then a command that would run for long.
+/// Text that streams for a while, then a command that runs for long.
 fn long_turn() -> (Model, Place) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -38,13 +38,13 @@ fn long_turn() -> (Model, Place) {
 
 /// Nothing is left of the program but the terminal as it was.
 fn assert_clean(term: &Term, place: &Place, what: &str) {
-    // The last bytes may still be on their way.
+    // The last bytes may not have been read yet.
     let _ = poll(Duration::from_secs(10), || term.kept().is_empty().then_some(()));
     assert_eq!(term.kept(), Vec::<&str>::new(), "{what}: the terminal\n{}", term.screen());
     wait("the end of all children", || at_work(place).is_empty());
 }
 
-/// The database is sound, and the person's words are in it if a turn had begun.
+/// The database is intact, and contains the person's message if a turn had begun.
 fn assert_saved(model: &Model, place: &Place, what: &str) {
     let rows = place.lines(&["doctor", "--json"]);
     assert!(rows.iter().any(|r| r["id"] == "database" && r["status"] == "ok"), "{what}: {rows:?}");
@@ -54,8 +54,8 @@ fn assert_saved(model: &Model, place: &Place, what: &str) {
     }
 }
 
-/// Waits for what `first` waits for, until words stream, or until a command runs, in turns, and some milliseconds
-/// more, by chance: how many.
+/// Waits for `first`, for streaming text, or for a running command, in turns, and for a random number of milliseconds
+/// more, which it returns.
 fn come_to(n: usize, moment: u64, term: &mut Term, first: impl Fn(&mut Term)) -> u64 {
     let most = match n % 3 {
         0 => {
@@ -87,7 +87,7 @@ fn ends_at(points: usize) {
         let (name, with, code) = ENDS[n % ENDS.len()];
         let (model, place) = long_turn();
         let mut term = place.term(&["--profile", "full", "wait for long"], 80, 24);
-        // The first: before anything is seen.
+        // The first: before anything is visible.
         let delay = come_to(n, moment, &mut term, |_| ());
         let what = format!("{name}, point {n}, {delay} ms");
         let begun = Instant::now();
@@ -98,7 +98,7 @@ fn ends_at(points: usize) {
         let ended = term.wait_exit();
         let took = begun.elapsed();
         assert!(took < END, "{what}: took {took:?}");
-        // An end that comes before the program listens is the system's.
+        // An end before the program handles signals is the system's.
         let began = String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h");
         assert!(ended == code || (!began && n % 3 == 0), "{what}: ended with {ended}");
         if with.is_some() {
@@ -125,14 +125,14 @@ fn s15_whole_200_of_each_end() {
     ends_at(800);
 }
 
-/// Whether a signal was sent to a process and not yet taken by it.
+/// Whether a signal was sent to a process that has not received it yet.
 fn pending(pid: u32, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let set = status.lines().find_map(|l| l.strip_prefix("ShdPnd:")).unwrap_or("0").trim();
     u64::from_str_radix(set, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
 }
 
-/// Signals of a program that has broken: no code of ours runs there any more.
+/// Signals of a broken program: none of its code runs any more.
 fn broken_at(points: usize) {
     const SIGNALS: [(&str, Signal, u32); 5] = [
         ("SIGSEGV", Signal::SEGV, 139),
@@ -145,15 +145,15 @@ fn broken_at(points: usize) {
         let (name, with, code) = SIGNALS[n % SIGNALS.len()];
         let (model, place) = long_turn();
         let mut term = place.term(&["--profile", "full", "wait for long"], 100, 24);
-        // The first: when the screen is taken.
+        // The first: when the screen is set up.
         let delay = come_to(n, moment, &mut term, |term| {
             wait("the screen", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h"));
         });
         let what = format!("{name}, point {n}, {delay} ms");
         let host = term.host().unwrap();
         assert_ne!(Some(host), term.pid(), "{what}: two processes");
-        // The first that is sent ends nothing: the language looks whether the stack has overflowed, and has the
-        // instruction run once more, which a real fault does not survive.
+        // The first signal of this kind ends nothing: Rust's handler checks for a stack overflow and runs the
+        // instruction again, which a real fault does not survive.
         let sent = if [Signal::SEGV, Signal::BUS].contains(&with) { 2 } else { 1 };
         for _ in 0..sent {
             wait("the signal to be taken", || !pending(host, with));
@@ -190,7 +190,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
     place.file("a.txt", "A\n");
-    // In a shell with job control, as at a prompt. It says that it has its terminal back.
+    // In a shell with job control, as at a prompt. It reports that it has its terminal back.
     let script = format!(
         "set -m; stty -g >../before; '{}'; for i in 1 2 3; do stty -g >../stopped$i; echo STOPPED $i; read x; \
          fg >/dev/null; done; echo CODE $?; stty -g >../after",
@@ -208,11 +208,11 @@ fn u5_stopped_and_let_go_on_in_every_state() {
         signal(pid, Signal::TSTP);
         term.wait_text(&format!("STOPPED {n}"));
         assert!(term.kept().iter().all(|k| *k == "raw mode"), "stop {n}: {:?}", term.kept());
-        // Only signals to it alone: whoever waits for it is not asked.
+        // Signals to the process alone: the waiting shell gets none.
         term.keys("\r");
         term.wait_text(back)
     };
-    // With a draft; while words stream; while a question is open.
+    // With a draft; while text streams; while a question is open.
     term.keys("a draft");
     term.wait_text("a draft");
     stop(&mut term, 1, "a draft");
@@ -243,7 +243,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
     }
 }
 
-/// A clock that fails at one reading, on the thread of the interface or on any other one.
+/// A clock that panics at one reading, on the interface's thread or on any other.
 struct Bomb {
     inner: SystemClock,
     ui: std::thread::ThreadId,
@@ -272,10 +272,10 @@ impl Clock for Bomb {
     }
 }
 
-/// Says in a started program which reading of which thread's clock fails: `ui:12`.
+/// Names the failing reading and thread for a started program: `ui:12`.
 const BOMB: &str = "TILLER_TEST_BOMB";
 
-/// Not a test by itself: the workbench with a clock that fails, started by the next test in a terminal.
+/// Not a test by itself: the workbench with a failing clock, started by the next test in a terminal.
 #[test]
 fn the_workbench_with_a_bomb() {
     let Ok(which) = std::env::var(BOMB) else { return };
@@ -296,7 +296,7 @@ fn the_workbench_with_a_bomb() {
 fn u5_an_error_of_its_own_gives_the_terminal_back_and_is_reported() {
     let me = std::env::current_exe().unwrap();
     let args = ["--exact", "faults::exits::the_workbench_with_a_bomb", "--nocapture", "--test-threads=1"];
-    // The first readings, and later ones; a turn makes some hundreds.
+    // The first readings, and later ones; a turn has several hundred.
     for which in ["ui:1", "ui:2", "ui:3", "ui:5", "ui:9", "ui:17", "ui:40", "ui:90"] {
         let (model, mut place) = long_turn();
         place.set(BOMB, which);
@@ -304,7 +304,7 @@ fn u5_an_error_of_its_own_gives_the_terminal_back_and_is_reported() {
         let mut term = Term::spawn(&me, &args, &place.env, &place.work, 80, 24);
         assert_eq!(term.wait_exit(), 101, "{which}: {}", term.screen());
         assert_clean(&term, &place, which);
-        // (Before the screen is there only the main thread is known for what it is; here it is another one.)
+        // (Before the screen is set up the interface's thread is not known as such.)
         let entered = String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h");
         let told = poll(Duration::from_secs(if entered { 10 } else { 0 }), || {
             term.screen().contains("an internal error").then_some(())
@@ -320,7 +320,7 @@ fn u5_an_error_of_its_own_gives_the_terminal_back_and_is_reported() {
         place.config("profile = \"full\"\n");
         let mut term = Term::spawn(&me, &args, &place.env, &place.work, 80, 24);
         wait("the report", || reports(&place) > 0);
-        // The screen stays, says what happened, and can be left.
+        // The screen stays, shows the error, and can be left.
         if poll(Duration::from_secs(2), || (!term.kept().is_empty()).then_some(())).is_some() {
             term.keys("\x15\x04\x03\x03");
             if poll(Duration::from_secs(4), || at_work(&place).is_empty().then_some(())).is_none() {

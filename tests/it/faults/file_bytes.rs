@@ -1,4 +1,4 @@
-//! The bytes of the person: what kills, odd names and limits must not cost.
+//! The person's files: kills, unusual names and limits must not damage them.
 
 use std::process::Stdio;
 
@@ -27,7 +27,7 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     assert!(list.stderr.contains("count as the agent's work: 3 files"), "{list:?}");
     let first = serde_json::from_str::<serde_json::Value>(list.stdout.lines().next().unwrap()).unwrap();
     let first = first["entry"].as_str().unwrap().to_owned();
-    // Nothing of it is a change of somebody else.
+    // None of it counts as a change of others.
     let preview = place.lines(&["checkpoint", "diff", &first, "--json"]);
     let files = preview[0]["files"].as_array().unwrap();
     assert_eq!(files.len(), 3, "{preview:?}");
@@ -35,7 +35,7 @@ fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
     place.ok(&["checkpoint", "restore", &first]);
     assert_eq!(place.read("old.txt"), "old\n");
     assert!(!place.work.join("d").exists() && !place.work.join("ready").exists());
-    // It is told once.
+    // It is reported once.
     assert_eq!(place.run(&["checkpoint", "list"]).stderr, "");
 }
 
@@ -50,7 +50,7 @@ fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
         let names = std::fs::read_dir(place.work.join("d")).unwrap();
         names.filter(|n| n.as_ref().unwrap().file_name().to_string_lossy().starts_with('n')).count()
     };
-    // By the number of temporary files that are there at the kill, and of files that are published.
+    // By the number of temporary files at the kill, and of published files.
     for (temps, files) in [(1, 0), (200, 0), (0, 1), (0, 200)] {
         let server = ScriptServer::start([calls("c1", "patch", json!({ "patch": patch })), says("Done.")]);
         let place = Place::anthropic(&server);
@@ -68,7 +68,7 @@ fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
         assert_eq!(place.read("d/mine.txt"), "mine\n");
         let left = place.home.join("data/publishing");
         assert_eq!(std::fs::read_dir(left).unwrap().count(), 0);
-        // Whole or not, it is the agent's.
+        // Complete or not, it is the agent's change.
         let first = list[0]["entry"].as_str().unwrap().to_owned();
         let preview = place.lines(&["checkpoint", "diff", &first, "--json"]);
         let all = preview[0]["files"].as_array().unwrap();
@@ -77,7 +77,7 @@ fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
     }
 }
 
-/// Files below a folder whose name begins so; what comes and goes meanwhile is passed over.
+/// Number of files below a folder with this prefix; files that vanish meanwhile are ignored.
 fn begin(folder: &std::path::Path, prefix: &str) -> usize {
     let items = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let count = |item: std::fs::DirEntry| match item.file_type() {
@@ -172,7 +172,7 @@ fn w16_names_that_are_not_utf_8_are_restored_and_undone_one_by_one() {
     place.ok(&["checkpoint", "undo"]);
     place.ok(&["checkpoint", "restore", &first]);
     assert_eq!((get(e9).as_str(), get(ff).as_str()), ("old e9\n", "old ff\n"));
-    // Twice: there is nothing to undo at the second time, and it is not stuck there.
+    // Twice: the second time there is nothing to undo, and it is not stuck.
     place.ok(&["checkpoint", "undo"]);
     assert_eq!((get(e9).as_str(), get(ff).as_str()), ("new\n", "new\n"));
     let none = place.run(&["checkpoint", "undo"]);

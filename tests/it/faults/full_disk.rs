@@ -1,6 +1,6 @@
 //! S4 and S5 with the real program: disks that are full, and a state folder that cannot be written.
 //!
-//! Each runs in a mount name space of its own. Where those may not be made the tests say that they were skipped.
+//! Each runs in a mount namespace of its own. Where these are not permitted the tests print that they were skipped.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use tiller_testkit::{ScriptServer, Term, Wire};
 use crate::common::{Out, PATIENCE, Place, TILLER, calls, let_pass, poll, run, says, wait};
 use crate::screen::{quit, say};
 
-/// The arguments of `unshare` that run `script` where mounts are its own.
+/// The arguments of `unshare` that run `script` in its own mount namespace.
 fn apart(script: &str) -> [&str; 4] {
     ["-Urm", "sh", "-c", script]
 }
@@ -31,7 +31,7 @@ fn screen(place: &Place, script: &str) -> Term {
     Term::spawn(Path::new("/usr/bin/unshare"), &apart(script), &place.env, &place.work, 100, 30)
 }
 
-/// Answers the question about going on unsaved, which is deaf at first.
+/// Answers the question about continuing without saving, which ignores keys at first.
 fn answer(term: &mut Term, key: &str) {
     let gone = poll(PATIENCE, || {
         term.keys(key);
@@ -39,11 +39,11 @@ fn answer(term: &mut Term, key: &str) {
         (!term.screen().contains("Continue without saving?")).then_some(())
     });
     assert!(gone.is_some(), "{}", term.screen());
-    // Keys that came after the question are in the composer.
+    // Keys that were typed after the question are in the composer.
     term.keys("\x15");
 }
 
-/// The workspace is full: what is there stays whole, nothing is left lying about, the model is told why.
+/// The workspace is full: existing files stay complete, no temporary file is left, the model gets the reason.
 #[test]
 fn s4_a_full_workspace_truncates_no_file() {
     let long = "x".repeat(600_000);
@@ -75,7 +75,7 @@ fn s4_a_full_workspace_truncates_no_file() {
     }
 }
 
-/// The state folder is full while one works: the banner, nothing is lost, and it goes on when there is room.
+/// The state folder fills up during work: the banner is shown, nothing is lost, and work continues when there is space.
 #[test]
 fn s4_a_full_state_folder_pauses_and_goes_on() {
     // The second is the session's title.
@@ -102,11 +102,11 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
     wait("the title", || server.count() == 2);
     std::fs::write(place.user.join("go"), "").unwrap();
     wait("a full disk", || place.user.join("full").exists());
-    // More than the room that the files have already.
+    // More than the space that the files already have.
     let words = "many words ".repeat(80_000);
     term.keys(&format!("\x1b[200~{words}\x1b[201~"));
     term.wait_text("[paste 1");
-    // An Enter right behind a paste belongs to it.
+    // Enter directly after a paste belongs to it.
     let_pass(std::time::Duration::from_millis(600));
     term.keys("\r");
     let seen = term.wait_text("Not saving");
@@ -121,8 +121,8 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
     assert!(shown.contains("first") && shown.contains("[paste 1") && shown.contains("room again"), "{shown}");
 }
 
-/// A start on a full disk says what is wrong and what to do, headless and with a screen, with a session there
-/// and without.
+/// A start on a full disk reports the problem and what to do, headless and with a screen, with an existing session and
+/// without.
 #[test]
 fn s4_a_start_on_a_full_disk_says_so() {
     let server = ScriptServer::start([says("a"), says("Unsaved, but here.")]);
@@ -149,7 +149,7 @@ fn s4_a_start_on_a_full_disk_says_so() {
     }
 }
 
-/// The disk becomes full in the middle of a turn: what is said is the full disk, not what followed from it.
+/// The disk fills up in the middle of a turn: the message names the full disk, not its consequences.
 #[test]
 fn s4_a_disk_that_fills_in_a_turn_is_named() {
     let long = "words ".repeat(800_000);
@@ -169,7 +169,7 @@ fn s4_a_disk_that_fills_in_a_turn_is_named() {
     assert!(out.stderr.contains("no space left") && !out.stderr.contains("no entry"), "{}", out.stderr);
 }
 
-/// The state folder is read-only: `exec` ends with one clear line, the workbench asks and goes on unsaved.
+/// The state folder is read-only: `exec` ends with one clear line, the workbench asks and continues without saving.
 #[test]
 fn s5_a_state_folder_that_cannot_be_written() {
     let server = ScriptServer::start([says("Unsaved, but here.")]);

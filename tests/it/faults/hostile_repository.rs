@@ -1,4 +1,4 @@
-//! X1: a hostile repository is opened. Before the person trusts it nothing of it runs, and nothing connects.
+//! X1: a hostile repository is opened. Before the person trusts it none of its programs runs, and nothing connects.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tiller_testkit::{ScriptServer, Term, Wire};
 
 use crate::common::{Place, TILLER, poll, run, says, signal};
 
-/// Files that some program would run, load or obey. Each leaves a mark if it is run by a shell.
+/// Files that some program would run, load or apply. Each leaves a mark if a shell runs it.
 const CONTROL: &[&str] = &[
     ".tiller/config.toml",
     ".tiller/permissions.yaml",
@@ -71,7 +71,7 @@ const CONTROL: &[&str] = &[
     "node_modules/.bin/rg",
 ];
 
-/// Lays everything out, with git told to run things of the repository's own.
+/// Creates all files, with git configured to run programs of the repository.
 fn hostile(place: &Place) {
     let mark = place.user.join("pwned");
     let shell = format!("#!/bin/sh\ntouch '{}'\n", mark.display());
@@ -104,7 +104,7 @@ fn hostile(place: &Place) {
     place.file(".gitattributes", "* filter=x diff=x\n");
 }
 
-/// Programs that were run and addresses that were connected to.
+/// Programs that were started and addresses that were connected to.
 fn traced(log: &Path) -> (Vec<String>, Vec<String>) {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let of = |call: &str| -> Vec<String> {
@@ -146,7 +146,7 @@ fn x1_opening_a_hostile_repository_runs_nothing_of_it_and_connects_nowhere() {
     let args = ["-f", "-qq", "-e", "trace=execve,connect", "-o", log.to_str().unwrap(), TILLER];
     let mut term = Term::spawn(Path::new("/usr/bin/strace"), &args, &place.env, &place.work, 100, 40);
     term.wait("the workbench", |s| s.contains("trust") || s.contains("Type what you want done"));
-    // Whatever it begins by itself has begun when the watcher has counted git's changes.
+    // Everything that starts by itself has started when the watcher has counted git's changes.
     let _ = poll(std::time::Duration::from_secs(5), || term.screen().contains("main*").then_some(()));
     let child = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", term.pid().unwrap())).unwrap();
     signal(child.trim().parse().unwrap(), Signal::TERM);
@@ -181,8 +181,8 @@ fn x1_exec_in_a_hostile_repository_talks_to_the_persons_model_only() {
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
 }
 
-/// X2: one byte of what runs is changed after it was trusted. It is asked again, says which file, and is not loaded
-/// until the answer; "not now" keeps it out, and the next start asks again.
+/// X2: one byte of an executable file is changed after it was trusted. The question is repeated, names the file, and
+/// the file is not loaded until the answer; "not now" keeps it out, and the next start asks again.
 #[test]
 fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
     let flow = |goal: &str| format!("name: ship\nsteps:\n  - id: one\n    goal: {goal}\n");

@@ -1,5 +1,5 @@
-//! S1, in its quick form: killed at fifty moments, what was acknowledged is there, nothing survives, and the
-//! session goes on.
+//! S1, in its quick form: killed at fifty moments, acknowledged data is there, no process survives, and the session
+//! continues.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -16,13 +16,13 @@ use crate::screen::{idle, say};
 const TRIALS: u32 = 42;
 const SCREENS: u32 = 8;
 
-/// Another seed gives other moments. A failing trial says which one it was.
+/// Another seed gives other moments. A failing trial prints its number.
 const SEED: u64 = 0x7111_e201;
 
-/// The latest moment of a kill after the first acknowledgement. A whole turn takes about this long.
+/// The latest moment of a kill after the first acknowledgement, in milliseconds. A whole turn takes about this long.
 const SPAN: u64 = 500;
 
-/// Answers by what was asked: three rounds of tools, then the end. Slow enough to be hit anywhere.
+/// The reply depends on the request: three rounds of tools, then the end. Slow enough to be killed anywhere.
 fn server() -> ScriptServer {
     ScriptServer::with(|request: &Recorded, _| {
         let body = request.json();
@@ -35,7 +35,7 @@ fn server() -> ScriptServer {
         let rounds = messages.len() - since.unwrap_or(0) - 1;
         let n = messages.len();
         let script = if rounds < 6 {
-            // Something is left running each time.
+            // A process is left running each time.
             let command = "sleep 1000 & sleep 0.02; echo done";
             Script::new()
                 .text("Let me write something down first.")
@@ -48,7 +48,7 @@ fn server() -> ScriptServer {
     })
 }
 
-/// Every call has exactly one result, and nothing but a call has one.
+/// Every call has exactly one result, and every result has a call.
 fn assert_valid(body: &Value) {
     let (mut open, mut seen) = (Vec::new(), std::collections::BTreeSet::new());
     for message in body["messages"].as_array().unwrap() {
@@ -68,13 +68,13 @@ fn assert_valid(body: &Value) {
     }
 }
 
-/// Waits until no child is left.
+/// Waits until no child process is left.
 fn gone(place: &Place, trial: u32) {
     let left = poll(Duration::from_secs(30), || at_work(place).is_empty().then_some(()));
     assert!(left.is_some(), "trial {trial}: {:?} run on", at_work(place));
 }
 
-/// What holds after each kill: nothing runs on, the tree is whole. Gives the entries.
+/// Checks after each kill: no process is left, the tree is complete. Returns the entries.
 fn after_kill(place: &Place, trial: u32) -> Vec<Value> {
     gone(place, trial);
     let stored = place.lines(&["sessions", "show", "last", "--json"]);
@@ -84,7 +84,7 @@ fn after_kill(place: &Place, trial: u32) -> Vec<Value> {
     stored
 }
 
-/// The database is sound, and every request from `before` on is one that a server takes.
+/// The database is intact, and every request from `before` on is valid.
 fn assert_sound(place: &Place, server: &ScriptServer, before: usize, trial: u32) {
     for body in &server.bodies()[before..] {
         assert_valid(body);
@@ -94,7 +94,7 @@ fn assert_sound(place: &Place, server: &ScriptServer, before: usize, trial: u32)
     assert_eq!(at_work(place), [], "trial {trial}: nothing runs on");
 }
 
-/// One kill of `exec`. True: it was hit in the middle of the turn.
+/// One kill of `exec`. True: it was killed in the middle of the turn.
 fn headless(trial: u32, delay: u64) -> bool {
     let server = server();
     let place = Place::anthropic(&server);
@@ -107,12 +107,12 @@ fn headless(trial: u32, delay: u64) -> bool {
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut seen = String::new();
-    // From the first acknowledgement on; the moment differs from trial to trial.
+    // From the first acknowledgement on; the moment differs between trials.
     while !seen.contains("\"user_message\"") {
         assert!(out.read_line(&mut seen).unwrap() > 0, "{seen}");
     }
     let reader = std::thread::spawn(move || {
-        // What the pipe still holds was told before the kill.
+        // The rest of the pipe was printed before the kill.
         while out.read_line(&mut seen).is_ok_and(|n| n > 0) {}
         seen
     });
@@ -120,11 +120,11 @@ fn headless(trial: u32, delay: u64) -> bool {
     child.kill().unwrap();
     child.wait().unwrap();
     let stored = after_kill(&place, trial);
-    // Nothing holds the pipe any more.
+    // No process has the pipe open any more.
     let mut told = reader.join().unwrap();
     told.truncate(told.rfind('\n').map_or(0, |at| at + 1));
 
-    // The end may be on disk, and the kill came before it was told.
+    // The end may be stored although the kill came before it was printed.
     let ended = stored.last().is_some_and(|e| e.to_string().contains("All is written."));
     let over = ended || told.contains("\"turn_finished\"");
     for event in json_lines(&told) {
@@ -137,7 +137,7 @@ fn headless(trial: u32, delay: u64) -> bool {
         let said = list[0]["interrupted"].as_str().unwrap_or_default();
         assert!(!said.is_empty(), "trial {trial}, {delay} ms: {list:?}");
     }
-    // The session goes on, with a request that a server takes.
+    // The session continues with a valid request.
     let before = server.count();
     let out = place.run(&["exec", "--continue", "--profile", "full", "go on"]);
     assert_eq!(
@@ -149,14 +149,14 @@ fn headless(trial: u32, delay: u64) -> bool {
     !over
 }
 
-/// One kill of the workbench. What it had shown as sent or done is there afterwards.
+/// One kill of the workbench. Everything that it had shown as sent or done is there afterwards.
 fn on_screen(trial: u32, delay: u64) {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "full"], 100, 30);
     term.wait_text("Type what you want done");
     if trial == 0 {
-        // With the Enter itself. What was typed is on disk a moment later.
+        // With Enter. The text is on disk a moment later.
         term.keys("write three files");
         term.wait_text("write three files");
         let_pass(Duration::from_millis(400));
@@ -188,7 +188,7 @@ fn on_screen(trial: u32, delay: u64) {
             }
         }
         term.wait_text("write three files");
-        // It offers to go on; a message does so, too.
+        // It offers to continue; a message does so, too.
         say(&mut term, "go on");
     } else {
         // Never shown as sent: then it is still in the composer, or it was not typed.
@@ -232,20 +232,20 @@ fn s1_killed_with_a_screen_nothing_shown_is_lost() {
     }
 }
 
-/// Enter, a store that cannot be written just then, and a kill: the words are in the composer again.
+/// Enter, a store that cannot be written at that moment, and a kill: the text is in the composer again.
 #[test]
 fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     let server = ScriptServer::start([Reply::script(Wire::Anthropic, &Script::new().text("All well."))]);
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 100, 30);
     term.wait_text("Type what you want done");
-    // The screen may be there before the store.
+    // The screen may exist before the store.
     let open = || {
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
         let db = rusqlite::Connection::open_with_flags(place.home.join("data/tiller.db"), flags).ok()?;
         db.query_row("SELECT count(*) FROM sessions", [], |_| Ok(())).ok().map(|()| db)
     };
-    // Somebody else writes, for as long as it takes.
+    // Another process holds the write lock as long as needed.
     let db = poll(Duration::from_secs(60), open).unwrap();
     db.busy_timeout(Duration::from_secs(60)).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -286,8 +286,7 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     assert!(stored.contains("words that matter"), "{stored}");
 }
 
-/// A `kill -9` leaves the folder of its shell in the temporary folder; the next program that opens a shell takes it
-/// away.
+/// A `kill -9` leaves its shell's folder in the temporary folder; the next program that opens a shell removes it.
 #[test]
 fn the_folder_of_a_killed_shell_is_swept_later() {
     let server = ScriptServer::start([

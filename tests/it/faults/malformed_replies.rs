@@ -1,12 +1,12 @@
-//! What model servers send that no reference promises: odd names, answers that are no stream, cut blocks, refusals.
-//! The turn ends at once and says why, and the session goes on.
+//! Replies of model servers that no reference documents: unusual names, answers that are not streams, cut blocks,
+//! refusals. The turn ends at once with the reason, and the session continues.
 
 use serde_json::{Value, json};
 use tiller_testkit::{Reply, Script, ScriptServer, Stop, Wire, strict};
 
 use crate::common::{Place, json_lines};
 
-/// A server that answers with these replies, and with 400 to a request that the vendor's schema refuses.
+/// A server with these replies that answers 400 to a request which violates the vendor's schema.
 fn vendor(wire: Wire, replies: Vec<Script>) -> ScriptServer {
     let mut replies = replies.into_iter();
     ScriptServer::with(move |request, _| match strict::refusal(wire, &request.json()) {
@@ -41,7 +41,7 @@ fn p13_a_name_that_is_nearly_a_tool_reaches_it_and_the_session_goes_on() {
             lines.iter().filter(|l| l["type"] == "tool_finished").map(|l| (&l["name"], &l["ok"])).collect();
         assert_eq!(done.first(), Some(&(&json!("read_file"), &json!(true))), "{wire:?} {done:?}");
         assert!(server.bodies()[1].to_string().contains("apples and pears"), "{wire:?}");
-        // What is stored is what the model wrote.
+        // The model's text is stored unchanged.
         let said = lines.iter().find(|l| l["type"] == "assistant_message").unwrap();
         assert!(said["node"].to_string().contains("functions.read_file"), "{wire:?} {said}");
         let out = place.run(&["exec", "--continue", "and now?"]);

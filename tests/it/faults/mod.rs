@@ -1,4 +1,4 @@
-//! Rows of the fault matrix, driven through the whole program. The name of a test says which row.
+//! Rows of the fault matrix, tested with the whole program. The name of a test names its row.
 
 pub(crate) mod exits;
 pub(crate) mod file_bytes;

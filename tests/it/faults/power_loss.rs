@@ -1,5 +1,5 @@
-//! S3 with the whole program: the power goes while a turn writes files. What was told is in the database, and every
-//! state of the files that the database names can be had, whole.
+//! S3 with the whole program: power is lost while a turn writes files. Everything that was printed is in the database,
+//! and every state of files that the database refers to can be restored completely.
 
 use std::collections::HashSet;
 use std::process::{Command, Stdio};
@@ -51,7 +51,7 @@ fn losses(turns: usize, states: usize) {
         let damage: Vec<_> = store.notices().iter().filter(|n| n.message.contains("damaged")).collect();
         assert!(damage.is_empty(), "{at}: {damage:?}");
         assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{at}");
-        // What was told, by its entries.
+        // What was printed, by its entries.
         let said = state.said.concat();
         let events = said.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
         let told: Vec<(EntryId, String)> = events
@@ -71,7 +71,7 @@ fn losses(turns: usize, states: usize) {
             assert!(stored.contains(id), "{at}: {what} {id} was told and is lost");
         }
         looked += told.len();
-        // And what the database names of the files.
+        // And the states of files that the database refers to.
         if let Some(shadow) = std::fs::read_dir(disk.join("snapshots")).ok().and_then(|mut d| d.next()) {
             let dir = shadow.unwrap().path();
             let limits = Limits { home: Some(place.user.clone()), ..Limits::default() };

@@ -1,4 +1,4 @@
-//! How the program itself is built and started: a random address, no core dumps.
+//! How the program is built and started: a random address, no core dumps.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;

@@ -1,10 +1,10 @@
-//! X15: commands that only look, in repositories and shells that make them do more.
+//! X15: read-only commands, in repositories and shells that make them do more.
 
 use tiller_testkit::ScriptServer;
 
 use crate::common::{Place, says, shell};
 
-/// X15 with the program itself: what a repository names does not run when a model only looks.
+/// X15 with the whole program: programs that a repository names do not run when a model only reads.
 #[test]
 fn x15_git_of_a_hostile_repository_runs_nothing() {
     let server = ScriptServer::start([shell("c1", "git status"), shell("c2", "git diff"), says("Done.")]);
@@ -30,12 +30,12 @@ fn x15_git_of_a_hostile_repository_runs_nothing() {
     assert!(results.contains("modified:"), "git status ran: {results}");
     assert!(results.contains("--no-ext-diff"), "git diff asks, and says why: {results}");
     assert_eq!(out.code, Some(3), "{}", out.stderr);
-    // As it stands, the repository does run it; or the test would show nothing.
+    // Without protection the repository does run it; otherwise the test would show nothing.
     let _ = std::process::Command::new("git").arg("status").current_dir(&place.work).output();
     assert!(canary.exists());
 }
 
-/// What an allowed command leaves in the shell (a function, a search path, a variable) is looked at as well.
+/// Changes that an allowed command leaves in the shell (a function, a search path, a variable) are checked as well.
 #[test]
 fn x15_a_shell_that_was_changed_runs_nothing_unasked() {
     for change in [

@@ -1,4 +1,4 @@
-//! X8: what is secret is in no file, and no child sees it.
+//! X8: secrets are in no file, and no child sees them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn holds(bytes: &[u8], what: &str) -> bool {
     bytes.windows(what.len()).any(|w| w == what.as_bytes())
 }
 
-/// Keys as vendors give them, in the variables that hold them.
+/// Keys in the vendors' forms, in their variables.
 pub(crate) fn keys() -> Vec<(&'static str, String)> {
     let names = [
         "OPENAI_API_KEY",
@@ -70,7 +70,7 @@ fn x8_secrets_are_in_no_file_and_in_no_childs_environment() {
     say(&mut term, &format!("use {} and {KEY} please", vendors[2]));
     term.wait_text("It says");
     idle(&term);
-    // A draft is kept, too.
+    // A draft is stored, too.
     term.keys(&format!("draft {}", vendors[3]));
     term.wait_text(vendors[3]);
     term.keys("\x03");
@@ -89,7 +89,7 @@ fn x8_secrets_are_in_no_file_and_in_no_childs_environment() {
         if path != place.home && mode != if folder { 0o700 } else { 0o600 } {
             wrong.push(format!("{}: mode {mode:o}", path.display()));
         }
-        // Snapshots are the person's own files, which must come back byte for byte.
+        // Snapshots contain the person's own files, which must be restored byte for byte.
         if folder || path.starts_with(place.home.join("data/snapshots")) {
             return;
         }
@@ -103,19 +103,19 @@ fn x8_secrets_are_in_no_file_and_in_no_childs_environment() {
     let exported = place.ok(&["sessions", "export", "last"]);
     wrong.extend(vendors.iter().filter(|k| exported.contains(**k)).map(|k| format!("the export holds {k}")));
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // What the model is told of a tool's output is masked as well.
+    // The output of tools is masked for the model as well.
     let last = model.asked()[1]["messages"].to_string();
     assert!(!last.contains(vendors[0]), "{last}");
 }
 
-/// The figure of row X8.
+/// The number in row X8.
 const SEEDED: usize = 200;
 
-/// Ways in which secrets come in.
+/// Number of ways in which secrets enter.
 const WAYS: usize = 8;
 
-/// Every way in: pasted, in a file that is read, in what a command prints, in what is searched, in the
-/// person's own command line, in the model's words and its title, in what it writes, in variables.
+/// Every way: pasted, in a file that is read, in a command's output, in search results, in the person's own command
+/// line, in the model's text and its title, in its writes, in variables.
 #[test]
 fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     let all = seeded(SEEDED, 0x5EED_0008);
@@ -154,7 +154,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     term.wait_text("Type what you want done");
     term.paste(&lines(0));
     term.wait_text("[paste 1:");
-    // An Enter that comes with a paste is a line end of it.
+    // Enter that comes with a paste is a line end of it.
     let_pass(std::time::Duration::from_millis(500));
     term.keys("\r");
     term.wait_text("All is seen.");
@@ -165,7 +165,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     say(&mut term, "did you see it?");
     term.wait_text("The line was heard.");
     idle(&term);
-    // Everything is drawn once: what was folded, too.
+    // Everything is drawn once, including folded parts.
     for keys in ["\x0f", "\x1b[1;5H", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[6~", "\x1b[1;5F"] {
         term.send(&[keys]);
     }
@@ -203,7 +203,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     ] {
         look(&args.join(" "), place.run(args).stdout.as_bytes());
     }
-    // What tools found goes to the model masked, and no child saw a variable.
+    // Results of tools are masked for the model, and no child saw a variable.
     for request in server.requests() {
         let text = request.text();
         for (n, s) in all.iter().enumerate().filter(|(n, _)| [1, 2, 3, 7].contains(&(n % WAYS))) {
@@ -213,7 +213,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
         }
     }
     assert!(wrong.is_empty(), "{} finds: {wrong:#?}", wrong.len());
-    // The masks stand where the secrets were.
+    // Masks are in the places of the secrets.
     let exported = place.ok(&["sessions", "export", "last"]);
     assert!(exported.matches("[redacted ").count() > SEEDED / 2, "{exported}");
 }

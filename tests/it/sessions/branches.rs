@@ -1,4 +1,4 @@
-//! Two ways to the same thing: try one, go back, try the other, compare both, and keep the best of each.
+//! Two solutions of one task: try one, go back, try the other, compare both, and keep the best parts.
 
 use serde_json::json;
 use tiller_testkit::{Script, Term, Wire};
@@ -15,7 +15,7 @@ fn command(term: &mut Term, line: &str) {
     term.keys("\r");
 }
 
-/// The head that is not `main`, as the export tells.
+/// The head other than `main`, from the export.
 fn branch(place: &Place) -> String {
     let exported = place.ok(&["sessions", "export", "last"]);
     let at = exported.find("branch-").unwrap();
@@ -31,8 +31,7 @@ fn way(model: &Model, name: &str, sed: &str) {
     model.push(Script::new().text(&format!("Way {name} is done.")));
 }
 
-/// A repository with a submodule in it and another repository that nobody registered, both with changes that are
-/// not committed.
+/// A repository with a submodule and a nested repository that is not registered, both with uncommitted changes.
 fn crowded(place: &Place) {
     let other = place.home.join("other");
     let at = other.display().to_string();
@@ -51,7 +50,7 @@ fn crowded(place: &Place) {
     place.file("nested/inner.txt", "inner, changed\n");
 }
 
-/// What no act of Tiller's may touch: every file of every repository's own, and what lies in the inner ones.
+/// Files that Tiller must never change: every file of every git folder, and the files of the nested repositories.
 fn untouched(place: &Place) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     fn walk(dir: &std::path::Path, all: &mut Vec<(std::path::PathBuf, Vec<u8>)>) {
         for entry in std::fs::read_dir(dir).unwrap().flatten() {
@@ -104,7 +103,7 @@ fn story(inner: bool) {
     term.wait_text("Way a is done.");
     idle(&term);
 
-    // Back to before the first way: words and files.
+    // Back to before the first solution: conversation and files.
     term.keys("\x18r");
     term.wait("the keys of the tree", |s| s.lines().last().is_some_and(|l| l.contains(" R ")));
     term.keys("R");
@@ -113,7 +112,7 @@ fn story(inner: bool) {
     term.keys("\r");
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
     term.wait_text("on branch-");
-    // The words came back, to be written anew.
+    // The message is in the composer again, to be edited.
     term.wait_text("do it as A");
     term.keys("\x15");
     idle(&term);
@@ -139,7 +138,7 @@ fn story(inner: bool) {
     term.wait("what it gave on each", |s| {
         s.contains("exit 0 after") && s.contains("exit 2 after") && s.contains("nine") && s.contains("two")
     });
-    // One file of the first way, and its change of a file that both changed.
+    // One file of the first solution, and its change of a file that both changed.
     term.keys("\t");
     term.wait_text("[files]");
     term.keys("T");
@@ -169,7 +168,7 @@ fn story(inner: bool) {
     term.wait_gone("Operations, newest first");
     idle(&term);
     let second = branch(&place);
-    // An old word is found, and another way begins where it was said.
+    // An old message is found, and another branch begins there.
     term.keys("\x18F");
     term.wait_text("Find in");
     term.keys("done a");
@@ -178,7 +177,7 @@ fn story(inner: bool) {
     term.wait_gone("Find in");
     term.wait("the end of the first way", |s| s.contains("Way a is done.") && !s.contains("Way b is done."));
     idle(&term);
-    // What stands in the log counts, and the tree holds both ways.
+    // Entries of the log count, and the tree has both branches.
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
     let compared = place.lines(&["sessions", "compare", "--json", "main", &second]);

@@ -7,8 +7,8 @@ use crate::common::{Place, signal};
 use crate::scenario::Model;
 use crate::screen::{idle, say};
 
-/// A window with one answered message, and a second one on the same session, whose question was answered by
-/// `key`. `answers`: what the model says, in order; the first is "First answer.".
+/// A window with one answered message, and a second one on the same session, whose question was answered with `key`.
+/// `answers`: replies of the model, in order; the first is "First answer.".
 fn two_windows(answers: &[&str], key: &str) -> (Model, Place, Term, Term) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -46,7 +46,7 @@ fn s10_the_second_window_branches_or_looks_and_a_dead_one_is_no_obstacle() {
 
     say(&mut first, "on the main path");
     first.wait_text("Answer on the main path.");
-    // One more turn in each: by its end neither screen nor request has anything of the other window.
+    // One more turn in each: at its end neither screen nor request contains anything of the other window.
     say(&mut second, "more of mine");
     second.wait_text("More on the branch.");
     say(&mut first, "more of the other");
@@ -69,7 +69,7 @@ fn s10_the_second_window_branches_or_looks_and_a_dead_one_is_no_obstacle() {
     assert_eq!(second.wait_exit(), 0);
     signal(first.host().unwrap(), Signal::KILL);
     first.wait_exit();
-    // The dead window's lease is taken over without a question, and the last words were said in it.
+    // The lease of the dead window is taken over without a question, and the last message was sent there.
     let mut third = place.term(&["-c"], 100, 30);
     third.wait_text("More on the main path.");
     say(&mut third, "and now");
@@ -86,7 +86,7 @@ fn s10_the_second_window_only_looks() {
         two_windows(&["First answer.", "Answer to the first window."], "r");
     second.wait_text("read-only");
     second.wait_text("First answer.");
-    // Nothing goes out; what was typed stays.
+    // Nothing is sent; the typed text stays.
     say(&mut second, "can you hear me");
     second.wait_text("open read-only, so nothing can be sent");
     second.wait_text("can you hear me");
@@ -99,7 +99,7 @@ fn s10_the_second_window_only_looks() {
     second.wait_gone("can you hear me");
     second.keys("\x04");
     assert_eq!(second.wait_exit(), 0);
-    // Its end takes nothing from the first one.
+    // Its end changes nothing in the first one.
     model.push(Script::new().text("Still here."));
     say(&mut first, "and now");
     first.wait_text("Still here.");
@@ -111,7 +111,7 @@ fn s10_the_second_window_only_looks() {
     assert_eq!(place.lines(&["sessions", "list", "--exec", "--json"]).len(), 1);
 }
 
-/// Where the last words were said, there it goes on: on the branch or beside it.
+/// The session continues where the last message was sent: on the branch or beside it.
 #[test]
 fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     let (model, place, mut first, mut second) =
@@ -123,7 +123,7 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     second.keys("\x04");
     assert_eq!(second.wait_exit(), 0);
 
-    // The first window holds its own path only: the branch is nobody's now.
+    // The first window has only its own path open: no window has the branch open now.
     let mut third = place.term(&["-c"], 100, 30);
     third.wait_text("Answer on the branch.");
     say(&mut third, "go on there");
@@ -144,7 +144,7 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     }
 }
 
-/// The branch of the second window is open: its name is in the header, which says no longer that nothing can be sent.
+/// The branch of the second window is open: the header shows its name, and no longer the read-only mode.
 fn branched(term: &Term) {
     term.wait("the branch", |s| {
         let header = s.lines().next().unwrap_or_default();
@@ -152,12 +152,12 @@ fn branched(term: &Term) {
     });
 }
 
-/// The question what to do about a session that another window has open.
+/// Whether the question about a session that another window has open is shown.
 fn asks(screen: &str) -> bool {
     screen.contains("Session already open")
 }
 
-/// Presses a button of a question once it takes keys.
+/// Presses a button of a question once it accepts keys.
 fn press(term: &mut Term, key: &str) {
     term.wait_cells("buttons that listen", |s| crate::screen::focused(s, &["[n] ", "[b] "]));
     term.keys(key);

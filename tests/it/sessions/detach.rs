@@ -1,4 +1,4 @@
-//! Leaving the screen while the work goes on, and coming back: by key, from another shell, by a broken line.
+//! Detaching while work continues, and attaching again: by key, from another shell, after a broken connection.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::common::{Place, TILLER, at_work, let_pass, signal, wait};
 use crate::scenario::Model;
 use crate::screen::{idle, say};
 
-/// A model whose turn runs a command that waits for the file `go`, and then says something.
+/// A model whose turn runs a command that waits for the file `go`, and then writes a text.
 fn model() -> (Model, Place) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -18,7 +18,7 @@ fn model() -> (Model, Place) {
     (model, place)
 }
 
-/// A workbench at work, with words in the composer.
+/// A workbench with a running turn, and text in the composer.
 fn busy(model: &Model, place: &Place) -> Term {
     let waits = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
     model.push(Script::new().call("c1", "terminal", json!({"command": waits})));
@@ -33,19 +33,19 @@ fn busy(model: &Model, place: &Place) -> Term {
     term
 }
 
-/// What `tiller ps` tells.
+/// The output of `tiller ps`.
 fn ps(place: &Place) -> Vec<Value> {
     place.lines(&["ps", "--json"])
 }
 
-/// By key; the terminal is as it was, and the shell is told.
+/// Detaches by key; the terminal is restored, and a message is printed for the shell.
 fn leave(term: &mut Term) {
     term.keys("\x18D");
     assert_eq!(term.wait_exit(), 0, "{}", term.screen());
     told(term, "still running");
 }
 
-/// It has ended: its last words are there, and the terminal is as it was. They may still be on their way.
+/// It has ended: its last message is printed, and the terminal is restored. The output may not have been read yet.
 fn told(term: &Term, words: &str) {
     wait(words, || term.screen().contains(words) && term.kept().is_empty());
 }
@@ -78,7 +78,7 @@ fn left_at_work_and_taken_again_on_another_terminal() {
     );
     let said = place.ok(&["ps"]);
     assert!(said.contains("running: a turn; detached at"), "{said}");
-    // Another size, another kind of terminal. What was typed is there, and what runs.
+    // Another size and kind of terminal. The typed text and the running work are there.
     place.set("TERM", "screen");
     let term = place.term(&["attach"], 80, 24);
     let screen = term.wait_text("half a draft");
@@ -99,9 +99,9 @@ fn children_have_the_environment_of_the_newest_screen() {
     let mut term = busy(&model, &place);
     leave(&mut term);
     place.set("SSH_AUTH_SOCK", "/tmp/agent.second");
-    // What looks like a key stays out, also in a variable that is listed.
+    // A value that looks like a key is left out, even in a listed variable.
     place.set("WAYLAND_DISPLAY", crate::common::KEY);
-    // Another one's is not a terminal's.
+    // A variable that does not describe a terminal.
     place.set("HOME_OF_NOBODY", "x");
     place.set("DISPLAY", "");
     let mut term = place.term(&["attach"], 100, 30);
@@ -110,7 +110,7 @@ fn children_have_the_environment_of_the_newest_screen() {
     term.wait_text("All is done now.");
     term.keys("\x15");
     term.wait_gone("half a draft");
-    // The shell of before, which goes on; what was set in it stays.
+    // The earlier shell continues, and keeps its variables.
     let show =
         "echo $SSH_AUTH_SOCK,$XAUTHORITY,${DISPLAY-none},${WAYLAND_DISPLAY-none},${HOME_OF_NOBODY-none}";
     for (file, aside) in [("shell.txt", false), ("job.txt", true)] {
@@ -131,10 +131,10 @@ fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     let mut term = busy(&model, &place);
     leave(&mut term);
     go(&place);
-    // Nothing works any more: nothing runs any more.
+    // When the work ends the process ends.
     wait("the end", || at_work(&place).is_empty());
     assert_eq!(model.left(), 0, "the turn went on to its end");
-    // What was typed is of this folder, and there in the next window.
+    // The draft belongs to this folder, and is in the next window.
     let term = place.term(&[], 118, 25);
     term.wait_text("half a draft");
     term.wait_text("(detached) finished at");
@@ -142,7 +142,7 @@ fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     let mut term = place.term(&["-c"], 100, 30);
     term.wait_text("All is done now.");
     idle(&term);
-    // A turn later it would have been said.
+    // It would have been reported a turn later.
     model.push(Script::new().text("Nothing else."));
     say(&mut term, "what else?");
     term.wait_text("Nothing else.");
@@ -159,20 +159,20 @@ fn a_broken_line_leaves_what_works_at_work_and_ends_what_does_not() {
     assert_eq!(term.wait_exit(), 129);
     let rows = ps(&place);
     assert!(rows.len() == 1 && rows[0]["screen"].is_null(), "{rows:?}");
-    // In that folder the program itself is enough.
+    // In that folder the program's name is enough.
     let term = place.term(&[], 100, 30);
     term.wait_text("half a draft");
     go(&place);
     term.wait_text("All is done now.");
     idle_or_draft(&term);
-    // Now nothing works.
+    // Now no turn runs.
     signal(term.pid().unwrap(), Signal::HUP);
     let mut term = term;
     assert_eq!(term.wait_exit(), 129);
     wait("the end", || at_work(&place).is_empty() && term.kept().is_empty());
 }
 
-/// The turn is over; what is typed may stand in the composer.
+/// The turn is over; the composer may contain text.
 fn idle_or_draft(term: &Term) {
     term.wait_gone("~ shell");
     let_pass(std::time::Duration::from_millis(300));
@@ -200,7 +200,7 @@ fn another_terminal_may_look_on() {
     let (model, place) = model();
     let first = busy(&model, &place);
     let mut second = place.term(&["attach", "--watch"], 60, 20);
-    // The part with the cursor, and where that is.
+    // The part of the screen with the cursor.
     let screen = second.wait_text("half a draft");
     let last = |s: &str| s.lines().last().unwrap_or_default().to_owned();
     assert!(
@@ -208,7 +208,7 @@ fn another_terminal_may_look_on() {
         "{screen}"
     );
     assert!(!screen.contains("wait for go"), "{screen}");
-    // Its keys go nowhere but to the other parts.
+    // Its keys only move to the other parts.
     second.keys("x\x1b[5~\x1b[5~");
     let screen = second.wait_text("wait for go");
     assert!(!screen.contains("half a draft") && last(&screen).contains("f follow"), "{screen}");
@@ -223,7 +223,7 @@ fn another_terminal_may_look_on() {
     second.keys("f");
     second.wait_text("half a draft");
     assert!(!first.showed(0, |s| s.contains("half a draftx")), "a key of the observer was typed");
-    // A window with room for all of it shows all of it.
+    // A window that is large enough shows everything.
     second.resize(100, 31);
     second.wait("all of it", |s| s.contains("All is done now.") && s.contains("half a draft"));
     assert_eq!(last(&second.screen()).trim_end(), " watching  q quits");
@@ -260,7 +260,7 @@ fn from_another_shell_it_is_left_and_ended() {
         none.code == Some(2) && none.stderr.contains("No workbench is running in this folder"),
         "{none:?}"
     );
-    // What was said is there, and each call has its result.
+    // The messages are there, and each call has its result.
     let kinds: Vec<String> = place
         .lines(&["sessions", "show", "last", "--json"])
         .iter()
@@ -297,7 +297,7 @@ fn a_question_waits_for_whoever_comes_back() {
     crate::screen::asked(&term, "new.txt");
     term.hang_up();
     assert_eq!(term.wait_exit(), 129);
-    // Longer than what has nothing to do would stay.
+    // Longer than an idle process would stay.
     let_pass(std::time::Duration::from_secs(3));
     let rows = ps(&place);
     assert!(rows.len() == 1 && rows[0]["waiting"] == 1, "{rows:?}");
@@ -325,7 +325,7 @@ fn nothing_is_left_where_nothing_works() {
 fn killed_on_either_side_of_the_line() {
     let (model, place) = model();
     let mut term = busy(&model, &place);
-    // Whoever sits there: the work goes on, and the terminal is given back by the other one.
+    // The client is killed: the work continues, and the other process restores the terminal.
     signal(term.pid().unwrap(), Signal::KILL);
     term.wait_exit();
     wait("the terminal as it was", || term.kept().is_empty());
@@ -333,13 +333,13 @@ fn killed_on_either_side_of_the_line() {
     assert!(rows.len() == 1 && rows[0]["screen"].is_null(), "{rows:?}");
     let mut term = place.term(&["attach"], 100, 30);
     term.wait_text("half a draft");
-    // Whoever works: the terminal is given back, and what happened is said.
+    // The host is killed: the client restores the terminal and prints the reason.
     let host = u32::try_from(rows[0]["pid"].as_u64().unwrap()).unwrap();
     signal(host, Signal::KILL);
     assert_ne!(term.wait_exit(), 0);
     told(&term, "Tiller ended without a message");
     wait("the end of its children", || at_work(&place).is_empty());
-    // The system may still be clearing it away.
+    // The system may still be removing it.
     wait("its socket to be no obstacle", || ps(&place).is_empty());
 }
 
@@ -356,7 +356,7 @@ fn a_killed_host_is_told_by_its_first_client() {
 #[test]
 fn an_editor_runs_in_the_foreground_and_an_end_does_not_wait_for_it() {
     let (model, mut place) = model();
-    // It needs a terminal of its own: one that it controls.
+    // It needs a controlling terminal.
     let editor = place.user.join("edit.sh");
     let script = "#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo 'EDITOR WITH A TERMINAL'; fi\n\
                   echo added >>\"$1\"\nread x\n";
@@ -372,7 +372,7 @@ fn an_editor_runs_in_the_foreground_and_an_end_does_not_wait_for_it() {
     term.wait_gone("added");
     say(&mut term, "/editor");
     term.wait_text("EDITOR WITH A TERMINAL");
-    // The work is ended from elsewhere while it is open.
+    // The work is ended from another shell while it is open.
     place.ok(&["stop"]);
     term.wait_exit();
     wait("the end of all of it", || at_work(&place).is_empty() && term.kept().is_empty());
@@ -390,7 +390,7 @@ fn x13_a_planted_folder_is_refused_and_the_workbench_says_so() {
         let out = place.run(args);
         assert!(out.code == Some(2) && out.stderr.contains("is a link"), "{args:?}: {out:?}");
     }
-    // It works all the same, and cannot be left.
+    // It works nevertheless, but cannot be detached.
     let mut term = busy(&model, &place);
     term.keys("\x18D");
     term.wait_text("cannot be reached");
@@ -411,7 +411,7 @@ fn switched_off_there_is_one_process() {
     assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
-/// Prints what waiting costs: a workbench without a screen whose command waits.
+/// Prints the cost of waiting: a workbench without a terminal whose command waits.
 #[test]
 #[ignore = "prints figures"]
 fn figures_of_rest() {
@@ -434,7 +434,7 @@ fn figures_of_rest() {
     };
     let before = wakes();
     let_pass(std::time::Duration::from_secs(10));
-    // Threads that have ended since are not waiting.
+    // Ended threads are not waiting.
     let more: u64 = wakes().iter().map(|(id, n)| n - before.get(id).copied().unwrap_or(0)).sum();
     println!("wake-ups in 10 s without a screen: {more}");
     place.ok(&["stop"]);

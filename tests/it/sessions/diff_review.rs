@@ -1,4 +1,4 @@
-//! The diff review, as a person uses it on what is no text.
+//! The diff review of binary files.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -16,7 +16,7 @@ fn binary(cols: u16, lines: u16) {
     let mut term = place.term(&["--profile", "full"], cols, lines);
     term.wait_text("Type what you want done");
     let patch = "*** Begin Patch\n*** Delete File: logo.bin\n*** End Patch";
-    // The first is told that it has not read the file, and sends it again.
+    // The first call fails because the file was not read, and is repeated.
     for id in ["c1", "c2"] {
         model.push(Script::new().call(id, "patch", json!({ "patch": patch })));
     }

@@ -1,4 +1,4 @@
-//! Thinking effort from outside: flag, configuration, kind of agent, slash command, key, header, and the next start.
+//! Thinking effort from outside: flag, configuration, agent definition, slash command, key, header, and the next start.
 
 use serde_json::{Value, json};
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
@@ -17,7 +17,7 @@ fn answer(_: &Recorded, _: usize) -> Reply {
 }
 
 fn efforts(server: &ScriptServer) -> Vec<Value> {
-    // Titles are asked for without tools, and think as they like.
+    // Requests for titles have no tools, and any effort.
     let turns = server.bodies().into_iter().filter(|b| b["tools"].is_array());
     turns.map(|b| b["reasoning"]["effort"].clone()).collect()
 }
@@ -58,7 +58,7 @@ fn the_header_shows_it_and_a_command_a_message_and_a_key_change_it() {
     term.wait_text("gpt-6-sol");
     term.keys("/effort hi");
     term.wait_text("hard problems");
-    // The first Enter takes the row, the second sends.
+    // The first Enter completes the row, the second sends.
     term.keys("\r");
     term.wait_text("/effort high");
     term.keys("\r");

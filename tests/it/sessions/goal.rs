@@ -1,4 +1,4 @@
-//! A goal at a real terminal: it goes on by itself, shows where it stands, and stops by Escape.
+//! A goal at a real terminal: it continues by itself, shows its state, and stops by Escape.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -54,7 +54,7 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     term.wait_text("goal stopped");
     wait("no process but ours", || others(&place).is_empty());
     assert_eq!(crate::screen::quit(&mut term), 0);
-    // It is still there, and takes a word to go on.
+    // It is still there, and continues on request.
     let mut term = place.term(&["-c", "--profile", "full"], 80, 24);
     term.wait_text("goal stopped");
     assert_eq!(model.asked().len(), 1);

@@ -1,4 +1,4 @@
-//! S16: a session of 50,000 messages is opened, scrolled and browsed like a small one.
+//! S16: a session of 50,000 messages is opened, scrolled and browsed as fast as a small one.
 
 use tiller::protocol::{
     AgentId, Block, Clock, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile,
@@ -70,10 +70,10 @@ fn make(place: &Place) {
     }
 }
 
-/// The most memory that the program had so far, in MiB; `None` where there is no `/proc`.
+/// Peak memory of the program in MiB; `None` without `/proc`.
 ///
 /// # Panics
-/// On Linux, when it cannot be read: a limit that is not measured does not hold.
+/// On Linux, when it cannot be read: a limit that is not measured is not enforced.
 fn peak(term: &Term) -> Option<u64> {
     if !cfg!(target_os = "linux") {
         eprintln!("skipped: how much memory was used (no /proc)");
@@ -85,11 +85,11 @@ fn peak(term: &Term) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number of kB") / 1024)
 }
 
-/// How long a jump to the other end of the session may take, on a busy machine and without optimisation.
+/// Time limit of a jump to the other end of the session, on a busy machine and without optimisation.
 const JUMP: std::time::Duration = std::time::Duration::from_secs(20);
 
-/// Ctrl-Home and the search in the conversation reach the oldest message (U10); from another session the search over all
-/// sessions does.
+/// Ctrl-Home and the search in the conversation reach the oldest message (U10); from another session the search over
+/// all sessions does.
 fn reaches_the_first(term: &mut Term) {
     let mut timed = |what: &str, keys: &[&str], text: &str| {
         let begun = Instant::now();
@@ -103,7 +103,7 @@ fn reaches_the_first(term: &mut Term) {
     timed("Ctrl-End", &["\x1b[1;5F"], "answer 50000 of many words");
     timed("search", &["\x18/", "question 3 of many", "\r"], "question 3 of many words");
     timed("search", &[], "1/1");
-    // An escape that another key follows at once would be Alt.
+    // An Escape directly before another key would be Alt.
     term.keys("\x1b");
     term.wait_gone("1/1");
     term.keys("\x1b");
@@ -155,7 +155,7 @@ fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
     term.keys("\r\x1b");
     let peak = peak(&term);
     assert!(peak.is_none_or(|mib| mib < 300), "{peak:?} MiB");
-    // An escape that another key follows at once would be Alt.
+    // An Escape directly before another key would be Alt.
     term.wait_gone("1 found");
     term.keys("q");
     idle(&term);
@@ -163,8 +163,8 @@ fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
     assert_eq!(term.wait_exit(), 0);
 }
 
-/// A reply of so many megabytes of text: it is stopped, the person is told and goes on, and neither memory nor
-/// database have taken all of it.
+/// A reply of this many megabytes of text: it is stopped, the person is notified and continues, and neither memory nor
+/// database contain all of it.
 fn reply_without_an_end(megabytes: usize) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -177,7 +177,7 @@ fn reply_without_an_end(megabytes: usize) {
     say(&mut term, "talk");
     term.wait_text("longer than 16 MB and was stopped");
     let took = begun.elapsed();
-    // What came until then is there, and what is typed.
+    // The part up to the limit is shown, and typed text too.
     term.wait_text("Many words go by");
     idle(&term);
     let peak = peak(&term);

@@ -1,4 +1,4 @@
-//! A plan first, at a real terminal: asked for, changed in the editor, approved, worked by.
+//! Planning at a real terminal: a plan is requested, changed in the editor, approved, and carried out.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -12,7 +12,7 @@ const PLAN: &str = "# Greeting\n\n1. Write hello.txt\n2. Look at it\n";
 fn place(model: &Model) -> Place {
     let mut place = Place::new();
     place.wire(model.wire, &model.server);
-    // An editor that adds a line.
+    // An editor that appends a line.
     let editor = place.user.join("editor");
     std::fs::write(&editor, "#!/bin/sh\necho '3. Say goodbye' >> \"$1\"\n").unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

@@ -1,4 +1,4 @@
-//! Once with a crate that others published: brought by cargo, put into a repository, worked in.
+//! A published crate of other authors: downloaded by cargo, put into a repository, and edited.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,13 +13,13 @@ use crate::screen::{answer, asked, idle, say};
 /// A small crate without dependencies.
 const CRATE: &str = "fnv";
 
-/// A test with a wrong expectation, and the line that is right.
+/// A test with a wrong expectation, and the correct line.
 const TEST: &str = "extern crate fnv;\n\nuse std::hash::Hasher;\n\n#[test]\nfn nothing_gives_the_offset() {\n    \
                     let hash = fnv::FnvHasher::default().finish();\n    assert_eq!(hash, 0);\n}\n";
 const WRONG: &str = "assert_eq!(hash, 0);";
 const RIGHT: &str = "assert_eq!(hash, 0xcbf2_9ce4_8422_2325);";
 
-/// Brings the crate's sources into the workspace, with the person's own cargo, registry and cache.
+/// Downloads the crate's sources into the workspace, with the person's own cargo, registry and cache.
 fn bring(place: &Place) {
     let project = place.user.join("bring");
     std::fs::create_dir_all(project.join("src")).unwrap();
@@ -36,7 +36,7 @@ fn bring(place: &Place) {
     copy(&project.join("vendor").join(CRATE), &place.work);
 }
 
-/// Copies a folder, without what cargo added for itself.
+/// Copies a folder without the files that cargo added.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {

@@ -1,4 +1,4 @@
-//! Going back by parts, and what is offered when a branch is left, as a person does it.
+//! Restoring parts, and the summary that is offered when a branch is left.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -37,7 +37,7 @@ fn by_hunk(cols: u16, lines: u16) {
     term.keys("R");
     term.wait("what would change", |s| s.contains("Restore?") && s.contains("[x] M a.txt"));
     crate::common::let_deafness_pass();
-    // The first hunk stays as it is.
+    // The first hunk is left as it is.
     term.keys("x");
     term.wait("a part", |s| s.contains("[~] M a.txt") && s.contains("1 of 2 hunks"));
     term.keys("f");
@@ -87,7 +87,7 @@ fn leave(cols: u16, lines: u16) {
                 && !s.contains("Tree of this")
         });
     };
-    // The way was gone already; no summary is what Enter says, and the words are there to be sent.
+    // That branch was left before; Enter means no summary, and the message can be sent again.
     fork(&mut term, "> second now");
     term.keys("\r");
     term.wait("the draft", |s| !s.contains("Summarize the branch") && s.contains("second"));
@@ -96,7 +96,7 @@ fn leave(cols: u16, lines: u16) {
     term.keys("\r");
     term.wait_text("Done by hand.");
     idle(&term);
-    // With instructions: it is asked for with them, and stands on the new branch.
+    // With instructions: the request contains them, and the summary is on the new branch.
     fork(&mut term, "> second [branch] now");
     crate::common::let_deafness_pass();
     term.keys("\t");

@@ -1,5 +1,4 @@
-//! The tree browser, used as a person does: look, filter, branch from there, go back from there, and go to an entry
-//! of another session.
+//! The tree browser: reading, filtering, branching, restoring, and going to an entry of another session.
 
 use serde_json::json;
 use tiller_testkit::{Script, Term, Wire};
@@ -21,13 +20,13 @@ fn writes(model: &Model, term: &mut Term, word: &str) {
     idle(term);
 }
 
-/// Opens it, and waits until the words of this row are there: they come after the nodes.
+/// Opens it, and waits until the text of this row is shown: it is loaded after the nodes.
 fn tree(term: &mut Term, row: &str) -> String {
     say(term, "/tree");
     term.wait("the tree", |s| s.contains("Tree of this project,") && s.contains(row))
 }
 
-/// The words of the message that is gone back before stand in the composer; they are taken away.
+/// The message at the restored point is in the composer; removes it.
 fn drafted(term: &mut Term, words: &str) {
     let sends = |s: &str| s.lines().last().is_some_and(|l| l.contains("Enter send"));
     term.wait("the draft", |s| sends(s) && s.contains(words) && !s.contains("Tree of this project"));
@@ -35,7 +34,7 @@ fn drafted(term: &mut Term, words: &str) {
     idle(term);
 }
 
-/// Rows of the tree, without what stands beside them.
+/// Rows of the tree, without the columns beside them.
 fn rows(screen: &str) -> Vec<String> {
     let row =
         |l: &str| l.trim_start_matches('│').split("  ").next().unwrap_or_default().trim_end().to_owned();
@@ -52,7 +51,7 @@ fn browse(cols: u16, lines: u16) {
     writes(&model, &mut term, "one");
     writes(&model, &mut term, "two");
 
-    // Messages alone, each with the files that its turn changed; the chosen one is the last.
+    // Messages only, each with the files that its turn changed; the last one is selected.
     tree(&mut term, "> write two now");
     let screen = term.wait("the measures", |s| {
         s.lines().any(|l| l.contains("> write two now") && l.trim_end_matches('│').contains(" 1"))
@@ -81,7 +80,7 @@ fn browse(cols: u16, lines: u16) {
     term.keys("\x1b");
     term.wait_text("> write two");
 
-    // Another way from before the second message.
+    // A branch before the second message.
     term.keys("G");
     term.keys("f");
     drafted(&mut term, "write two");
@@ -92,7 +91,7 @@ fn browse(cols: u16, lines: u16) {
         [" > write one", " ├─> write two [main]", " > write three [branch] now"],
         "{screen}"
     );
-    // Back to before it, words and files.
+    // Back to before it, conversation and files.
     assert_eq!(place.read("a.txt"), "three\n");
     term.keys("R");
     term.wait("what would change", |s| s.contains("Restore?") && s.contains("a.txt"));
@@ -102,16 +101,16 @@ fn browse(cols: u16, lines: u16) {
     crate::common::wait("the file as it was", || place.read("a.txt") == "two\n");
     drafted(&mut term, "write three");
 
-    // The branch that was left is gone on with from its row.
+    // The branch that was left is continued from its row.
     idle(&term);
     say(&mut term, "/tree");
     term.wait("the branch", |s| s.contains("write two [main]"));
-    // The names are walked through: the open branch's first.
+    // Walks through the names: the open branch's first.
     term.keys("gnn");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("continue it")));
     let before = place.read("a.txt");
     term.keys("\r");
-    // What would change is said first: the files are as that branch left them, though its row is an earlier message.
+    // The preview comes first: the files are as that branch left them, though its row is an earlier message.
     term.wait("the question", |s| s.contains("Open the branch main?") && s.contains("No file differs."));
     assert_eq!(place.read("a.txt"), before, "nothing moved yet");
     crate::common::let_deafness_pass();
@@ -121,7 +120,7 @@ fn browse(cols: u16, lines: u16) {
     term.wait_text("/undo reverts it");
     assert_eq!(place.read("a.txt"), before, "the files stay");
 
-    // From a new session to an entry of the first one; that one goes into the trash first, and comes back.
+    // From a new session to an entry of the first one, which is in the trash first and is restored.
     say(&mut term, "/new");
     term.wait_gone("The file says two.");
     model.push(Script::new().text("Good day."));
@@ -167,7 +166,7 @@ fn the_tree_at_80x24() {
     browse(80, 24);
 }
 
-/// A session is written from its row, in the form that the name's ending says.
+/// A session is exported from its row, in the format of the name's extension.
 #[test]
 fn a_session_is_exported_from_the_tree() {
     let model = Model::new(Wire::Anthropic);
@@ -177,7 +176,7 @@ fn a_session_is_exported_from_the_tree() {
     term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     tree(&mut term, "> write one now");
-    // The proposed name is made of the title, which comes after the reply.
+    // The proposed name is made of the title, which arrives after the reply.
     term.wait_text("Mend the sum");
     for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
         term.keys("E");
@@ -194,7 +193,7 @@ fn a_session_is_exported_from_the_tree() {
         });
         term.wait("the tree", |s| s.lines().last().is_some_and(|l| l.contains("fork here")));
     }
-    // A file that is there is not written over.
+    // An existing file is not overwritten.
     term.keys("E");
     term.wait_text("mend-the-sum.md");
     term.keys("\x15");
@@ -205,7 +204,7 @@ fn a_session_is_exported_from_the_tree() {
     term.keys("\r");
     term.wait("why not", |s| s.contains("out.md") && s.contains("already"));
     assert_eq!(place.read("out.md"), before);
-    // What it wrote comes back in.
+    // The exported file can be imported.
     let mut other = Place::new();
     other.set("HOME", &place.user.display().to_string());
     assert!(
@@ -219,7 +218,7 @@ fn a_session_is_exported_from_the_tree() {
     assert_eq!(term.wait_exit(), 0);
 }
 
-/// Agents hang where they were started; one is looked at from there, and left again.
+/// Agents are attached where they were started; one is opened from there, and left again.
 fn agents(cols: u16, lines: u16) {
     let place = Place::new();
     place.file("walnut.txt", "brown\n");
@@ -245,7 +244,7 @@ fn agents(cols: u16, lines: u16) {
     });
     term.keys("\x1b");
     term.wait_text("Esc back to main");
-    // From there: where it is, within the whole.
+    // From there: its place within the whole.
     term.keys("\x18T");
     let screen = term.wait("the tree around it", |s| s.contains("delegate: read") && s.contains(" now"));
     assert!(screen.lines().any(|l| l.contains(" now") && !l.contains("delegate:")), "{screen}");

@@ -1,5 +1,5 @@
-//! One whole session in a real repository with a real crate, with three wire formats of two vendors: what the
-//! person sees, what is on disk, what is stored, and every byte that was asked.
+//! One whole session in a real repository with a real crate, with three wire formats of two vendors: what the person
+//! sees, the files, the stored data, and every byte of the requests.
 
 use std::time::Duration;
 
@@ -25,9 +25,9 @@ fn a_whole_session_with_openai_responses() {
     whole(Wire::OpenaiResponses);
 }
 
-/// The screens of one session, as they must be with every vendor.
+/// The screens of one session, which are the same for every vendor.
 struct Seen {
-    /// The temporary folder, which has another name each time.
+    /// The temporary folder, whose name differs each time.
     root: String,
     text: String,
 }
@@ -66,7 +66,7 @@ fn whole(wire: Wire) {
     stored(&place, wire);
 }
 
-/// Question, search, edit with approval, failing test, fix, passing test, todo ticking off.
+/// Question, search, edit with approval, failing test, fix, passing test, completing todos.
 fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     for script in scenario::fix() {
         model.push(script);
@@ -104,14 +104,14 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     assert!(of(6).contains("test tests::adds_all ... ok"), "{}", of(6));
 }
 
-/// Somebody else changes a file that the model knows: the next message says so in one line.
+/// Another program changes a file that the model has read: the next message reports it in one line.
 fn news(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
-    // What changes within 0.3 s after a command is taken for the command's doing.
+    // Changes within 0.3 s after a command are attributed to the command.
     let_pass(Duration::from_secs(1));
     let changed = format!("{}// Kept by hand.\n", place.read("src/lib.rs"));
     place.file("src/lib.rs", &changed);
     place.file("later.txt", "x\n");
-    // The header counts what git sees changed; the watcher tells of files before it looks at git.
+    // The header counts changed files by git; the watcher reports files before it examines git.
     term.wait_text("main*2");
     model.push(Script::new().text("I have seen it."));
     say(term, "what changed?");
@@ -131,7 +131,7 @@ fn list(body: &Value) -> &Vec<Value> {
     body.get("messages").or(body.get("input")).unwrap().as_array().unwrap()
 }
 
-/// Escape while a reply streams: what came is kept.
+/// Escape while a reply streams: the part so far is kept.
 fn interrupt(model: &Model, term: &mut Term, seen: &mut Seen) {
     let body = Script::new().text("I think aloud and").pieces_of(200).body(model.wire);
     let body = String::from_utf8(body).unwrap();
@@ -146,13 +146,13 @@ fn interrupt(model: &Model, term: &mut Term, seen: &mut Seen) {
     seen.step("stopped", &term.wait_text("stopped by you; what had arrived was kept"));
 }
 
-/// A message while a tool runs: it goes to the model behind the tool's result, within the same turn.
+/// A message while a tool runs: it is sent to the model after the tool's result, within the same turn.
 fn steer(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     let command = "until [ -e gate ]; do sleep .1; done; echo open gate";
     model.push(Script::new().call("s1", "terminal", json!({"command": command})));
     model.push(Script::new().text("Heard you."));
     say(term, "wait at the gate");
-    // It reads and waits only, so nobody is asked.
+    // It only reads and waits, so it needs no approval.
     term.wait_text("~ shell   until [ -e gate ]");
     say(term, "and greet me");
     term.wait_text("steer 1: and greet me");
@@ -172,11 +172,11 @@ fn leave(term: &mut Term) {
     assert_eq!(term.wait_exit(), 0);
 }
 
-/// The session goes on where it stood: once picked from the list, once as the last one.
+/// The session continues: once selected from the list, once as the last one.
 fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     let mut term = place.term(&["resume"], 118, 34);
     term.wait_text("Heard you.");
-    // The list of the others lies over it.
+    // The list of sessions covers it.
     term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("Esc "));
     term.keys("\x1b");
     let screen = idle(&term);
@@ -201,13 +201,13 @@ fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     assert_eq!(list[0]["title"], "Mend the sum");
 }
 
-/// A script goes on with the same session.
+/// A script continues the same session.
 fn go_on(model: &Model, place: &Place) {
     model.push(Script::new().text("Without a screen, too."));
     assert_eq!(place.ok(&["exec", "--continue", "and now?"]), "Without a screen, too.\n");
 }
 
-/// Nothing but what was agreed to is different in the folder.
+/// Only approved changes are in the folder.
 fn files(place: &Place) {
     assert_eq!(place.read("src/lib.rs"), format!("{}// Kept by hand.\n", scenario::mended()));
     let out = place.program("git", &["status", "--porcelain"]).output().unwrap();
@@ -229,13 +229,13 @@ fn stored(place: &Place, wire: Wire) {
         let told = told.unwrap_or_else(|| panic!("{} is not exported", e["id"]));
         assert_eq!((&told["parent"], &told["body"]), (&e["parent"], &e["body"]));
     }
-    // What ran and what was written is in the audit, with the person's yes.
+    // Commands and writes are in the audit, with the person's approval.
     let audit = place.lines(&["audit", "--json"]);
     let of = |tool: &str| audit.iter().filter(|r| r["tool"] == tool).count();
     assert_eq!((of("edit_file"), of("terminal")), (2, 3), "{audit:?}");
 }
 
-/// The same turn without a screen stores, and tells, the same entries.
+/// The same turn without a screen stores and prints the same entries.
 #[test]
 fn exec_stores_what_the_workbench_stores() {
     for wire in [Wire::Anthropic, Wire::OpenaiChat, Wire::OpenaiResponses] {
@@ -260,7 +260,7 @@ fn exec_stores_what_the_workbench_stores() {
             .collect();
         let kept = scenario::entries(&place);
         assert_eq!(told, kept);
-        // What the workbench stored stands in the other test's snapshot.
+        // The entries that the workbench stored are in the other test's snapshot.
         let seen = snapshot(wire);
         assert!(kept.len() > 2 * FIX, "{kept:#?}");
         for (n, entry) in kept.iter().enumerate() {

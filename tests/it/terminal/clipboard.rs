@@ -1,4 +1,4 @@
-//! Copying inside tmux, which passes no OSC 52 of programs on unless it was told to.
+//! Copying within tmux, which does not forward OSC 52 of programs unless configured.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -8,7 +8,7 @@ use crate::common::{Place, wait};
 use crate::scenario::Model;
 use crate::screen::{idle, quit, say};
 
-/// A place where `tmux` is `script`, and one answer has been given.
+/// A place where `tmux` is `script`, with one answered message.
 fn answered(script: &str) -> (Place, tiller_testkit::Term) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -33,7 +33,7 @@ fn answered(script: &str) -> (Place, tiller_testkit::Term) {
 
 #[test]
 fn inside_tmux_its_buffer_gets_the_text() {
-    // An old one, which does not know `-w`.
+    // An old version, which does not know `-w`.
     let script = "#!/bin/sh\n[ \"$2\" = -w ] && exit 1\nd=$(dirname \"$0\")\n\
                   cat > \"$d/got\"; echo \"$@ $TMUX ${ANTHROPIC_API_KEY-none}\" > \"$d/how\"\n";
     let (place, mut term) = answered(script);

@@ -1,4 +1,4 @@
-//! Names that the composer completes: kinds of agents and workflows of a folder that was trusted a moment ago.
+//! Names that the composer completes: agent definitions and workflows of a folder that was just trusted.
 
 use serde_json::Value;
 use tiller_testkit::ScriptServer;
@@ -18,14 +18,14 @@ fn completed(cols: u16, rows: u16) {
     place.file(".tiller/workflows/release.yaml", RELEASE);
     place.file(".tiller/agents/scribe.md", "---\ndescription: Writes letters\n---\nWrite well.\n");
     let mut term = trusted(&place, cols, rows);
-    // The folder's own kind of agent, without a restart.
+    // The folder's own agent definition, without a restart.
     term.keys("@scr");
     term.wait("the kind of agent", |s| s.contains("> scribe") && s.contains("Writes letters"));
     term.keys("\t");
     term.wait_text("@scribe");
     term.keys("\x15");
     term.wait_gone("@scribe");
-    // A command, and then the names that it takes.
+    // A command, and then the names that it accepts.
     term.keys("/workf");
     term.wait_text("> workflow");
     term.keys("\t");

@@ -1,4 +1,4 @@
-//! `tiller demo`: the built-in model drives the real tools, and the hints do what they say.
+//! `tiller demo`: the built-in model uses the real tools, and the hints do what they say.
 
 use tiller_testkit::Term;
 
@@ -24,7 +24,7 @@ fn demo(cols: u16, rows: u16) {
     term.wait("ask before all", header("ASK"));
     term.keys("\x1b[Z");
     term.wait("edits are free", header("EDIT"));
-    // Nobody gets into the mode that asks nothing by cycling past it.
+    // Cycling does not enter the mode without approvals by accident.
     term.keys("\x1b[Z");
     crate::screen::confirm(&mut term, "Switch to AUTO mode?", "[y] yes, AUTO", "o");
     term.wait("read only", header("READ"));
@@ -44,14 +44,14 @@ fn demo(cols: u16, rows: u16) {
         }
         asked += 1;
         assert!(asked < 12, "{screen}");
-        // A question is known by its first line, once its buttons take keys.
+        // A question is recognised by its first line, once its buttons accept keys.
         let screen = crate::screen::asked(&term, "[y] yes");
         let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
         let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
         answer(&mut term, &first, "y");
     }
     idle(&term);
-    // Words about the modes lie over a small screen for a few seconds.
+    // A notice about the modes covers a small screen for a few seconds.
     let screen = term.wait("the end of it", |s| s.contains("All tests pass now.") && s.contains("4/4"));
     assert!(screen.lines().next().is_some_and(|l| l.contains("demo")), "it is labelled: {screen}");
     let tested = std::process::Command::new("sh").arg("test.sh").current_dir(&at).output().unwrap();
@@ -66,7 +66,7 @@ fn hints(screen: &str) -> &str {
     screen.lines().last().unwrap_or_default()
 }
 
-/// A key opens something that says `title`; Escape closes it.
+/// A key opens a dialog with `title`; Escape closes it.
 fn opens(term: &mut Term, key: &str, title: &str) {
     assert!(!hints(&term.screen()).contains("Esc "), "nothing is open");
     term.keys(key);
@@ -85,20 +85,20 @@ fn the_demo_at_118x25() {
     demo(118, 25);
 }
 
-/// Each step of the guided tour is done as it says, with the key that it names, and leads to the next one.
+/// Each step of the guided tour works as described, with the key that it names, and leads to the next one.
 #[test]
 fn the_guided_tour_can_be_done_as_it_says() {
     let place = Place::new();
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--at", at.to_str().unwrap()], 118, 25);
     let step = |term: &Term, n: usize| term.wait_text(&format!("tour {n}/11"));
-    // A key right behind Escape would be one with Alt.
+    // A key directly after Escape would be an Alt key.
     let escape = |term: &mut Term| {
         term.keys("\x1b");
         crate::common::let_pass(std::time::Duration::from_millis(300));
     };
     step(&term, 1);
-    // Whoever does what comes next passes over the welcome.
+    // Doing the next step skips the welcome.
     say(&mut term, "fix the failing test");
     step(&term, 3);
     loop {
@@ -126,7 +126,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     step(&term, 6);
     escape(&mut term);
     step(&term, 7);
-    // What was to steer waits: it comes back to be edited.
+    // The steering message waits: it comes back to be edited.
     term.wait_text("stopped");
     term.keys("\x1b[A");
     term.wait_gone("steer 1: and then this");
@@ -141,7 +141,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     idle(&term);
     say(&mut term, "ask me something");
     term.wait_text("Question from main");
-    // The question is deaf at first.
+    // The question ignores keys at first.
     crate::common::let_pass(std::time::Duration::from_millis(900));
     term.keys("3");
     step(&term, 9);

@@ -1,4 +1,4 @@
-//! From no model at all to the first answer, without a restart; and settings that change while it runs.
+//! From no model at all to the first answer, without a restart; and changes of settings while the program runs.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -8,7 +8,7 @@ use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
 use crate::common::{Place, says, wait};
 use crate::screen::{idle, say};
 
-/// A server such as people run on their own machine: a list of models, and an answer.
+/// A local server as people run it: a list of models, and an answer.
 fn local(models: &'static [&'static str]) -> ScriptServer {
     ScriptServer::with(move |r: &Recorded, _| match (r.method.as_str(), r.path.as_str()) {
         ("GET", "/v1/models") => {
@@ -50,7 +50,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     term.wait_text(&server.url());
     assert_eq!(server.count(), 0, "nothing is asked before the yes");
     term.keys("\r");
-    // Several models: the person says which; then what waited goes out by itself.
+    // Several models: the person selects one; then the waiting message is sent by itself.
     let screen = term.wait_text("2 server/nut-small");
     assert!(screen.contains("1 server/nut-large"), "{screen}");
     assert!(!server.requests().iter().any(|r| r.text().contains("on the table")), "the prompt waits");
@@ -64,7 +64,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     assert_eq!(asked.json()["model"], "nut-small");
     assert!(asked.text().contains("what is on the table?"));
     leave(&mut term);
-    // The yes is kept: the session goes on with that model.
+    // The selection is stored: the session continues with that model.
     let config = std::fs::read_to_string(place.home.join("config/config.toml")).unwrap();
     assert!(config.contains("[providers.server]"), "{config}");
     assert!(config.contains("model = \"server/nut-small\""), "{config}");
@@ -94,7 +94,7 @@ fn a_key_that_is_refused_is_told_and_a_right_one_is_kept_and_used() {
         term.wait_text("Paste the anthropic key");
         term.paste(key);
         term.wait_text("*****");
-        // What comes at once behind a paste still belongs to it.
+        // Keys directly after a paste still belong to it.
         crate::common::let_pass(std::time::Duration::from_millis(300));
         term.keys("\r");
     };
@@ -118,7 +118,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     let mut term = place.term(&["tell me something"], 100, 30);
     term.wait_text("No model is set up yet");
     term.wait_text("tell me something");
-    // What is typed right when it comes is meant for the composer.
+    // Keys typed just when it appears are meant for the composer.
     crate::common::let_pass(std::time::Duration::from_millis(900));
     term.keys("3");
     term.wait_gone("No model is set up yet");
@@ -129,7 +129,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     term.wait_text("For anything else, choose a real model.");
     idle(&term);
     leave(&mut term);
-    // It was a choice: the next start asks nothing, and begins with it.
+    // It was a choice: the next start asks nothing, and uses it.
     let mut term = place.term(&[], 100, 30);
     term.wait("the demo model", |s| s.lines().next().is_some_and(|l| l.contains("demo")));
     say(&mut term, "what can you do?");
@@ -146,29 +146,29 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     place.set("COLORTERM", "truecolor");
     let term = place.term(&[], 100, 30);
     term.wait_text("Type what you want done");
-    // Settings: frames of ASCII only.
+    // Settings: ASCII frames.
     place.config("[ui]\nascii = true\n");
     term.wait("ASCII frames", |s| !s.contains('\u{2500}') && s.contains("----"));
-    // A mistake is told with its line, and the last good settings stay.
+    // An error is reported with its line, and the last valid settings stay.
     let ascii = term.written();
     place.config("[ui]\nascii = false\nasci = 1\n");
     term.wait_text("config.toml:3");
-    // What is the engine's alone is named.
+    // A setting of the engine only is reported by name.
     place.config("[ui]\nascii = true\n[limits]\nturns = 9\n");
     term.wait_text("Settings reloaded: limits");
     assert!(!term.showed(ascii, |s| s.contains('\u{2500}')), "half of a file with a mistake was taken");
-    // Keys: a mistake, then a key that works.
+    // Keys: an error, then a valid key.
     let keys = place.home.join("config/keys.toml");
     std::fs::write(&keys, "[global]\nf7 = \"no.such\"\n").unwrap();
     term.wait("the line of the mistake", |s| s.contains("keys.toml:2") || s.contains("line 2"));
     std::fs::write(&keys, "[global]\nf7 = \"help.open\"\n").unwrap();
-    // The start screen names the new key as soon as the map is in force.
+    // The start screen names the new key as soon as the keymap applies.
     term.wait("the new key", |s| s.lines().any(|l| l.trim_start().starts_with("F7 ") && l.ends_with("help")));
     let mut term = term;
     term.keys("\x1b[18~");
     term.wait("help by the new key", |s| s.contains("Help: keys"));
     term.keys("\x1b");
-    // Themes: one of the person's own, changed under the running screen.
+    // Themes: one of the person's own, changed while the screen runs.
     let theme = place.home.join("config/themes/mine.toml");
     std::fs::create_dir_all(theme.parent().unwrap()).unwrap();
     std::fs::write(&theme, "inherits = \"ansi\"\n[roles]\ntext = \"#010203\"\naccent = \"#010203\"\n")
@@ -193,17 +193,17 @@ fn a_yes_to_a_folder_brings_its_settings_in_at_once_and_at_the_next_start() {
     let mut term = place.term(&[], 100, 30);
     term.wait_text(".tiller/permissions.yaml");
     assert!(!colours(&term), "nothing of it before the yes");
-    // The buttons are deaf at first.
+    // The buttons ignore keys at first.
     crate::common::let_pass(std::time::Duration::from_millis(900));
     term.keys("t");
     term.wait_gone(".tiller/permissions.yaml");
     wait("the project's theme", || colours(&term));
-    // Which rule cannot be read is told, too (perhaps below other lines): the log has it.
+    // The invalid rule is reported too (possibly below other lines): the log has it.
     term.keys("\x18e");
-    // The toast says it as well: the log has to be there before it is closed.
+    // The toast shows it as well: wait for the log before closing it.
     term.wait("the log", |s| s.contains("Errors and notices") && s.contains("permissions.yaml, line"));
     term.keys("\x1b");
-    // A key right behind Escape would be one with Alt.
+    // A key directly after Escape would be an Alt key.
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.wait_gone("Errors and notices");
     leave(&mut term);

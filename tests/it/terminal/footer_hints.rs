@@ -1,4 +1,4 @@
-//! Every hint of the footer, in every state that a newcomer gets into in the demo, does what it says.
+//! Every hint of the footer, in every state of the demo that a new user reaches, does what it says.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tiller_testkit::Term;
 use crate::common::{Place, let_pass, poll, wait};
 use crate::screen::{answer, idle, say};
 
-/// A hint of the footer: its key as shown, and what it says.
+/// A hint of the footer: its key as shown, and its label.
 type Hint = (String, String);
 
 /// The hints of a screen, in order.
@@ -15,7 +15,7 @@ fn hints(screen: &str) -> Vec<Hint> {
     let line = screen.lines().last().unwrap_or_default().trim();
     let split = |h: &str| {
         let h = h.trim();
-        // A key behind the leader belongs to it.
+        // A key after the leader belongs to it.
         let after = h.strip_prefix("Ctrl-X ").filter(|rest| *rest != "more").and_then(|r| r.find(' '));
         let at = after.map_or_else(|| h.find(' '), |n| Some("Ctrl-X ".len() + n))?;
         Some((h[..at].to_owned(), h[at..].trim().to_owned()))
@@ -23,7 +23,7 @@ fn hints(screen: &str) -> Vec<Hint> {
     line.split("  ").filter_map(split).collect()
 }
 
-/// The bytes of a key as the footer writes it.
+/// The bytes of a key in the footer's notation.
 fn bytes(key: &str) -> String {
     match key {
         "Enter" => "\r".into(),
@@ -51,7 +51,7 @@ fn bytes(key: &str) -> String {
     }
 }
 
-/// Whether the screen is the one before anything was pressed, with nothing typed.
+/// Whether the screen is the initial one, with nothing typed.
 fn home(screen: &str) -> bool {
     screen.lines().last().is_some_and(|l| l.starts_with(" Shift-Tab mode")) && header(screen, "ASK")
 }
@@ -60,7 +60,7 @@ fn header(screen: &str, word: &str) -> bool {
     screen.lines().next().is_some_and(|l| l.contains(word))
 }
 
-/// Goes back to an empty composer with nothing open, in the mode that asks.
+/// Goes back to an empty composer with nothing open, in the asking mode.
 fn go_home(term: &mut Term) {
     for _ in 0..12 {
         let screen = term.screen();
@@ -70,26 +70,25 @@ fn go_home(term: &mut Term) {
         let first = hints(&screen).first().cloned().unwrap_or_default();
         let before = term.face();
         if first.1 == "mode" {
-            // Another mode: on to the next; the one that asks nothing wants a word first.
+            // Another mode: on to the next; the mode without approvals needs a confirmation first.
             term.keys("\x1b[Z");
         } else if first.1 == "send" {
             term.keys("\x15");
         } else if first.1 == "rewind" {
-            // The first of two escapes: it is forgotten soon.
+            // The first of two escapes, which expires soon.
         } else if screen.contains("Switch to AUTO mode?") {
             crate::screen::confirm(term, "Switch to AUTO mode?", "[y] yes, AUTO", "o");
         } else {
             term.keys("\x1b");
         }
-        // A second escape that follows too soon would mean something else, and one that stands before another
-        // key would be Alt.
+        // A second Escape too soon would have another meaning, and one directly before another key would be Alt.
         let _ = poll(Duration::from_secs(10), || (term.face() != before).then_some(()));
         let _ = poll(Duration::from_millis(400), || home(&term.screen()).then_some(()));
     }
     term.wait("home", home);
 }
 
-/// What must be on the screen once the key of a hint was pressed in a state; `None`: unknown.
+/// The expected screen after the key of a hint in a state; `None`: unknown.
 fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
     fn opened(s: &str, title: &str) -> bool {
         s.contains(title) && hints(s).iter().any(|h| h.0 == "Esc")
@@ -108,7 +107,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
             let below = s.lines().rev().take_while(|l| !l.contains("hello")).last();
             below.is_some_and(|l| l.trim_matches(['│', ' ']).is_empty())
         },
-        // A file, or a folder to go on in.
+        // A file, or a folder to continue in.
         ("popup", "take") => |s| s.contains("with @"),
         ("palette" | "help", "choose") => |s| opened(s, "Theme"),
         ("themes" | "models", "choose") => home,
@@ -145,7 +144,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("conversation", "search") => |s| hints(s).iter().any(|h| h.1 == "end search"),
         ("conversation", "copy") => |s| s.contains("sent to the terminal") || s.contains("copied"),
         ("conversation", "copy mode") => |s| !hints(s).iter().any(|h| h.1 == "copy mode"),
-        // What moves a mark or unfolds a row: the screen is another one.
+        // A key that moves a selection or unfolds a row changes the screen.
         ("popup" | "themes" | "models" | "sessions" | "palette" | "help", "next")
         | ("conversation", "open" | "turn up" | "tool up")
         | ("todo", "move up") => |_| true,
@@ -153,7 +152,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
     })
 }
 
-/// One stands above the other.
+/// Whether one text is above the other.
 fn before(screen: &str, first: &str, second: &str) -> bool {
     match (screen.find(first), screen.find(second)) {
         (Some(a), Some(b)) => a < b,
@@ -161,9 +160,9 @@ fn before(screen: &str, first: &str, second: &str) -> bool {
     }
 }
 
-/// Presses every hint of a state, each time from a fresh start of that state.
+/// Presses every hint of a state, each time in a freshly reached state.
 fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> bool, seen: &mut usize) {
-    // An escape that was meant for what had just gone by itself makes the next key an Alt key: then once more.
+    // An Escape for a popup that has just closed by itself makes the next key an Alt key: then try again.
     let reach = |term: &mut Term| {
         for _ in 0..4 {
             go_home(term);
@@ -179,11 +178,11 @@ fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> boo
     let all = hints(&reach(term));
     assert!(!all.is_empty(), "{state} has no hints");
     for (key, label) in all {
-        // Of a hint that is new here only this is known: that its key changes something.
+        // For an unknown hint the test only checks that its key has an effect.
         let kept = promise(state, &label).unwrap_or(|_| true);
         reach(term);
         if matches!(label.as_str(), "archive" | "delete") {
-            // A list takes what removes an entry only once the list could be read.
+            // A list accepts the key that removes an entry only after it was visible for a moment.
             crate::common::let_deafness_pass();
         }
         let before = term.face();
@@ -206,7 +205,7 @@ fn demo(cols: u16, rows: u16) {
     let mut seen = 0;
     walk(&mut term, "empty", &[], home, &mut seen);
     walk(&mut term, "which-key", &["\x18"], footer("cancel"), &mut seen);
-    // At the beginning of a message the first rows are kinds of agents.
+    // At the beginning of a message the first rows are agent definitions.
     walk(&mut term, "popup", &["see @"], footer("take"), &mut seen);
     walk(&mut term, "palette", &["\x10", "theme"], |s| s.contains("Theme") && footer("choose")(s), &mut seen);
     walk(&mut term, "themes", &["\x18t"], footer("choose"), &mut seen);
@@ -242,13 +241,13 @@ fn demo(cols: u16, rows: u16) {
         "sessions",
         &["\x18s"],
         |s| {
-            // Once put away it is not listed.
+            // An archived session is not listed.
             footer("choose")(s) && s.contains("> fix the failing") || s.contains("No session")
         },
         &mut seen,
     );
     assert!(seen > 50, "only {seen} hints were pressed");
-    // Whatever escape came last is over by then.
+    // The effect of the last Escape has expired by then.
     let_pass(Duration::from_millis(700));
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);

@@ -1,4 +1,4 @@
-//! Keys at a real terminal: the queue's, and one that the person gives to an action.
+//! Keys at a real terminal: those of the queue, and one that the person binds to an action.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -27,7 +27,7 @@ fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
         term.keys("\t");
         term.wait_text(&format!("queue {}: {text}", n + 1));
     }
-    // The list: the first is chosen; it goes one down, and gets other words.
+    // The list: the first is selected; it moves one down, and is edited.
     term.keys("\x18j");
     term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("J move down")));
     term.keys("J");
@@ -70,12 +70,12 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     // F9.
     term.keys("\x1b[20~");
     term.wait_text("This key is free");
-    // A yes counts once the dialog was in sight.
+    // A yes counts once the dialog was visible for a moment.
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("y");
     let file = place.home.join("config/keys.toml");
     wait("the file", || std::fs::read_to_string(&file).is_ok_and(|t| t.contains("f9 = \"screen.rail\"")));
-    // It is read again on its own; until then the key does nothing.
+    // The key file is read again automatically; until then the key does nothing.
     wait("the key", || {
         term.keys("\x1b[20~");
         crate::common::let_pass(std::time::Duration::from_millis(300));
@@ -107,7 +107,7 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     term.keys("\t");
     term.wait_text("queue 1: which colour?");
     term.keys("\x1b");
-    // It waits for the person, and the hints say how it goes out.
+    // It waits for the person, and the hints say how to send it.
     term.wait("the hint", |s| s.lines().last().is_some_and(|l| l.starts_with(" Enter send queued")));
     assert_eq!(model.asked().len(), 1);
     term.keys("\r");

@@ -1,4 +1,4 @@
-//! What the full screen can do, done in linear text: going back, its commands, agents.
+//! Features of the full screen in linear text: going back, its commands, agents.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};

@@ -1,5 +1,4 @@
-//! Linear text: through a pipe and at a terminal. And what the screen leaves behind, and what it does
-//! without colours.
+//! Linear text: through a pipe and at a terminal; also the screen after the end, and the screen without colours.
 
 use serde_json::json;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
@@ -14,7 +13,7 @@ fn place(model: &Model) -> Place {
     place
 }
 
-/// No byte that a terminal would act on.
+/// The text has no terminal control characters.
 fn assert_plain(text: &str) {
     let odd = text.chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(odd, None, "{text:?}");
@@ -137,7 +136,7 @@ fn an_end_of_input_at_a_terminal_quits_at_once() {
     assert_eq!(crate::common::at_work(&place), []);
 }
 
-/// A key, a server, the demo: without a screen it is done by numbers, and the key is never shown.
+/// A key, a server, the demo: without a screen each is chosen by number, and the key is never shown.
 #[test]
 fn a_model_is_set_up_in_plain_text() {
     let server = ScriptServer::with(|r: &Recorded, _| match r.method.as_str() {
@@ -169,7 +168,7 @@ fn a_model_is_set_up_in_plain_text() {
     enter("sk-ant-the-right-one-0123", 2);
     term.wait_text("Assistant: It is brown.");
     term.wait_text("Done.");
-    // What is typed is shown again.
+    // Typed text is shown again.
     term.keys("/help");
     term.wait_text("/help");
     term.keys("\x03");
@@ -221,7 +220,7 @@ fn the_last_exchange_is_left_behind_if_wanted() {
     }
 }
 
-/// Without colours the caret, the focus and what is selected are still seen.
+/// Without colours the caret, the focus and the selection are still visible.
 #[test]
 fn no_color_takes_colours_away_and_nothing_else() {
     let model = Model::new(Wire::Anthropic);

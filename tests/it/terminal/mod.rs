@@ -1,4 +1,4 @@
-//! The terminal itself: keys, hints, what is drawn, what is restored at the end, linear text.
+//! The terminal: keys, hints, drawing, restoring at the end, linear text.
 
 pub(crate) mod clipboard;
 pub(crate) mod completion;

@@ -1,4 +1,4 @@
-//! The terminal is given back whatever happens, nothing survives, and a slow terminal stops nobody.
+//! The terminal is always restored, no process survives, and a slow terminal blocks nothing.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::common::{Place, TILLER, at_work, let_pass, poll, signal, wait};
 use crate::scenario::Model;
 use crate::screen::{idle, say};
 
-/// How long an end may take. The promise is 2 s on an idle machine.
+/// Time limit of an end. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
 
 fn sleepers(place: &Place) -> usize {
     at_work(place).iter().filter(|(_, line)| line.starts_with("sleep")).count()
 }
 
-/// What an end must write, whatever was switched on.
+/// Sequences that an end must write, whatever was switched on.
 fn assert_given_back(raw: &[u8]) {
     let raw = String::from_utf8_lossy(raw);
     let last = raw.rfind("\x1b[?1049h").expect("the other screen was entered");
@@ -39,7 +39,7 @@ fn assert_given_back(raw: &[u8]) {
     assert!(tail.ends_with("\x1b[?1049l"), "nothing is drawn afterwards: {:?}", &tail[tail.len() - 40..]);
 }
 
-/// A place with a model: without one a dialog offers to set one up, and takes the keys.
+/// A place with a model: without one a setup dialog takes the keys.
 fn with_model() -> (Model, Place) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
@@ -47,7 +47,7 @@ fn with_model() -> (Model, Place) {
     (model, place)
 }
 
-/// A workbench with a command that would run for long.
+/// A workbench with a long-running command.
 fn busy(model: &Model, place: &mut Place) -> Term {
     place.wire(Wire::Anthropic, &model.server);
     model.push(Script::new().call("c1", "terminal", json!({"command": "sleep 1000 & sleep 1000"})));
@@ -71,7 +71,7 @@ fn ends(with: Signal, code: u32) {
     assert_eq!(at_work(&place), [], "no survivors");
     wait("the last bytes", || term.raw().ends_with(b"\x1b[?1049l"));
     assert_given_back(&term.raw());
-    // What the person said is stored, and each call has its result.
+    // The person's message is stored, and each call has its result.
     let kinds: Vec<String> = place
         .lines(&["sessions", "show", "last", "--json"])
         .iter()
@@ -146,7 +146,7 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
     say(&mut term, "show me");
     term.wait_text("long line of words");
     idle(&term);
-    // Any order will do; this one is the same each time.
+    // A pseudo-random order, the same each time.
     let mut n: u32 = 7;
     for _ in 0..300 {
         n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -154,7 +154,7 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
         term.resize(u16::try_from(w + 1).unwrap(), u16::try_from(h + 1).unwrap());
     }
     term.resize(80, 24);
-    // The last frame is the one after which nothing more comes.
+    // The last frame is the one after which no more output comes.
     let last = || {
         loop {
             let seen = term.raw().len();
@@ -167,7 +167,7 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
     let after = last();
     assert!(after.contains("long line of words") && after.lines().count() == 24, "{after}");
     assert!(after.lines().last().unwrap().starts_with(" Shift-Tab mode"), "{after}");
-    // A frame from nothing looks the same.
+    // A redraw from scratch looks the same.
     let seen = term.raw().len();
     term.keys("\x0c");
     wait("a whole frame", || term.raw().len() > seen + 1000);

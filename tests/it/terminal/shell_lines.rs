@@ -1,4 +1,4 @@
-//! Lines of the person's own (`!`), as they are seen: live, ended by Escape, and none holds the agent up.
+//! The person's own shell lines (`!`) on the screen: live, ended by Escape, and never blocking the agent.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -7,7 +7,7 @@ use crate::common::Place;
 use crate::scenario::Model;
 use crate::screen::say;
 
-/// It says something at once, and then nothing for longer than the test waits.
+/// Prints something at once, and then nothing for longer than the test waits.
 const LONG: &str = "!echo out-$((40+2)); read -t 600 x < <(sleep 600)";
 
 fn lives(cols: u16, lines: u16) {

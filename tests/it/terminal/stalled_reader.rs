@@ -1,4 +1,4 @@
-//! A terminal that does not read for a while: what was lost meanwhile is made up for.
+//! A terminal that does not read for a while: the lost output is replaced.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use crate::common::{Place, calls, poll, says};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Questions that wait for the person, as they are stored.
+/// Number of stored questions that wait for the person.
 fn asked(place: &Place) -> Option<i64> {
     let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
     let db = rusqlite::Connection::open_with_flags(place.home.join("data/tiller.db"), flags).ok()?;
     db.query_row("SELECT count(*) FROM asks", [], |r| r.get(0)).ok()
 }
 
-/// Enough events to overflow the mailbox of a reader that stands still, then a question.
+/// Enough events to overflow the mailbox of a stopped reader, then a question.
 #[test]
 #[ignore = "half a minute: 12,000 calls overflow the mailbox"]
 fn a_whole_mailbox_that_exec_lagged_behind_asks_its_lost_question_after_all() {
@@ -25,7 +25,7 @@ fn a_whole_mailbox_that_exec_lagged_behind_asks_its_lost_question_after_all() {
         let mut script = Script::new();
         for k in 0..500 {
             let name = if n < 4 { "list_dir" } else { "no_such_tool" };
-            // A model that repeats itself would be asked about.
+            // A repeating model would cause a question.
             let arguments = if n < 4 { json!({"path": "."}) } else { json!({"round": n}) };
             script = script.call(&format!("c{n}_{k}"), name, arguments);
         }

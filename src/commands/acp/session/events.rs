@@ -1,4 +1,4 @@
-//! Events of the engine about a session, as updates, answers and questions for the client.
+//! Converts events of the engine to updates, answers and questions for the client.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ impl Session {
                 self.changed(w, Err(error)).await;
             }
             (_, Some(w)) => {
-                // Something else of the same command: the end is still to come.
+                // Another event of the same command: its end will follow.
                 if let Some(cause) = event.cause {
                     self.waiting.insert(cause, w);
                 }
             }
-            // The end of a child's turn is not the end of ours.
+            // The end of a child's turn does not end this one.
             (EventBody::Turn(turn), None) if event.agent.is_main() => self.turn(turn, event.cause).await,
             (EventBody::Ask(asked), None) => self.asking(asked).await,
             (EventBody::Reply(reply), None) => self.replied(reply, event.cause).await,
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// The prompt in flight is a command, and this is its end.
+    /// Whether this event is the end of the prompt in flight, which is a command.
     fn ours(&self, cause: Option<CommandId>) -> bool {
         self.prompt.as_ref().is_some_and(|p| p.slash && Some(p.command) == cause)
     }
@@ -74,7 +74,7 @@ impl Session {
     async fn ending(&self, status: TurnStatus, error: Option<&Notice>) -> Result<&'static str, Error> {
         let reason = match (status, &self.view.stop) {
             (TurnStatus::Interrupted, _) => return Ok("cancelled"),
-            // The model declined, perhaps without a word.
+            // The model declined, possibly without a text.
             (TurnStatus::Failed, _) if error.is_some_and(|n| n.kind == NoticeKind::Denied) => "refusal",
             (TurnStatus::Failed | TurnStatus::Store, stop) if *stop != Some(StopReason::MaxTokens) => {
                 let unknown = || Notice::new(NoticeKind::Network, "the turn ended early");
@@ -94,7 +94,7 @@ impl Session {
 
     async fn replied(&mut self, reply: &ReplyEvent, cause: Option<CommandId>) {
         match reply {
-            // Events were lost because this task was too slow: reports what was missed.
+            // Events were lost because this task was too slow: reports the missed ones.
             ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
             ReplyEvent::DoneReply { said } if self.ours(cause) => {
                 self.update(view::said(said)).await;
@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Sent within the turn, or with the next text when no turn runs.
+    /// Sends a notice within the turn, or with the next text when no turn runs.
     async fn notice(&mut self, agent: &AgentId, notice: &Notice) {
         if notice.kind == NoticeKind::Info {
             return;
@@ -212,7 +212,7 @@ impl Session {
         self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
     }
 
-    /// A question is not open any more; its call. The client receives this when it did not answer.
+    /// Closes a question and returns its call. The client is informed when it did not answer.
     async fn closed(&mut self, id: AskId) -> Option<String> {
         if self.worded == Some(id) {
             self.worded = None;

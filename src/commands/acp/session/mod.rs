@@ -1,4 +1,4 @@
-//! One session: prompts go in, updates and answers go out, until its channel closes.
+//! One session: receives prompts, sends updates and answers, until its channel closes.
 
 mod events;
 
@@ -21,14 +21,14 @@ use super::view::{self, BEAT, View};
 use super::{history, slash};
 use tiller_rpc::Error;
 
-/// What the hub asks of it. `id`: the client's request.
+/// Requests of the hub. `id`: the client's request.
 pub(super) enum SessionRequest {
     Prompt {
         id: Value,
         blocks: Vec<Value>,
     },
     Cancel,
-    /// The client takes a request back.
+    /// The client cancels a request.
     Withdraw {
         id: Value,
     },
@@ -41,12 +41,12 @@ pub(super) enum SessionRequest {
         model: ModelRef,
         options: bool,
     },
-    /// The mode as an option: the answer is the state of all options.
+    /// The mode as an option: the answer contains all options.
     Option {
         id: Value,
         profile: Profile,
     },
-    /// Tell everything once more.
+    /// Send the history again.
     Load {
         id: Value,
         replay: bool,
@@ -64,7 +64,7 @@ pub(super) enum SessionRequest {
 /// A prompt that waits for the end of its turn.
 struct Prompt {
     id: Value,
-    /// The command that carries it.
+    /// The command that the prompt became.
     command: CommandId,
     /// It is a command, which has no turn.
     slash: bool,
@@ -77,7 +77,7 @@ enum PendingChange {
     Options { id: Value },
 }
 
-/// A question that the client was asked.
+/// A question that was sent to the client.
 struct PendingQuestion {
     ask: Ask,
     answered: bool,
@@ -90,15 +90,15 @@ pub(super) struct Session {
     store: Store,
     out: Outlet,
     view: View,
-    /// The client has forms.
+    /// The client supports forms.
     forms: bool,
     prompt: Option<Prompt>,
     waiting: HashMap<CommandId, PendingChange>,
-    /// Questions that the client was asked, by our number.
+    /// Questions that were sent to the client, by request number.
     asked: HashMap<u64, PendingQuestion>,
-    /// A question that was put as words.
+    /// A question that was sent as text.
     worded: Option<AskId>,
-    /// Notes for the person, sent with the next text.
+    /// Notices for the person, sent with the next text.
     notes: Vec<String>,
     commands: u64,
     requests: u64,
@@ -124,12 +124,12 @@ impl Session {
         }
     }
 
-    /// The state that a client receives when it opens.
+    /// The state for a client that opens the session.
     pub(super) fn state(&self) -> Value {
         json!({"modes": self.view.choices.modes(), "configOptions": self.view.choices.options()})
     }
 
-    /// Tells what was said before, and what is open.
+    /// Sends the history and the open questions.
     pub(super) async fn replay(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         let (store, wanted) = (self.store.clone(), snapshot.clone());
         let entries = tokio::task::spawn_blocking(move || open::path(&store, &wanted))
@@ -145,7 +145,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs until the door closes or the engine ends.
+    /// Runs until the channel closes or the engine ends.
     pub(super) async fn run(
         mut self,
         mut orders: mpsc::Receiver<SessionRequest>,
@@ -160,7 +160,7 @@ impl Session {
         let mut closing = None;
         let mut late: Option<tokio::time::Instant> = None;
         loop {
-            // The last output of a command may be followed by nothing for long.
+            // The last output of a command may be followed by nothing for a long time.
             let beat = std::time::Duration::from_millis(BEAT.unsigned_abs());
             let now = tokio::time::Instant::now();
             late = self.view.has_late().then(|| late.unwrap_or(now + beat));
@@ -206,11 +206,11 @@ impl Session {
         CommandId(self.commands)
     }
 
-    /// Hands a command over; its number.
+    /// Sends a command to the engine; returns its number.
     fn send(&mut self, body: CommandBody) -> CommandId {
         let id = self.next();
         if let Err(e) = self.handle.send(Command::new(id, body)) {
-            // An engine that ended is noticed by its events.
+            // The events show when the engine has ended.
             tracing::warn!(%e, "a command was not accepted");
         }
         id
@@ -258,7 +258,7 @@ impl Session {
         self.out.answer(&id, result.map(|()| value)).await;
     }
 
-    /// The client came once more for a session that is open.
+    /// The client opened a session again that is already open.
     async fn load(&mut self, id: Value, replay: bool) {
         if replay {
             let (store, session) = (self.store.clone(), self.id);
@@ -297,7 +297,7 @@ impl Session {
         self.prompt = Some(Prompt { id, command, slash, cancelled: false });
     }
 
-    /// What a prompt is: the answer to a question, a command, or words for the model.
+    /// The meaning of a prompt: the answer to a question, a command, or a message for the model.
     fn body(&mut self, message: Message) -> (CommandBody, bool) {
         if let Some(id) = self.worded.take() {
             let reply = AskReply::Choice { answers: vec![message.text] };

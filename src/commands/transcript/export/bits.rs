@@ -1,4 +1,4 @@
-//! An entry in the fragments that every format draws: author, time, and prose, code, folds.
+//! An entry as fragments for every format: author, time, and prose, code, folds.
 
 use serde_json::Value;
 use tiller_protocol::tool::Display;
@@ -9,28 +9,28 @@ use tiller_text::clean::{self, Mode, Piece};
 
 use super::book::SessionContent;
 
-/// Characters of a call's arguments in its one line.
+/// Maximum characters of a call's arguments in its line.
 const LINE: usize = 100;
 
-/// How an entry is introduced.
+/// An entry with its heading.
 pub(super) struct RenderedEntry {
     /// `You`, a model, ... Empty: it has no heading of its own (results of tools).
     pub(super) who: String,
-    /// Tokens, money, why it ended: whatever is known.
+    /// Known facts: tokens, cost, stop reason.
     pub(super) facts: Vec<String>,
     pub(super) bits: Vec<Fragment>,
-    /// The name of its look.
+    /// CSS class of its style.
     pub(super) class: &'static str,
 }
 
-/// A piece. All text in it is still foreign: each format cleans and escapes it.
+/// A fragment. All text in it is untrusted: each format cleans and escapes it.
 pub(super) enum Fragment {
     /// Markdown, as models write it.
     Prose(String),
-    /// Words as they are.
+    /// Plain text.
     Plain(String),
     Code {
-        /// Name of a language, ours.
+        /// Name of a language, from Tiller's own list.
         lang: &'static str,
         text: String,
     },
@@ -45,7 +45,7 @@ pub(super) enum Fragment {
     },
 }
 
-/// Foreign text with everything invisible, controlling or turning spelled out. Lines and tabs stay.
+/// Untrusted text with invisible, control and direction characters made visible. Lines and tabs are kept.
 pub(super) fn cleaned(text: &str, mode: Mode) -> String {
     let mut out = String::with_capacity(text.len());
     for (n, line) in clean::lines(text).enumerate() {
@@ -60,13 +60,13 @@ pub(super) fn cleaned(text: &str, mode: Mode) -> String {
     out
 }
 
-/// In one line: blanks for line ends.
+/// As one line: line ends become blanks.
 pub(super) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     clean::plain(&words).into_owned()
 }
 
-/// `None`: nothing of it is for people.
+/// `None`: the entry has nothing for people.
 pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedEntry> {
     let plain =
         |who: &str, class, bits| Some(RenderedEntry { who: who.into(), facts: Vec::new(), bits, class });
@@ -167,7 +167,7 @@ fn block(book: &SessionContent, of: EntryId, block: &Block) -> Option<Fragment> 
         Block::Thinking { text, .. } => (!text.trim().is_empty())
             .then(|| Fragment::Fold { line: "Thinking".into(), bits: vec![Fragment::Prose(text.clone())] }),
         Block::Redacted { .. } => Some(Fragment::Plain("(Thinking not disclosed by the provider.)".into())),
-        // With its result.
+        // Shown with its result.
         Block::ToolCall(call) if book.answered(of, &call.id) => None,
         Block::ToolCall(call) => {
             let line = format!("{} {} · no result", call.name, in_short(call));
@@ -209,7 +209,7 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Whole arguments, unless the line says them all.
+/// All arguments, unless the line already shows them.
 fn arguments(call: &ToolCall) -> Option<Fragment> {
     if let Some(text) = &call.malformed {
         return Some(Fragment::Code { lang: "text", text: text.clone() });
@@ -219,7 +219,7 @@ fn arguments(call: &ToolCall) -> Option<Fragment> {
         .then(|| Fragment::Code { lang: "json", text: pretty(&call.arguments) })
 }
 
-/// The arguments in a line: a single one by its value alone.
+/// The arguments in a line: a single one by its value only.
 fn in_short(call: &ToolCall) -> String {
     let text = match call.arguments.as_object() {
         Some(map) if map.len() == 1 => match map.values().next() {

@@ -1,26 +1,25 @@
-//! A session as a page shows it: its tree, its branches, and its agents. The order is in
-//! [`super::order`].
+//! The content of an export: the tree, branches and agents of a session. The order is in [`super::order`].
 
 use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::{Block, Cost, Entry, EntryBody, EntryId, SessionId, ToolCall, Usage};
 use tiller_store::{BranchRow, Result, SessionRow, Store, TagRow};
 
-/// Everything that is exported.
+/// Everything to be exported.
 pub(super) struct SessionContent {
     pub(super) row: SessionRow,
     pub(super) branches: Vec<BranchRow>,
     pub(super) tags: Vec<TagRow>,
-    /// Those of the session, then those of each agent; parents before children.
+    /// Entries of the session, then those of each agent; parents before children.
     pub(super) entries: Vec<Entry>,
     /// Its agents, at any depth.
     pub(super) agents: Vec<Helper>,
-    /// Calls by the entry that holds their result: ids of calls may come twice.
+    /// Calls by the entry with their result, since ids of calls may occur twice.
     calls: HashMap<EntryId, ToolCall>,
     /// Calls that have a result: the reply, and their id in it.
     answered: HashSet<(EntryId, String)>,
     pub(super) at: HashMap<EntryId, usize>,
-    /// The entry where the telling ends: the current head's, or the chosen branch's.
+    /// The last entry of the main path: that of the current head, or of the chosen branch.
     pub(super) end: Option<EntryId>,
 }
 
@@ -29,9 +28,9 @@ pub(super) struct Helper {
     pub(super) row: SessionRow,
     /// Its name in the session that started it; empty: unknown.
     pub(super) name: String,
-    /// How it stood last.
+    /// Its last state.
     pub(super) state: &'static str,
-    /// Where its own telling ends.
+    /// The last entry of its own path.
     pub(super) end: Option<EntryId>,
 }
 
@@ -56,12 +55,12 @@ impl Helper {
     }
 }
 
-/// What the person calls a branch.
+/// The name of a branch.
 pub(super) fn called(branch: &BranchRow) -> &str {
     if branch.label.is_empty() { &branch.name } else { &branch.label }
 }
 
-/// Entries between a call's reply and its result, at most.
+/// Maximum number of entries between a call's reply and its result.
 const NEAR: usize = 256;
 
 impl SessionContent {
@@ -136,7 +135,7 @@ impl SessionContent {
         self.answered.contains(&(reply, call.to_owned()))
     }
 
-    /// Whether it is an agent's.
+    /// Whether the entry is of an agent's session.
     pub(super) fn by_agent(&self, entry: &Entry) -> bool {
         entry.session != self.row.summary.id
     }
@@ -146,7 +145,7 @@ impl SessionContent {
         self.entries.iter().filter(|e| !self.by_agent(e))
     }
 
-    /// Leaves only the branch with this name. False: there is none.
+    /// Removes all branches but the one with this name. False: it does not exist.
     pub(super) fn only(&mut self, name: &str) -> bool {
         let found = self
             .branches
@@ -179,7 +178,7 @@ impl SessionContent {
         true
     }
 
-    /// The way from the root to `end`, as places in `entries`.
+    /// The path from the root to `end`, as indices of `entries`.
     pub(super) fn path(&self, end: Option<EntryId>) -> Vec<usize> {
         let mut path = Vec::new();
         let mut next = end;
@@ -191,7 +190,7 @@ impl SessionContent {
         path
     }
 
-    /// Ends of all ways: branches first (the current one before the others), then what no branch leads to.
+    /// Ends of all paths: branches first (the current one before the others), then ends without a branch.
     pub(super) fn ends(&self) -> Vec<(Option<&BranchRow>, EntryId)> {
         let mut branches: Vec<&BranchRow> = self.branches.iter().collect();
         branches.sort_by_key(|b| (b.name != self.row.head, b.archived));
@@ -201,7 +200,7 @@ impl SessionContent {
         ends
     }
 
-    /// Tokens and money of all replies, of the session itself or of its agents.
+    /// Tokens and cost of all replies, of the session itself or of its agents.
     pub(super) fn totals(&self, agents: bool) -> (Usage, Option<Cost>) {
         let (mut sum, mut paid) = (Usage::default(), None::<Cost>);
         for entry in self.entries.iter().filter(|e| self.by_agent(e) == agents) {
@@ -215,7 +214,7 @@ impl SessionContent {
         (sum, paid)
     }
 
-    /// How many agents there were, and what they took.
+    /// Number of agents, and their usage.
     pub(super) fn agents_in_short(&self) -> String {
         let (usage, cost) = self.totals(true);
         let money = cost.map_or("cost unknown".into(), |c| format!("${:.4}", c.usd()));
@@ -234,7 +233,7 @@ impl SessionContent {
         self.tags.iter().filter(move |t| t.entry == id)
     }
 
-    /// The first line of what was said at or after an entry's place on its path, for the title of a branch.
+    /// The first line of the messages at or after an index, for the title of a branch.
     pub(super) fn first_words(&self, at: usize) -> &str {
         match &self.entries[at].body {
             EntryBody::User { message, .. } => message.text.lines().next().unwrap_or(""),

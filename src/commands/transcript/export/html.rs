@@ -1,5 +1,5 @@
-//! A session as one page that needs nothing else: no script, no resource from outside, and a policy that says so to
-//! the browser. The tree folds by itself: turns, calls and side branches.
+//! A session as one self-contained page: no script, no external resource, and a content security policy that enforces
+//! this. Turns, calls and side branches can be folded.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use super::prose::{self, text};
 
 const STYLE: &str = include_str!("page.css");
 
-/// Kinds of pictures that are shown: none of them can hold a script.
+/// Types of images that are shown: none of them can contain a script.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// The whole tree.
+/// Writes the whole tree.
 pub(super) fn write(book: &SessionContent) -> String {
     let style = STANDARD.encode(ring::digest::digest(&ring::digest::SHA256, STYLE.as_bytes()));
     let title = words(&book.row.summary.title);
@@ -49,7 +49,7 @@ pub(super) fn write(book: &SessionContent) -> String {
     page.out
 }
 
-/// Foreign words in one line, for text and attributes.
+/// Untrusted words in one line, for text and attributes.
 fn words(foreign: &str) -> String {
     text(&one_line(foreign))
 }
@@ -61,7 +61,7 @@ fn minute(time: tiller_protocol::Time) -> String {
 struct Page<'a> {
     book: &'a SessionContent,
     out: String,
-    /// For each open branch, whether a turn of it is open.
+    /// For each open branch, whether it has an open turn.
     turns: Vec<bool>,
 }
 
@@ -96,7 +96,7 @@ impl Page<'_> {
         self.out.push_str("</dl>\n");
     }
 
-    /// Its name, leading to where it ends.
+    /// Its name, as a link to its end.
     fn branch(&self, branch: &BranchRow) -> String {
         let name = words(called(branch));
         let name = match branch.entry {
@@ -187,7 +187,7 @@ impl Page<'_> {
                     writeln!(self.out, "<div class=\"plain\">{}</div>", text(&cleaned(foreign, Mode::Prose)));
             }
             Fragment::Code { text: foreign, .. } => {
-                // A line feed right behind the tag would be swallowed.
+                // A line feed directly after the tag would be ignored.
                 let _ = writeln!(self.out, "<pre>\n{}</pre>", text(&cleaned(foreign, Mode::Strict)));
             }
             Fragment::Image { media_type, data } => {

@@ -1,5 +1,5 @@
-//! A session as Markdown. Nothing that was said can leave its place: words stand in quotes line by line, output in
-//! fences that are longer than any inside, and no HTML of theirs is HTML here.
+//! A session as Markdown. No content can break out of its place: texts are quoted line by line, output is in fences
+//! that are longer than any fence in it, and HTML in texts is escaped.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use super::book::{SessionContent, called};
 use super::order::{Order, Step};
 use super::prose::{OPTIONS, harmless};
 
-/// The current branch; with `all` every branch, each from where it parts.
+/// The current branch; with `all` every branch, each from its fork on.
 pub(super) fn write(book: &SessionContent, all: bool) -> String {
     let mut out = String::new();
     head(book, &mut out);
@@ -52,7 +52,7 @@ pub(super) fn write(book: &SessionContent, all: bool) -> String {
     out
 }
 
-/// What agents did, each behind a line of its own.
+/// The entries of agents, each after a line of its own.
 fn folded(book: &SessionContent, steps: Vec<Step>, out: &mut String) {
     let fold = |line: &str, out: &mut String| {
         let _ = write!(out, "\n<details><summary>{}</summary>\n", super::prose::text(&one_line(line)));
@@ -125,7 +125,7 @@ fn put(bit: &Fragment, out: &mut String) {
     match bit {
         Fragment::Prose(text) => quote(&tamed(&untabbed(&cleaned(text, Mode::Prose))), out),
         Fragment::Plain(text) => {
-            // Two blanks at the end keep the lines apart.
+            // Two trailing blanks keep the lines apart.
             let lines: Vec<String> = cleaned(text, Mode::Prose).lines().map(escape).collect();
             quote(&lines.join("  \n"), out);
         }
@@ -148,7 +148,7 @@ fn put(bit: &Fragment, out: &mut String) {
     }
 }
 
-/// Every line behind a mark of quotation.
+/// Prefixes every line with a quotation mark.
 fn quote(text: &str, out: &mut String) {
     out.push('\n');
     for line in text.lines() {
@@ -156,7 +156,7 @@ fn quote(text: &str, out: &mut String) {
     }
 }
 
-/// Blanks for tabs: behind a mark of quotation a tab is less wide, and what was code would be none.
+/// Replaces tabs by blanks: after a quotation mark a tab is narrower, so indented code would not be code.
 fn untabbed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut column = 0;
@@ -176,10 +176,10 @@ fn untabbed(text: &str) -> String {
     out
 }
 
-/// Rounds of [`tamed`]: what was hidden in a comment may come to life when the comment does not.
+/// Maximum passes of [`tamed`]: text in an escaped comment may become active.
 const ROUNDS: usize = 8;
 
-/// Markdown of a model's in which HTML stands as text, and pictures and odd links do too: a viewer must fetch nothing.
+/// A model's Markdown with HTML, images and unusual links as text: a viewer must fetch nothing.
 fn tamed(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..ROUNDS {
@@ -200,7 +200,8 @@ fn tamed(text: &str) -> String {
     text.lines().map(escape).collect::<Vec<_>>().join("  \n")
 }
 
-/// Where a sign must be made plain. Every `<` outside of code is, HTML or not: programs differ in what they take for it.
+/// Positions of characters to escape. Every `<` outside of code, HTML or not, since programs differ in what they accept
+/// as HTML.
 fn wild(text: &str) -> Vec<usize> {
     use pulldown_cmark::{Event, Parser, Tag, TagEnd};
     let (mut at, mut code) = (Vec::new(), false);
@@ -225,11 +226,11 @@ fn wild(text: &str) -> Vec<usize> {
     at
 }
 
-/// Plain words: no sign of them is Markdown.
+/// Plain text: no character of it is Markdown.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let indent = text.len() - text.trim_start().len();
-    // Deep indentation would be code; blanks that do not break keep it.
+    // Deep indentation would be code; non-breaking blanks keep it.
     out.extend(text[..indent].chars().map(|_| '\u{a0}'));
     let text = &text[indent..];
     let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -237,7 +238,7 @@ fn escape(text: &str) -> String {
     let list = if number > 0 && numbered.starts_with(['.', ')']) { Some(number) } else { None };
     for (n, c) in text.char_indices() {
         let sign = match c {
-            // Inside of a word it means nothing.
+            // Within a word it has no meaning.
             '_' => {
                 let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
                 !(letter(text[..n].chars().next_back()) && letter(text[n + 1..].chars().next()))

@@ -1,4 +1,4 @@
-//! `tiller sessions export`: JSON lines without loss, Markdown for reading, or one HTML page.
+//! `tiller sessions export`: lossless JSON lines, Markdown for reading, or one HTML page.
 
 mod bits;
 mod book;
@@ -30,7 +30,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the ending of a file's name.
+    /// The format for the extension of a file name.
     fn of(file: &Path) -> Self {
         let ending = file.extension().map(|e| e.to_string_lossy().to_lowercase());
         match ending.as_deref() {
@@ -91,10 +91,10 @@ pub(crate) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
     say(&format!("Wrote {lines} lines to {}.\n", crate::commands::sessions::one_line(&name)))
 }
 
-/// Writes a whole session to a file that is not there yet; how, its ending says.
+/// Writes a whole session to a new file; its extension determines the format.
 ///
 /// # Errors
-/// When the file is there, or cannot be written, or the session not be read.
+/// When the file exists or cannot be written, or the session cannot be read.
 pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Notice> {
     if path.exists() {
         return Err(Notice::new(NoticeKind::User, format!("{} already exists", path.display()))
@@ -125,7 +125,8 @@ fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<SessionCon
         .hint(format!("Its branches: {}.", names.join(", "))))
 }
 
-/// Writes a file that only its owner can read: exports hold whole conversations. `fresh`: it is not there yet.
+/// Writes a file that only its owner can read, since exports contain whole conversations. `fresh`: it must not exist
+/// yet.
 fn write_private(path: &Path, bytes: &[u8], fresh: bool) -> Result<(), Notice> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;

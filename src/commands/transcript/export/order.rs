@@ -1,5 +1,5 @@
-//! The order of a session's entries in an export: at a fork the side branches come first, then it goes on towards the end; an agent
-//! comes right behind the entry that started it.
+//! The order of a session's entries in an export: at a fork the side branches come first, then the path to the end; an
+//! agent follows the entry that started it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,18 +7,18 @@ use tiller_protocol::SessionId;
 
 use super::book::SessionContent;
 
-/// One step of the telling.
+/// One step of the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Entry(usize),
-    /// A side branch begins, with this entry.
+    /// A side branch begins with this entry.
     Open(usize),
     /// An agent begins.
     Agent(usize),
     Close,
 }
 
-/// What something stands below.
+/// The parent of a part.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Parent {
     /// It begins the session, or that of an agent.
@@ -39,7 +39,7 @@ pub(super) struct Order {
     below: HashMap<Parent, Vec<usize>>,
     /// Agents by the entry that started them.
     agents: HashMap<usize, Vec<usize>>,
-    /// Entries on the way to an end.
+    /// Entries on a path to an end.
     main: HashSet<usize>,
     rendered: Vec<bool>,
 }
@@ -74,14 +74,14 @@ impl Order {
         steps
     }
 
-    /// The agents that an entry started, with theirs.
+    /// The agents that an entry started, and the agents below them.
     pub(super) fn agents_of(&mut self, entry: usize) -> Vec<Step> {
         let of = self.agents.get(&entry).into_iter().flatten().rev();
         let tasks = of.map(|n| Task::Agent(*n)).collect();
         self.steps(tasks)
     }
 
-    /// Wanted agents that no written entry leads to.
+    /// Wanted agents that belong to no written entry.
     pub(super) fn loose(&mut self, wanted: impl Fn(usize) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for n in (0..self.rendered.len()).filter(|n| wanted(*n)) {
@@ -90,7 +90,7 @@ impl Order {
         steps
     }
 
-    /// A stack of our own: branches may nest as deep as the session is long.
+    /// With an explicit stack: branches may nest as deep as the session is long.
     fn steps(&mut self, mut tasks: Vec<Task>) -> Vec<Step> {
         let mut steps = Vec::new();
         while let Some(task) = tasks.pop() {

@@ -1,16 +1,16 @@
-//! Markdown as HTML, of which only our own tags come out: the words are escaped, HTML of theirs is shown as text,
-//! pictures are named instead of fetched, and links lead to the web or nowhere.
+//! Converts Markdown to HTML with Tiller's own tags only: text is escaped, HTML in it is shown as text, images are
+//! named instead of fetched, and links lead to web pages or nowhere.
 
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use tiller_text::clean::Mode;
 
 use super::bits::cleaned;
 
-/// What is read besides the common signs.
+/// Extensions of Markdown that are parsed.
 pub(super) const OPTIONS: Options =
     Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Words for HTML, in text as well as in attributes.
+/// Escapes text for HTML, in text and in attributes.
 pub(super) fn text(words: &str) -> String {
     let mut out = String::with_capacity(words.len() + words.len() / 8);
     for c in words.chars() {
@@ -26,9 +26,9 @@ pub(super) fn text(words: &str) -> String {
     out
 }
 
-/// Whether following it can only show something: a page of the web, a mail to write, a place in the page.
+/// Whether following the link can only show something: a web page, a mail to write, a place in the page.
 pub(super) fn harmless(url: &str) -> bool {
-    // Browsers skip blanks and controls inside of a scheme.
+    // Browsers ignore blanks and control characters within a scheme.
     let bare: String = url.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
     let lower = bare.to_lowercase();
     let scheme = lower.split(['/', '?', '#']).next().and_then(|s| s.split_once(':'));
@@ -51,7 +51,7 @@ struct Page<'a> {
     columns: Vec<Alignment>,
     column: usize,
     header: bool,
-    /// For each open link or picture, what closes it.
+    /// For each open link or image, its closing text.
     links: Vec<String>,
 }
 

@@ -63,7 +63,7 @@ fn result(call_id: &str, text: &str) -> EntryBody {
     }
 }
 
-/// A session of these entries, each below the one that it names, with its head at the last.
+/// A session with these entries, each below the given parent, with its head at the last.
 fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, SessionContent) {
     let options = Options {
         clock: Arc::new(ManualClock::new(NOW)),
@@ -97,7 +97,7 @@ fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, Session
     (store, book)
 }
 
-/// Two ways after the first answer, the second the current one; the first has a name.
+/// Two paths after the first answer, the second the current one; the first has a name.
 fn forked() -> (Store, SessionContent) {
     let (store, _) = book(
         "Nuts",
@@ -159,7 +159,7 @@ fn the_page_shows_the_tree() {
             .collect()
     };
     assert_eq!(texts("h1"), ["Nuts"]);
-    // The side branch is folded within the first turn, before the turn that went on.
+    // The side branch is folded within the first turn, before the turn that continued.
     assert_eq!(texts("details.branch > summary"), ["Branch: crack it 2026-11-21 20:00"]);
     assert_eq!(whole.select("details.turn details.branch details.turn").length(), 1);
     assert_eq!(texts("main > details.turn > summary .first"), ["what is here?", "plant it"]);
@@ -174,7 +174,7 @@ fn the_page_shows_the_tree() {
     }
 }
 
-/// A session hangs below an entry: a question, an answer.
+/// Adds the session of an agent below an entry: a question, an answer.
 fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) -> SessionId {
     let session = SessionId(Uuid::from_u128(0x0190_0000_0000_7000_9000_0000_0000_0000 | n));
     let new = NewSession {
@@ -218,7 +218,7 @@ fn agents_are_folded_where_they_were_started() {
     let (store, _) = forked();
     hang(&store, 2, "main/a1", Some(id(2)), "crack three");
     hang(&store, 3, "main/a1/a2", Some(id(201)), "count them");
-    // On the other branch, and from nowhere.
+    // On the other branch, and without an entry.
     hang(&store, 4, "main/a3", Some(id(6)), "find a hammer");
     hang(&store, 5, "main/a4", None, "look around");
     let book = SessionContent::read(&store, session_id()).unwrap();
@@ -251,7 +251,7 @@ fn agents_are_folded_where_they_were_started() {
     assert!(one.contains("find a hammer") && one.contains("count them") && !one.contains("look around"));
 }
 
-/// A file from elsewhere may say that two sessions hang off each other.
+/// An imported file may claim that two sessions started each other.
 #[test]
 fn agents_in_a_circle_are_told_once() {
     let (store, _) = forked();
@@ -262,7 +262,7 @@ fn agents_in_a_circle_are_told_once() {
     assert_eq!((page.matches("Done: egg").count(), page.matches("Done: hen").count()), (1, 1));
 }
 
-/// Servers may give one id to calls of two branches: each result stands with its own.
+/// Servers may give the same id to calls of two branches: each result is shown with its own call.
 #[test]
 fn one_id_of_two_calls_is_told_apart() {
     let (_store, book) = book(
@@ -283,7 +283,7 @@ fn one_id_of_two_calls_is_told_apart() {
     }
 }
 
-/// Elements and attributes that we write; no others may come out, whatever goes in.
+/// Tiller's own elements and attributes; the output must not contain others, whatever the input is.
 fn assert_tame(page: &str) {
     const ELEMENTS: &str = " html head meta title style body header h1 dl dt dd code main details summary span article h3 \
         b div pre p img a h4 h5 h6 ul ol li em strong s blockquote table thead tbody tr th td br hr ";
@@ -309,7 +309,7 @@ fn assert_tame(page: &str) {
     assert_eq!(whole.select("script").length(), 0);
 }
 
-/// Headings as we write them, no HTML but ours, no pictures, no links that run.
+/// Tiller's own headings only, no HTML but Tiller's, no images, no active links.
 fn assert_tame_markdown(text: &str, entries: usize) {
     let mut headings = 0;
     for (event, range) in Parser::new_ext(text, prose::OPTIONS).into_offset_iter() {
@@ -338,7 +338,7 @@ fn assert_tame_markdown(text: &str, entries: usize) {
     assert_eq!(text.chars().find(|c| odd(*c)), None);
 }
 
-/// Everything that can hold foreign words holds these. Five of the entries have a heading.
+/// Everything that can contain untrusted text contains this. Five of the entries have a heading.
 fn hostile(nasty: &str) -> (Store, SessionContent) {
     let mut first = said(nasty);
     if let EntryBody::User { message, .. } = &mut first {
@@ -418,7 +418,7 @@ fn nothing_hostile_gets_out_of_its_place() {
     let page = html::write(&book);
     assert_tame(&page);
     assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && page.contains("&lt;U+202E&gt;gnp.exe"));
-    // One block of style, and the policy knows that one only.
+    // One style block, which is the only one that the policy permits.
     assert_eq!(page.matches("<style>").count(), 1);
     let hash = ring::digest::digest(&ring::digest::SHA256, include_bytes!("page.css"));
     let hash = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hash);
@@ -447,7 +447,7 @@ fn pictures_are_in_the_page() {
 
 #[test]
 fn deep_and_wide_trees_are_told_once_and_in_order() {
-    // A comb: each entry has a side branch, and the whole hangs on one long way.
+    // A comb: each entry has a side branch, along one long path.
     let mut entries = vec![(None, said("0"))];
     for n in 1..3_000_u128 {
         let parent = if n % 2 == 0 { n - 1 } else { n };

@@ -1,5 +1,5 @@
-//! A sound session from what another program wrote down: parents come first, each call has exactly one result right
-//! behind it, identifiers are the same at each import. The result is a file as `sessions export` writes it.
+//! Builds a valid session from another program's records: parents come first, each call has exactly one result directly
+//! after it, ids are the same at each import. The result is a file as `sessions export` writes it.
 
 use std::collections::HashMap;
 
@@ -11,31 +11,31 @@ use uuid::Uuid;
 
 use super::talk::{Conversation, Item, Record};
 
-/// Characters of a title made from the first words.
+/// Maximum characters of a title made from the first words.
 const TITLE: usize = 80;
-/// The branch of what is no part of the conversation.
+/// The branch for records that are not part of the conversation.
 const RECORDS: &str = "records";
 
-/// A call and where its result goes.
+/// A call, and the place of its result.
 struct Group {
-    /// The last of the reply and its results: what follows hangs here.
+    /// The last of the reply and its results: later items are attached here.
     tail: usize,
 }
 
 struct Build<'a> {
     program: &'static str,
     talk: &'a Conversation,
-    /// What becomes an entry: theirs, and results that were missing.
+    /// Items that become entries: the transcript's, and missing results.
     items: Vec<Item>,
-    /// How many of them are theirs.
+    /// Number of the transcript's items.
     theirs: usize,
     parents: Vec<Option<usize>>,
     groups: HashMap<usize, Group>,
-    /// For each item, the reply whose group it is in.
+    /// For each item, the reply whose group it belongs to.
     member: HashMap<usize, usize>,
 }
 
-/// The session as JSON lines. `None`: nothing was said in it.
+/// The session as JSON lines. `None`: it has no messages.
 pub(super) fn lines(program: &'static str, mut talk: Conversation) -> Option<String> {
     if talk.items.is_empty() {
         return None;
@@ -56,9 +56,9 @@ pub(super) fn lines(program: &'static str, mut talk: Conversation) -> Option<Str
 }
 
 impl Build<'_> {
-    /// Gives each call its one result, and each call an id of its own.
+    /// Gives each call exactly one result, and a unique id.
     fn calls(&mut self) {
-        // Their id of a call → the reply, and our id while it waits for its result.
+        // The transcript's id of a call → the reply, and the new id while it waits for its result.
         let mut open: HashMap<String, (usize, String, bool)> = HashMap::new();
         let mut used: HashMap<String, usize> = HashMap::new();
         let mut chains: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -87,7 +87,7 @@ impl Build<'_> {
                             call_id.clone_from(ours);
                             chains.entry(*reply).or_default().push(at);
                         }
-                        // A second result, or one of no call: no model may see it, a person may.
+                        // A second result, or one without a call: not valid for a model, but kept for the person.
                         _ => {
                             let words: Vec<&str> = content.iter().filter_map(words).collect();
                             let text = format!("A result of {name} without a call:\n{}", words.join("\n"));
@@ -124,7 +124,7 @@ impl Build<'_> {
         }
     }
 
-    /// Where something that names `at` as its parent hangs: never between a call and its result.
+    /// The parent of an item that names `at`: never between a call and its result.
     fn below(&self, at: usize) -> usize {
         self.member.get(&at).and_then(|reply| self.groups.get(reply)).map_or(at, |group| group.tail)
     }
@@ -137,14 +137,14 @@ impl Build<'_> {
             let named = self.talk.place(self.items[at].parent.as_deref());
             let above = match named {
                 Ok(above) if above.is_none_or(|a| a < at) => above,
-                // It names what is not there, or comes later: the line before is the best guess.
+                // The parent does not exist or comes later: use the line before.
                 _ => at.checked_sub(1),
             };
             self.parents[at] = above.map(|a| self.below(a));
         }
     }
 
-    /// Parents before children, otherwise as they stood.
+    /// Parents before children, otherwise in the order of the file.
     fn order(&self) -> Vec<usize> {
         let mut below: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
         for (at, parent) in self.parents.iter().enumerate() {
@@ -204,7 +204,7 @@ impl Build<'_> {
             let item = &self.items[*at];
             let mut body = item.body.clone();
             if let EntryBody::Compaction { kept_from, .. } = &mut body {
-                // What is kept begins with a whole reply.
+                // The kept part begins with a complete reply.
                 let from = item.kept.as_deref().and_then(|key| self.talk.place(Some(key)).ok().flatten());
                 *kept_from = from.map(|at| EntryId(ids[*self.member.get(&at).unwrap_or(&at)]));
             }
@@ -253,13 +253,13 @@ impl Build<'_> {
         out
     }
 
-    /// Where the person was last: as the file says, else the end of the way on which the last line stands.
+    /// The person's last place: as the file says, else the end of the path with the last line.
     fn end(&self) -> Option<usize> {
         let main = AgentId::main();
         let named = self.talk.end.as_deref().and_then(|key| self.talk.place(Some(key)).ok().flatten());
         let last = (0..self.theirs).rfind(|at| self.items[*at].agent == main);
         let mut at = self.below(named.or(last).or(self.theirs.checked_sub(1))?);
-        // Down to a leaf where there is only one way.
+        // Down to a leaf while there is only one path.
         loop {
             let mut next = self.parents.iter().enumerate().filter(|(_, p)| **p == Some(at)).map(|(n, _)| n);
             match (next.next(), next.next()) {
@@ -269,7 +269,7 @@ impl Build<'_> {
         }
     }
 
-    /// Whole, but nothing that a search finds or a model is given.
+    /// A record: kept complete, but neither searched nor sent to a model.
     fn record(&self, record: &Record) -> EntryBody {
         match &record.body {
             Ok(raw) => EntryBody::Assistant {

@@ -1,5 +1,5 @@
-//! Claude Code's transcripts. A line is one block of a reply (lines of one reply share the message's id), a message of
-//! the person's, results of tools, or something of the program's; `parentUuid` makes a tree of them.
+//! Transcripts of Claude Code. A line is one block of a reply (lines of one reply share the message's id), a message of
+//! the person, results of tools, or a record of the program; `parentUuid` makes them a tree.
 
 use serde_json::Value;
 use tiller_protocol::{
@@ -7,14 +7,14 @@ use tiller_protocol::{
 };
 
 use super::Reader;
-use super::talk::{Conversation, moment, number, said, text};
+use super::talk::{Conversation, number, said, text, time};
 
-/// What the seeing of one line needs to know of those before.
+/// State between the lines of a file.
 #[derive(Default)]
 pub(super) struct Claude {
     /// Names of tools by the id of a call.
     tools: std::collections::HashMap<String, String>,
-    /// Tokens before the summary that comes next.
+    /// Tokens before the next summary.
     before: u64,
 }
 
@@ -26,9 +26,9 @@ pub(super) fn recognises(line: &Value) -> bool {
 
 impl Reader for Claude {
     fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
-        talk.at(moment(line, "timestamp"));
+        talk.at(time(line, "timestamp"));
         if talk.id.is_empty() {
-            // Files of subagents carry the session of their parent.
+            // Files of subagents carry the session id of their parent.
             let agent = text(line, "agentId");
             talk.id = [text(line, "sessionId"), agent].join(if agent.is_empty() { "" } else { "/" });
         }
@@ -168,7 +168,7 @@ impl Claude {
         };
         let cost = line.get("costUSD").and_then(Value::as_f64).map(tiller_protocol::Cost::from_usd);
         let whole = text(message, "id");
-        // One reply, in several lines: they follow each other. The counts in the last line are the whole.
+        // One reply in several consecutive lines. The counts in the last line are those of the whole reply.
         if !whole.is_empty()
             && let Some(first) = talk.get(&format!("reply {whole}"))
             && let EntryBody::Assistant { blocks: all, usage: sum, stop: end, .. } = &mut first.body
@@ -191,7 +191,7 @@ impl Claude {
     }
 }
 
-/// Says which agent it was of.
+/// Adds the name of the agent.
 fn mark(talk: &mut Conversation, line: &Value) {
     let side = line.get("isSidechain").and_then(Value::as_bool).unwrap_or(false);
     let own = talk.id.contains('/');
@@ -223,7 +223,7 @@ fn block(raw: &Value) -> Block {
     }
 }
 
-/// Text and pictures; anything else as its JSON.
+/// Text and images; anything else as its JSON.
 fn parts(content: Option<&Value>) -> Vec<Part> {
     match content {
         None | Some(Value::Null) => Vec::new(),

@@ -1,13 +1,13 @@
-//! Codex's rollouts: one way without forks. The conversation stands in `response_item` lines, as the Responses API
-//! has them; the rest repeats them for its screen, or counts tokens.
+//! Rollouts of Codex: one path without forks. The conversation is in `response_item` lines, in the format of the
+//! Responses API; the other lines repeat it for the screen, or count tokens.
 
 use serde_json::Value;
 use tiller_protocol::{Block, EntryBody, ModelRef, Origin, Part, StopReason, ToolCall, ToolOutcome, Usage};
 
 use super::Reader;
-use super::talk::{Conversation, moment, number, said, text};
+use super::talk::{Conversation, number, said, text, time};
 
-/// How words begin that the program gives to the model in the person's name.
+/// Beginnings of messages that the program sends in the person's name.
 const OURS: [&str; 5] = [
     "<environment_context>",
     "<user_instructions>",
@@ -20,11 +20,11 @@ const OURS: [&str; 5] = [
 pub(super) struct Codex {
     provider: String,
     model: String,
-    /// Key of the last item: what follows hangs below it.
+    /// Key of the last item: later items are attached to it.
     above: Option<String>,
-    /// Key of the reply that grows.
+    /// Key of the reply in progress.
     reply: Option<String>,
-    /// Key of the last reply: counts of tokens come behind it.
+    /// Key of the last reply: token counts follow it.
     counted: Option<String>,
     names: std::collections::HashMap<String, String>,
 }
@@ -32,14 +32,14 @@ pub(super) struct Codex {
 pub(super) fn recognises(line: &Value) -> bool {
     let wrapped =
         matches!(text(line, "type"), "session_meta" | "response_item" | "event_msg" | "turn_context");
-    // The oldest files begin with a bare head.
+    // The oldest files begin with an unwrapped header.
     (wrapped && line.get("payload").is_some())
         || (line.get("type").is_none() && line.get("id").is_some() && line.get("instructions").is_some())
 }
 
 impl Reader for Codex {
     fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
-        talk.at(moment(line, "timestamp"));
+        talk.at(time(line, "timestamp"));
         let (kind, body) = match line.get("payload") {
             Some(payload) => (text(line, "type"), payload),
             None if text(line, "type").is_empty() && line.get("instructions").is_some() => {
@@ -95,7 +95,7 @@ impl Reader for Codex {
 
 impl Codex {
     fn head(&mut self, talk: &mut Conversation, body: &Value) {
-        // A resumed or forked file repeats heads; the first is its own.
+        // A resumed or forked file repeats headers; the first is its own.
         if talk.id.is_empty() {
             talk.id = text(body, "id").to_owned();
             talk.project = text(body, "cwd").to_owned();
@@ -120,7 +120,7 @@ impl Codex {
         self.above = Some(key.to_owned());
     }
 
-    /// Adds to the reply that grows, or begins one.
+    /// Adds to the reply in progress, or begins one.
     fn grow(&mut self, talk: &mut Conversation, key: &str, block: Block) {
         let call = matches!(block, Block::ToolCall(_));
         if let Some(item) = self.reply.as_deref().and_then(|key| talk.get(key))
@@ -162,7 +162,7 @@ impl Codex {
         }
     }
 
-    /// False: it is kept as a record (too).
+    /// False: it is (also) kept as a record.
     fn item(&mut self, talk: &mut Conversation, key: &str, body: &Value) -> bool {
         match text(body, "type") {
             "message" => match text(body, "role") {
@@ -190,7 +190,7 @@ impl Codex {
                 if !words.is_empty() {
                     self.grow(talk, key, Block::Thinking { text: words.join("\n\n"), signature: None });
                 }
-                // The encrypted part is of use to its owner only; the line is kept for it.
+                // The encrypted part is useful to its owner only; the line is kept as a record.
                 body.get("encrypted_content").is_none_or(Value::is_null) && !words.is_empty()
             }
             "function_call" | "custom_tool_call" | "local_shell_call" => {
@@ -272,7 +272,7 @@ fn parts(content: Option<&Value>) -> Vec<Part> {
     }
 }
 
-/// A picture in the line itself; others by their address.
+/// An inline image; others by their address.
 fn picture(url: &str) -> Part {
     match url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,")) {
         Some((kind, data)) => Part::Image { media_type: kind.into(), data: data.into() },

@@ -1,5 +1,6 @@
-//! `tiller sessions import`: files of ours, and transcripts of other programs. Those become a file of ours first, so
-//! that both come in the same checked way. To read another format: one file here, and one line in [`FORMATS`].
+//! `tiller sessions import`: export files, and transcripts of other programs. Transcripts are first converted to export
+//! files, so that both are checked in the same way. To support another format: one file here, and one line in
+//! [`FORMATS`].
 
 mod build;
 mod claude;
@@ -15,19 +16,19 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tiller_permit::Redactor;
 use tiller_protocol::{Notice, NoticeKind, Profile, SessionId};
-use tiller_store::{Keep, Store, StoreError};
+use tiller_store::{ImportIds, Store, StoreError};
 
 use self::talk::Conversation;
 use crate::app::Setup;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, json_line, say};
 
-/// Reads a format, line by line. Whatever it does not understand it keeps ([`Conversation::keep`]).
+/// Parses a format line by line. Everything that it does not know is kept as a record ([`Conversation::keep`]).
 trait Reader {
     fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value);
 }
 
-/// A format: the program's name, whether a line is of it, a reader.
+/// A format: the program's name, a test for its lines, a reader.
 struct Format {
     name: &'static str,
     recognises: fn(&Value) -> bool,
@@ -44,9 +45,9 @@ const FORMATS: &[Format] = &[
     },
 ];
 
-/// Lines at the beginning of a file by which its format is known.
+/// Number of lines at the beginning of a file by which its format is detected.
 const LOOK: usize = 20;
-/// Folders in folders.
+/// Maximum depth of folders.
 const DEEP: usize = 16;
 
 /// What to read.
@@ -60,27 +61,27 @@ pub struct Import {
     copy: bool,
 }
 
-/// What a file became.
+/// The result of a file.
 struct ImportedFile {
     session: SessionId,
     entries: u64,
-    /// Sessions of its agents that came along.
+    /// Further sessions: those of its agents.
     others: u64,
-    /// It was here already, with so many entries; `entries` of them are new.
+    /// Entries that existed before, if the session was here already; `entries` is the number of new ones.
     here: Option<u64>,
     report: Option<Report>,
 }
 
-/// What is to say about a transcript of another program.
+/// The report about a transcript of another program.
 struct Report {
     program: &'static str,
-    /// Kept beside the conversation: kinds of lines, and how many.
+    /// Lines kept as records: kinds with their numbers.
     kept: BTreeMap<String, usize>,
-    /// Lines that could not be read, and why.
+    /// Lines that could not be parsed, and why.
     broken: Vec<(usize, String)>,
 }
 
-/// Reads a file or a folder.
+/// Imports a file or a folder.
 pub(crate) fn run(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exit, Notice> {
     if what.file.is_dir() {
         return folder(setup, store, what, json);
@@ -116,7 +117,7 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
                 }
                 say(&report_text(file, &came, json))?;
             }
-            // The store's own trouble ends it; a bad file does not keep the others out.
+            // An error of the store ends the import; a bad file does not prevent the others.
             Err(notice) if notice.kind == NoticeKind::Store => return Err(notice),
             Err(notice) => {
                 failed += 1;
@@ -186,7 +187,7 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Imported
         if missing == 0 {
             return Ok(ImportedFile { session: id, entries: 0, others: 0, here: Some(here), report });
         }
-        // Our own files also hold what cannot be joined: what waits, the log, states of files.
+        // Export files also contain state that cannot be merged: the queue, the log, file states.
         if report.is_none() {
             return Err(there.notice(file));
         }
@@ -197,14 +198,14 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Imported
         })?;
         return Ok(ImportedFile { session: id, entries: more.entries, others: 0, here: Some(here), report });
     }
-    let keep = if copy { Keep::Nothing } else { Keep::Ids };
+    let keep = if copy { ImportIds::Fresh } else { ImportIds::Keep };
     let done = store.transfer().import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
     quiet(store, done.session).map_err(|e| e.notice())?;
     Ok(ImportedFile { session: done.session, entries: done.entries, others: done.others, here: None, report })
 }
 
-/// What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile, and agents that
-/// work where this session does.
+/// Removes what was allowed elsewhere: permission rules and open questions are dropped, the asking profile is set, and
+/// agents work in this session's folder.
 fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
     let mut all = store.agents().sessions_below(session)?;
     all.push(session);
@@ -219,13 +220,13 @@ fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether it begins as our exports do. What is wrong further on is reported with its line.
+/// Whether it begins like an export file. Later errors are reported with their line.
 fn ours(bytes: &[u8]) -> bool {
     let first = bytes.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
     serde_json::from_slice::<Value>(first).is_ok_and(|v| v.get("tiller").is_some())
 }
 
-/// `None`: a file of Tiller's, or of an unknown program.
+/// `None`: an export file, or an unknown program.
 fn format_of(bytes: &[u8]) -> Option<&'static Format> {
     let lines = bytes.split(|b| *b == b'\n').filter(|l| !l.trim_ascii().is_empty()).take(LOOK);
     let lines: Vec<Value> = lines.filter_map(|l| serde_json::from_slice(l).ok()).collect();
@@ -235,7 +236,7 @@ fn format_of(bytes: &[u8]) -> Option<&'static Format> {
     FORMATS.iter().find(|f| lines.iter().any(f.recognises))
 }
 
-/// A transcript as a file of ours; `None` when it holds no conversation.
+/// Converts a transcript to an export file; `None` when it has no conversation.
 fn translate(
     format: &'static Format,
     bytes: &[u8],
@@ -319,10 +320,10 @@ fn report_text(file: &Path, came: &ImportedFile, json: bool) -> String {
     text
 }
 
-/// A session that is here already, compared with a file of it.
+/// A session that exists here, compared with its file.
 struct StoredSession {
     id: SessionId,
-    /// Entries that are here, that the file has, and that only the file has.
+    /// Number of entries here, in the file, and in the file only.
     here: u64,
     file: usize,
     missing: usize,
@@ -342,7 +343,7 @@ impl StoredSession {
     }
 }
 
-/// `None`: the session of the file is not here, or it is no file of ours (which importing it says better).
+/// `None`: the session does not exist here, or the file is not an export file (which importing it reports better).
 fn there(store: &Store, bytes: &[u8]) -> Result<Option<StoredSession>, Notice> {
     let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
     match store.sessions().get(id) {

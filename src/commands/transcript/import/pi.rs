@@ -1,4 +1,4 @@
-//! Pi's sessions: a head, then entries with `id` and `parentId`. The oldest have neither and are one way.
+//! Sessions of Pi: a header, then entries with `id` and `parentId`. The oldest files have neither and are one path.
 
 use serde_json::Value;
 use tiller_protocol::{
@@ -6,11 +6,11 @@ use tiller_protocol::{
 };
 
 use super::Reader;
-use super::talk::{Conversation, moment, number, said, text};
+use super::talk::{Conversation, number, said, text, time};
 
 #[derive(Default)]
 pub(super) struct Pi {
-    /// Key of the entry before, for files without links.
+    /// Key of the entry before, for files without parents.
     before: Option<String>,
 }
 
@@ -20,7 +20,7 @@ pub(super) fn recognises(line: &Value) -> bool {
 
 impl Reader for Pi {
     fn line(&mut self, talk: &mut Conversation, number: usize, line: &Value) {
-        talk.at(moment(line, "timestamp"));
+        talk.at(time(line, "timestamp"));
         let kind = text(line, "type");
         if kind == "session" {
             if talk.id.is_empty() {
@@ -136,7 +136,7 @@ fn reply(talk: &mut Conversation, message: &Value) -> Option<EntryBody> {
             reasoning: 0,
             estimated: false,
         },
-        // Models without a price are written down as free.
+        // Models without a price are recorded as free.
         cost: paid.filter(|usd| *usd > 0.0).map(Cost::from_usd),
     })
 }

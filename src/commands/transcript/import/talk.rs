@@ -1,5 +1,5 @@
-//! What a transcript of another program says, before it becomes a session of ours. Readers of formats only say what
-//! they saw; [`super::build`] makes a sound tree of it.
+//! The content of another program's transcript before it becomes a session. Readers of formats only add what they find;
+//! [`super::build`] makes a valid tree of it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,53 +8,53 @@ use serde_json::Value;
 use tiller_permit::Redactor;
 use tiller_protocol::{AgentId, Block, EntryBody, Message, Origin, Part, Time};
 
-/// One conversation of theirs.
+/// One conversation.
 #[derive(Default)]
 pub(super) struct Conversation {
-    /// Their name for it.
+    /// The program's id of it.
     pub(super) id: String,
-    /// The folder it was held in.
+    /// Its working folder.
     pub(super) project: String,
     pub(super) title: String,
-    /// `provider/model`, the last that was used.
+    /// `provider/model`, the last one used.
     pub(super) model: String,
     pub(super) items: Vec<Item>,
-    /// Names that the person gave: name and key of an item.
+    /// Tags: name and key of an item.
     pub(super) tags: Vec<(String, String)>,
-    /// What is no part of the conversation, as it stood.
+    /// Records that are not part of the conversation.
     pub(super) records: Vec<Record>,
-    /// Key of the item where the person was last.
+    /// Key of the person's last item.
     pub(super) end: Option<String>,
-    /// Keys of what is no item of its own: whose place it takes, for those below it.
+    /// Keys that are not items: the key that represents them as a parent.
     alias: HashMap<String, Option<String>>,
     keys: HashMap<String, usize>,
-    /// Of the last line that had a time.
+    /// Time of the last line with a time.
     now: Time,
 }
 
-/// Something that was said or done.
+/// A message or an action.
 pub(super) struct Item {
     pub(super) key: String,
-    /// Key of what came before; it may name an alias or nothing at all.
+    /// Key of the item before; may be an alias or unknown.
     pub(super) parent: Option<String>,
     pub(super) time: Time,
     pub(super) agent: AgentId,
     pub(super) body: EntryBody,
-    /// Of a compaction: the key of the first item that stayed.
+    /// For a compaction: the key of the first kept item.
     pub(super) kept: Option<String>,
 }
 
-/// A line that is kept beside the conversation.
+/// A line that is kept outside of the conversation.
 pub(super) struct Record {
     pub(super) line: usize,
     pub(super) time: Time,
     pub(super) kind: String,
-    /// The text, where it was no JSON, with the reason.
+    /// The text, if it was not JSON, with the reason.
     pub(super) body: Result<Value, (String, String)>,
 }
 
 impl Conversation {
-    /// Notes the time of a line; what has none happened with the line before.
+    /// Records the time of a line; a line without one has that of the line before.
     pub(super) fn at(&mut self, time: Option<Time>) -> Time {
         if let Some(time) = time {
             self.now = time;
@@ -62,7 +62,7 @@ impl Conversation {
         self.now
     }
 
-    /// Adds an item. False: its key is there already, and nothing was added.
+    /// Adds an item. False: its key exists already, and nothing was added.
     pub(super) fn add(&mut self, key: &str, parent: Option<&str>, body: EntryBody) -> bool {
         if self.keys.contains_key(key) {
             return false;
@@ -79,7 +79,7 @@ impl Conversation {
         true
     }
 
-    /// Masks secrets in all of it, as in what is said here.
+    /// Masks secrets, as in every stored text.
     pub(super) fn mask(&mut self, redactor: &Arc<Redactor>) {
         let masks = Arc::clone(redactor);
         let redact: tiller_engine::Redact = Arc::new(move |t: &str| masks.redact(t).into_owned());
@@ -90,7 +90,7 @@ impl Conversation {
                 for block in blocks {
                     match block {
                         Block::Unknown { raw, .. } => redactor.redact_json(raw),
-                        // Its signature is for the vendor that it came from, and nothing here is sent there again.
+                        // The signature is for its vendor, and nothing is sent there again.
                         Block::Thinking { text, signature } => {
                             let masked = redact(text);
                             if masked != *text {
@@ -112,7 +112,7 @@ impl Conversation {
         self.tags.iter_mut().for_each(|(name, _)| *name = redact(name));
     }
 
-    /// Whether a key names something already.
+    /// Whether the key exists already.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.keys.contains_key(key) || self.alias.contains_key(key)
     }
@@ -128,30 +128,30 @@ impl Conversation {
         self.items.get_mut(at)
     }
 
-    /// What hangs below `key` hangs below `at` (`None`: at the root). What a key stands for first holds: a line that is
-    /// repeated moves nothing.
+    /// Attaches children of `key` to `at` (`None`: to the root). The first meaning of a key is kept: a repeated line
+    /// moves nothing.
     pub(super) fn stands_for(&mut self, key: &str, at: Option<&str>) {
         if !self.knows(key) {
             self.alias.insert(key.to_owned(), at.map(Into::into));
         }
     }
 
-    /// Keeps a line as it is.
+    /// Keeps a line unchanged.
     pub(super) fn keep(&mut self, line: usize, kind: &str, raw: &Value) {
         let record = Record { line, time: self.now, kind: kind.to_owned(), body: Ok(raw.clone()) };
         self.records.push(record);
     }
 
-    /// Keeps what could not be read.
+    /// Keeps a line that could not be parsed.
     pub(super) fn broken(&mut self, line: usize, text: &str, why: &str) {
         let body = Err((text.to_owned(), why.to_owned()));
         self.records.push(Record { line, time: self.now, kind: "broken line".into(), body });
     }
 
-    /// The place of the item that `key` leads to. `None`: the root; `Err`: nowhere.
+    /// The index of the item for `key`. `None`: the root; `Err`: unknown.
     pub(super) fn place(&self, key: Option<&str>) -> Result<Option<usize>, ()> {
         let mut next = key;
-        // An alias may lead in a circle.
+        // Aliases may form a cycle.
         for _ in 0..=self.alias.len() {
             let Some(key) = next else { return Ok(None) };
             if let Some(at) = self.keys.get(key) {
@@ -163,25 +163,25 @@ impl Conversation {
     }
 }
 
-/// Text of a field; empty where it is none.
+/// Text of a field; empty if it is not text.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A count in a field; 0 where it is none.
+/// A count in a field; 0 if it is not a number.
 pub(super) fn number(value: &Value, field: &str) -> u64 {
     value.get(field).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// A time in a field: RFC 3339, or milliseconds since 1970.
-pub(super) fn moment(value: &Value, field: &str) -> Option<Time> {
+pub(super) fn time(value: &Value, field: &str) -> Option<Time> {
     match value.get(field)? {
         Value::String(s) => Time::parse(s).ok(),
         other => other.as_i64().map(Time),
     }
 }
 
-/// Words of a person's (or of the program's to the model).
+/// A message of a person, or of the program to the model.
 pub(super) fn said(origin: Origin, parts: Vec<Part>) -> EntryBody {
     let words: Vec<&str> = parts
         .iter()

@@ -30,7 +30,7 @@ fn import(store: &Store, text: &str) -> (Imported, Report) {
     let lines = lines.unwrap();
     let came = store
         .transfer()
-        .import(&mut lines.as_bytes(), Keep::Ids)
+        .import(&mut lines.as_bytes(), ImportIds::Keep)
         .wait()
         .unwrap_or_else(|e| panic!("{e}\n{lines}"));
     (came, report)
@@ -78,7 +78,7 @@ fn outline(entries: &[Entry]) -> Vec<String> {
         .collect()
 }
 
-/// What every API asks for: behind a reply with calls stand exactly their results.
+/// The rule of every API: a reply with calls is followed by exactly their results.
 fn assert_valid(entries: &[Entry]) {
     let mut open: HashSet<&str> = HashSet::new();
     let mut ever: HashSet<&str> = HashSet::new();
@@ -148,7 +148,7 @@ fn claude_code_s_tree_comes_whole() {
     for branch in &branches {
         assert_valid(&path(&store, s, &branch.name));
     }
-    // Nothing is dropped: four lines are kept as they were, the broken one by its number.
+    // Nothing is dropped: four lines are kept unchanged, the broken one by its number.
     let kept: Vec<(&str, usize)> = report.kept.iter().map(|(k, n)| (k.as_str(), *n)).collect();
     assert_eq!(kept, [("attachment", 1), ("queue-operation", 1), ("summary", 1), ("system", 1)]);
     assert_eq!(report.broken.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [11]);
@@ -189,7 +189,7 @@ fn codex_s_way_comes_whole() {
         (row.summary.title.as_str(), row.summary.project.as_str()),
         ("shell the almonds [image]", "/work/nuts")
     );
-    // The encrypted thought, what Codex told its model, and the doubles of the screen.
+    // The encrypted thought, the instructions of Codex, and duplicates for the screen.
     assert_eq!(report.kept["response_item/message"], 2);
     assert_eq!(report.kept["response_item/reasoning"], 1);
     assert_eq!(report.kept["event_msg/user_message"], 1);
@@ -216,7 +216,7 @@ fn pi_s_tree_comes_whole() {
             "Prompt: water it",
         ]
     );
-    // The same id of a call twice, and one that has no result.
+    // The same call id twice, and one without a result.
     let side = path(&store, s, "branch-2");
     assert_eq!(
         outline(&side)[4..],
@@ -268,14 +268,14 @@ fn lines_of(text: &str) -> String {
     translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/here", &Arc::default()).0.unwrap()
 }
 
-/// What a session holds, however it came in: entries by their ids, with parents and bodies.
+/// The content of a session: entries by their ids, with parents and bodies.
 fn holds(store: &Store, session: SessionId) -> Vec<Entry> {
     let mut all = store.paths().all(session).unwrap();
     all.sort_by_key(|e| e.id);
     all
 }
 
-/// A transcript that went on is gone on with, wherever it was cut before; nothing appears twice.
+/// A transcript that has grown is continued, wherever it was cut before; nothing is duplicated.
 #[test]
 fn a_transcript_that_grew_is_gone_on_with() {
     for text in [CLAUDE, CODEX, PI] {
@@ -292,12 +292,12 @@ fn a_transcript_that_grew_is_gone_on_with() {
             let store = store();
             let (first, _) = import(&store, &short);
             if first.session != came.session {
-                // The time of its first line is part of its name; that line was not there yet.
+                // Its name contains the time of its first line, which did not exist yet.
                 continue;
             }
             let more = match store.transfer().import_more(&mut lines_of(text).as_bytes()).wait() {
                 Ok(more) => more,
-                // Cut within a reply: what is here is not rewritten.
+                // Cut within a reply: existing entries are not rewritten.
                 Err(StoreError::Conflict(_)) => {
                     refused += 1;
                     assert_eq!(store.paths().all(first.session).unwrap().len() as u64, first.entries);
@@ -307,7 +307,7 @@ fn a_transcript_that_grew_is_gone_on_with() {
             };
             joined += 1;
             let (all, then) = (holds(&whole, came.session), holds(&store, first.session));
-            // Results that stood in for later ones are all that there is besides.
+            // Only placeholder results for later ones may exist in addition.
             let extra: Vec<_> = then.iter().filter(|e| !all.iter().any(|a| a.id == e.id)).collect();
             assert!(
                 extra.iter().all(|e| matches!(&e.body, EntryBody::ToolResult { outcome, .. } if *outcome == ToolOutcome::Interrupted)),
@@ -320,7 +320,7 @@ fn a_transcript_that_grew_is_gone_on_with() {
             let main = |s: &Store| outline(&path(s, first.session, "main"));
             assert_eq!(main(&store), main(&whole), "{cut}");
             assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{cut}");
-            // And once more: there is nothing new.
+            // A repeated import adds nothing.
             let again = store.transfer().import_more(&mut lines_of(text).as_bytes()).wait().unwrap();
             assert_eq!(again.entries, 0, "{cut}");
         }
@@ -328,7 +328,7 @@ fn a_transcript_that_grew_is_gone_on_with() {
     }
 }
 
-/// What went on here stays, and what went on there gets a branch of its own.
+/// Local continuations are kept, and those of the file get a branch of their own.
 #[test]
 fn a_transcript_that_went_on_in_both_places_has_both() {
     let store = store();
@@ -424,7 +424,7 @@ fn formats_are_told_apart() {
     assert_eq!((lines, report.kept.len()), (None, 1));
 }
 
-/// Pi's first files: no links, one way.
+/// The oldest files of Pi: no parents, one path.
 #[test]
 fn files_without_links_are_one_way() {
     let text = "{\"type\":\"session\",\"id\":\"old\",\"timestamp\":\"2025-01-01T00:00:00Z\",\"cwd\":\"relative\"}\n\
@@ -437,7 +437,7 @@ fn files_without_links_are_one_way() {
     assert_eq!(store.sessions().get(came.session).unwrap().summary.project, "/here");
 }
 
-/// Lines as hostile as they come: doubled ids, circles, parents that never come, results before calls.
+/// Hostile lines: duplicate ids, cycles, unknown parents, results before calls.
 fn line() -> impl Strategy<Value = Value> {
     let key = || prop::sample::select(vec!["a", "b", "c", "d", "e", "f", ""]);
     let call = || prop::sample::select(vec!["k1", "k2", "k3", ""]);
@@ -471,7 +471,7 @@ proptest! {
         let (file, report) = translate(&FORMATS[0], text.as_bytes(), "/here", &Arc::default());
         let Some(file) = file else { return Ok(()) };
         let store = store();
-        let came = store.transfer().import(&mut file.as_bytes(), Keep::Ids).wait();
+        let came = store.transfer().import(&mut file.as_bytes(), ImportIds::Keep).wait();
         prop_assert!(came.is_ok(), "{:?}\n{}", came, file);
         let session = came.unwrap().session;
         for branch in store.branches().list(session).unwrap() {
@@ -490,7 +490,7 @@ proptest! {
         for format in FORMATS {
             let (file, _) = translate(format, lines.join("\n").as_bytes(), "/here", &Arc::default());
             if let Some(file) = file {
-                prop_assert!(store().transfer().import(&mut file.as_bytes(), Keep::Ids).wait().is_ok(), "{}", file);
+                prop_assert!(store().transfer().import(&mut file.as_bytes(), ImportIds::Keep).wait().is_ok(), "{}", file);
             }
         }
     }

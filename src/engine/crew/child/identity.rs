@@ -123,7 +123,7 @@ pub(crate) struct Work {
 impl Work {
     /// What the store shows of an agent, when that is more: it may have gone on until Tiller was killed.
     /// `own`: each reply of it was a request of ours.
-    pub(crate) fn or_more(mut self, seen: &tiller_store::Worked, own: bool) -> Self {
+    pub(crate) fn or_more(mut self, seen: &tiller_store::AgentWork, own: bool) -> Self {
         if own {
             self.requests = self.requests.max(u32::try_from(seen.replies).unwrap_or(u32::MAX));
         }

@@ -10,7 +10,7 @@ use tiller_protocol::{
     AskBody, AskReply, Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason,
     TodoItem, ToolCall, ToolOutcome, Usage,
 };
-use tiller_store::Call;
+use tiller_store::ModelCall;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -431,7 +431,7 @@ impl ExternalDriver<'_> {
                 booked,
             });
         }
-        let call = Call {
+        let call = ModelCall {
             agent: self.core.identity.id.clone(),
             model: self.core.session.model.clone(),
             tier: "external".into(),

@@ -9,7 +9,7 @@ use tiller_protocol::{
     SessionId, Time,
 };
 use tiller_protocol::{Backend, Transport};
-use tiller_store::{AgentRow, Worked};
+use tiller_store::{AgentRow, AgentWork};
 use tiller_tool::crew::{Brief, Report};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
@@ -76,7 +76,7 @@ fn known_transport<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 pub(crate) struct StoredAgent {
     pub(crate) row: AgentRow,
     /// What its session shows of its work.
-    pub(crate) seen: Worked,
+    pub(crate) seen: AgentWork,
     pub(crate) goal: Option<GoalView>,
 }
 

@@ -27,7 +27,7 @@ fn kept(store: &Store, root: SessionId) -> Result<Vec<StoredAgent>, StoreError> 
     let rows = store.agents().list(root)?.into_iter();
     rows.map(|row| {
         let goal = crate::goal::pursuit::kept(store, row.session)?.map(|g| g.view().clone());
-        Ok(StoredAgent { seen: store.agents().worked(row.session)?, goal, row })
+        Ok(StoredAgent { seen: store.agents().work(row.session)?, goal, row })
     })
     .collect()
 }

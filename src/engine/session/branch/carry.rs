@@ -57,7 +57,7 @@ pub(crate) fn carry_over(
                 return Err(tiller_store::StoreError::NoEntry(from));
             }
             let own = match head {
-                Some(head) => store.tree().apart(from, head)?.left,
+                Some(head) => store.tree().divergence(from, head)?.left,
                 None => u64::MAX,
             };
             let most = u32::try_from(own).unwrap_or(u32::MAX);

@@ -19,7 +19,7 @@ pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, t
         saved.await;
         let own = blocking(move || {
             let own = match here {
-                Some(here) => store.tree().apart(from, here)?.left,
+                Some(here) => store.tree().divergence(from, here)?.left,
                 None => store.paths().tail_at(from, 1)?.earlier + 1,
             };
             let look = u32::try_from(own.min(LOOK)).unwrap_or(0);

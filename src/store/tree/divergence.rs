@@ -9,7 +9,7 @@ use crate::handles::Tree;
 
 /// Two entries and their last common entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct Divergence {
     /// The last entry on both paths; `None`: there is none.
     pub base: Option<EntryId>,
     /// Number of entries of each path after it.
@@ -29,10 +29,10 @@ impl Tree<'_> {
     ///
     /// # Errors
     /// [`StoreError::NoEntry`], or when the database cannot be read.
-    pub fn apart(&self, left: EntryId, right: EntryId) -> Result<Apart> {
+    pub fn divergence(&self, left: EntryId, right: EntryId) -> Result<Divergence> {
         self.store.read(|conn| {
             let (mut a, mut b) = (Some(left.0), Some(right.0));
-            let mut apart = Apart { base: None, left: 0, right: 0 };
+            let mut apart = Divergence { base: None, left: 0, right: 0 };
             while a != b {
                 let (up_a, depth_a) = a.map_or(Ok((None, -1)), |id| above(conn, id))?;
                 let (up_b, depth_b) = b.map_or(Ok((None, -1)), |id| above(conn, id))?;
@@ -65,7 +65,7 @@ mod tests {
         store.entries().append(Append::new(s, "b").entries(more)).wait().unwrap();
         store.entries().append(Append::new(s, "c").entries(vec![said(21, None)])).wait().unwrap();
         let apart = |a, b| {
-            let apart = store.tree().apart(entry_id(a), entry_id(b)).unwrap();
+            let apart = store.tree().divergence(entry_id(a), entry_id(b)).unwrap();
             (apart.base, apart.left, apart.right)
         };
         assert_eq!(apart(3, 12), (Some(entry_id(2)), 1, 2));
@@ -73,6 +73,6 @@ mod tests {
         assert_eq!(apart(1, 3), (Some(entry_id(1)), 0, 2));
         assert_eq!(apart(3, 3), (Some(entry_id(3)), 0, 0));
         assert_eq!(apart(3, 21), (None, 3, 1));
-        assert!(store.tree().apart(entry_id(3), entry_id(99)).is_err());
+        assert!(store.tree().divergence(entry_id(3), entry_id(99)).is_err());
     }
 }
