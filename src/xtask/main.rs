@@ -1,4 +1,4 @@
-//! Chores of the house: `cargo xtask tidy|house|deny|gallery|bench`.
+//! Tasks for development: `cargo xtask tidy|house|deny|gallery|bench`.
 
 mod bench;
 mod deny;
