@@ -1,9 +1,9 @@
 //! Measures the budgets marked K with the release binary, a scripted model server and a real terminal.
 //!
-//! A budget is a ratio to other programs measured on the same machine; here its absolute figure of a
-//! 2-core machine stands beside ours, so read the ratios of a calm machine only. `--quick`: fewer
-//! repeats; `--no-build`: the binary as it is; a word: only the cases whose name has it. `tests`: the figures of single
-//! parts, which tests named `figures` print.
+//! A budget is a ratio to other programs measured on the same machine; here Tiller's figure is shown with the absolute
+//! budget of a 2-core machine, so the ratios are meaningful on a calm machine only. `--quick`: fewer repeats;
+//! `--no-build`: the existing binary; a word: only the cases whose names contain it. `tests`: the figures of single
+//! parts, printed by tests named `figures`.
 #![expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -12,22 +12,10 @@
     reason = "figures for people, on standard output"
 )]
 
-mod branches;
-mod crew;
-mod figures;
-mod keys;
-mod model;
-mod pane;
-mod place;
-mod process;
-mod reach;
-mod replies;
-mod search;
-mod sessions;
-mod start;
-mod tools;
-mod transfer;
-mod tree;
+mod agents;
+mod rig;
+mod screen;
+mod store;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -36,33 +24,33 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use figures::{Figures, Unit};
-use model::Model;
+use rig::figures::{Figures, Unit};
+use rig::model::Model;
 
 /// Name and function of each case.
 type Case = (&'static str, fn(&Bench, &mut Figures) -> Result<()>);
 
 const CASES: &[Case] = &[
     ("size", size),
-    ("startup", start::screen),
-    ("headless", start::headless),
-    ("idle", replies::idle),
-    ("keys", keys::rested),
-    ("keys-stream", keys::streaming),
-    ("keys-full", keys::full),
-    ("pane", pane::pane),
-    ("flood", replies::flood),
-    ("pace", replies::paced),
-    ("tools", tools::calls),
-    ("outputs", tools::outputs),
-    ("crew", crew::crew),
-    ("crew-memory", crew::memory),
-    ("search", search::search),
-    ("search-first", reach::first),
-    ("oldest", reach::oldest),
-    ("tree", tree::browse),
-    ("branches", branches::moves),
-    ("transfer", transfer::transfer),
+    ("startup", screen::start::screen),
+    ("headless", screen::start::headless),
+    ("idle", screen::replies::idle),
+    ("keys", screen::keys::rested),
+    ("keys-stream", screen::keys::streaming),
+    ("keys-full", screen::keys::full),
+    ("pane", screen::pane::pane),
+    ("flood", screen::replies::flood),
+    ("pace", screen::replies::paced),
+    ("tools", agents::tools::calls),
+    ("outputs", agents::tools::outputs),
+    ("crew", agents::crew::crew),
+    ("crew-memory", agents::crew::memory),
+    ("search", store::search::search),
+    ("search-first", store::reach::first),
+    ("oldest", store::reach::oldest),
+    ("tree", screen::tree::browse),
+    ("branches", screen::branches::moves),
+    ("transfer", store::transfer::transfer),
 ];
 
 /// The environment of all cases.

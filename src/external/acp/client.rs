@@ -46,7 +46,7 @@ pub(super) enum Broken {
     TooMuch,
 }
 
-/// A finished answer of ours: the request's id, and the answer.
+/// A finished answer to the agent: the request's id, and the answer.
 pub(super) type ReadyAnswer = (Value, files::FileAnswer);
 
 pub(super) struct Client {

@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 use tiller_store::{Append, NewSession, Options, Store};
 
-use super::model::markdown;
+use crate::bench::rig::model::markdown;
 
 /// Entries in one commit.
 const AT_ONCE: usize = 5_000;

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
-use super::figures::{Figures, Unit, at};
-use super::place::Place;
-use super::{Bench, sessions};
+use crate::bench::Bench;
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::Place;
+use crate::bench::rig::sessions;
 
 pub(crate) fn transfer(b: &Bench, out: &mut Figures) -> Result<()> {
     let place = Place::new(&b.binary, &b.model)?;

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Desk, Place, squash};
-use super::{Bench, pause, process, sessions};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place, squash};
+use crate::bench::rig::{process, sessions};
+use crate::bench::{Bench, pause};
 
 /// Time between two keys: longer than the effect of any of them, so that output belongs to the last one.
 const GAP: Duration = Duration::from_millis(250);

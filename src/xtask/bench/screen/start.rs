@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Place, READY, squash};
-use super::{Bench, pause, process};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Place, READY, squash};
+use crate::bench::rig::process;
+use crate::bench::{Bench, pause};
 
 /// From exec to the screen.
 pub(crate) fn screen(b: &Bench, out: &mut Figures) -> Result<()> {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use tiller_testkit::Term;
 
-use super::model::Model;
-use super::pause;
+use crate::bench::pause;
+use crate::bench::rig::model::Model;
 
 /// Columns and rows of the terminal.
 pub(crate) const SIZE: (u16, u16) = (120, 40);

@@ -3,9 +3,10 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::figures::{Figures, Unit, at};
-use super::place::Place;
-use super::{Bench, process};
+use crate::bench::Bench;
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::Place;
+use crate::bench::rig::process;
 
 /// The latency and cost of the calls.
 pub(crate) fn calls(b: &Bench, out: &mut Figures) -> Result<()> {

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::figures::{Figures, Unit, at};
-use super::keys;
-use super::place::{Desk, Place};
-use super::{Bench, pause, process};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place};
+use crate::bench::rig::process;
+use crate::bench::screen::keys;
+use crate::bench::{Bench, pause};
 
 /// Number of agents.
 const CREW: usize = 20;

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Desk, Place, squash};
-use super::{Bench, pause, sessions};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place, squash};
+use crate::bench::rig::sessions;
+use crate::bench::{Bench, pause};
 
 /// Ctrl-Home, Ctrl-End, the leader.
 const HOME: &str = "\x1b[1;5H";

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Desk, Place, squash};
-use super::{Bench, pause, sessions};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place, squash};
+use crate::bench::rig::sessions;
+use crate::bench::{Bench, pause};
 
 /// Longer than notices stay on the screen, so that the next ones are new.
 const GONE: Duration = Duration::from_millis(4500);

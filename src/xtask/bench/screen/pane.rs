@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Desk, Place};
-use super::{Bench, keys, pause};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place};
+use crate::bench::screen::keys;
+use crate::bench::{Bench, pause};
 
 /// Echoes each byte, as a terminal's line discipline does, without a prompt of its own.
 const ECHO: &str = "stty raw -echo; printf '> '; exec cat";

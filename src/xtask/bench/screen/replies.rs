@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use super::figures::{Figures, Unit, at};
-use super::place::{Desk, Place, squash};
-use super::{Bench, pause, process};
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::{Desk, Place, squash};
+use crate::bench::rig::process;
+use crate::bench::{Bench, pause};
 
 /// Number of tokens whose cost the budgets define.
 const TOKENS: f64 = 20_000.0;

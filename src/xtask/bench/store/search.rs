@@ -8,9 +8,10 @@ use anyhow::{Result, bail};
 use tiller_protocol::SearchQuery;
 use tiller_store::{Options, Store};
 
-use super::figures::{Figures, Unit, at};
-use super::place::Place;
-use super::{Bench, sessions};
+use crate::bench::Bench;
+use crate::bench::rig::figures::{Figures, Unit, at};
+use crate::bench::rig::place::Place;
+use crate::bench::rig::sessions;
 
 /// Lines of an answer: a million of them must fit on the disk.
 const LINES: usize = 8;
