@@ -16,10 +16,10 @@
 //!
 //! | room | job | may use |
 //! | --- | --- | --- |
-//! | [`protocol`] | the vocabulary of the bus; plain data | nothing of ours |
-//! | `shell` | the shell's grammar: a command line, taken apart | nothing of ours |
-//! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | nothing of ours |
-//! | `fs` | attributes and access lists of files, for those that write them | nothing of ours |
+//! | [`protocol`] | the vocabulary of the bus; plain data | no other room |
+//! | `shell` | the shell's grammar: a command line, taken apart | no other room |
+//! | `text` | what may reach a terminal: cleaning, width, wrapping, Markdown | no other room |
+//! | `fs` | attributes and access lists of files, for those that write them | no other room |
 //! | `rpc` | JSON-RPC, one message a line, for clients and servers | protocol |
 //! | [`config`] | layered settings with line-numbered errors | protocol |
 //! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
