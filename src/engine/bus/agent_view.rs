@@ -15,22 +15,22 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
         }
         None => (AgentState::Idle, String::new()),
         Some(l) => {
-            let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
+            let own = l.calls.running.values().map(|c| c.act.as_str()).min().map(str::to_owned);
             let act = own.or_else(|| core.identity.external_act()).unwrap_or_default();
             let child = core.identity.child.as_ref();
             if child.is_some_and(|c| c.pause.active) {
                 // What it began before ends first.
-                let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
+                let streams = matches!(l.machine.phase(), Phase::Streaming) && l.tasks.stream.is_some();
                 (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
             } else if core.asks.wait(&core.identity.id)
                 || child.is_some_and(|c| c.open_questions > 0)
                 || core.identity.pane_needs_input()
             {
                 (AgentState::Waiting, act)
-            } else if l.over {
+            } else if l.end.over {
                 (AgentState::Running, String::new())
             } else {
-                let doing = match l.turn.phase() {
+                let doing = match l.machine.phase() {
                     Phase::Streaming if act.is_empty() => "thinking".to_owned(),
                     Phase::Waiting => "waiting to retry".to_owned(),
                     Phase::Compacting { .. } => "compacting".to_owned(),
@@ -47,8 +47,8 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
         state,
         act,
         model: core.session.model.clone(),
-        usage: core.session.usage,
-        cost: core.session.cost,
+        usage: core.session.totals.usage,
+        cost: core.session.totals.cost,
         context: core.session.context_tokens().0,
         window: model::window(core),
         since: core.turn.live.as_ref().map(|l| l.since),

@@ -133,7 +133,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
 }
 
 fn stop_tool(core: &mut Core, client: ClientId, cause: CommandId, id: String) {
-    if core.turn.live.as_ref().is_some_and(|l| l.calls.contains_key(&id)) {
+    if core.turn.live.as_ref().is_some_and(|l| l.calls.running.contains_key(&id)) {
         core.feed(Input::StopTool { call_id: id });
     } else {
         shell_line::stop_process(core, client, cause, id);

@@ -84,7 +84,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
             Ok(ReplyEvent::CostsReply { rows, total })
         }),
         Query::Ops { limit } => {
-            let head = core.session.head_name.clone();
+            let head = core.session.head.name.clone();
             read::read(core, client, cause, move || {
                 let mut ops = store.sessions().ops(session, ROWS)?;
                 let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));

@@ -18,15 +18,15 @@ use crate::session::TAIL;
 pub(crate) fn summary(core: &Core) -> SessionSummary {
     SessionSummary {
         id: core.session.id,
-        title: core.session.title.clone(),
-        project: core.session.project.clone(),
-        created: core.session.created,
-        used: core.session.tail.back().map_or(core.session.created, |e| e.time),
-        entries: core.session.earlier + core.session.tail.len() as u64,
+        title: core.session.info.title.clone(),
+        project: core.session.info.project.clone(),
+        created: core.session.info.created,
+        used: core.session.history.tail.back().map_or(core.session.info.created, |e| e.time),
+        entries: core.session.history.earlier + core.session.history.tail.len() as u64,
         model: core.session.model.clone(),
-        cost: core.session.cost,
-        archived: core.session.archived,
-        exec: core.session.exec,
+        cost: core.session.totals.cost,
+        archived: core.session.info.archived,
+        exec: core.session.info.exec,
         open_in: None,
         interrupted: core.session.interrupted.clone(),
         preview: String::new(),
@@ -35,13 +35,13 @@ pub(crate) fn summary(core: &Core) -> SessionSummary {
 
 /// What has arrived of the reply in flight.
 fn partial(core: &Core) -> Vec<tiller_protocol::Block> {
-    let mut blocks = core.turn.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
+    let mut blocks = core.turn.live.as_ref().map(|l| l.machine.partial()).unwrap_or_default();
     crate::context::clean::blocks(&core.services.redaction.redact, &mut blocks);
     blocks
 }
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
-    let skip = core.session.tail.len().saturating_sub(TAIL);
+    let skip = core.session.history.tail.len().saturating_sub(TAIL);
     Snapshot {
         seq: core.bus.seq(),
         session: summary(core),
@@ -51,8 +51,8 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         read_only: core.session.read_only,
         head: core.head_id(),
         branch: core.session.branch(),
-        entries: core.session.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
-        earlier: core.session.earlier + skip as u64,
+        entries: core.session.history.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
+        earlier: core.session.history.earlier + skip as u64,
         partial: partial(core),
         todo: lock(&core.context.todo).items.clone(),
         agents: std::iter::once(agent_view::agent_view(core)).chain(core.crew.rows()).collect(),
@@ -60,8 +60,8 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         queue: core.prompts.queue.clone(),
         asks: core.asks.list(),
         feed: core.watching.feed.iter().cloned().collect(),
-        usage: core.session.usage,
-        cost: core.session.cost,
+        usage: core.session.totals.usage,
+        cost: core.session.totals.cost,
         running: core.turn.live.is_some(),
         git: core.watching.git.clone(),
         goal: core.session.goal.as_ref().map(|p| Box::new(p.view().clone())),
@@ -71,7 +71,7 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
 
 /// `/context`. Before the first message the layers are those that the first request will have.
 pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId) {
-    let live = request::live(&core.session.path);
+    let live = request::live(&core.session.history.path);
     let (used, exact) = tokens::of_path(&live);
     let frozen = live.first().and_then(|e| match &e.body {
         EntryBody::Prefix { tools, layers, .. } => Some((layers.clone(), tokens::of_tools(tools))),
@@ -105,7 +105,7 @@ pub(crate) fn context_report(core: &mut Core, client: ClientId, cause: CommandId
 
 pub(crate) fn compact_preview(core: &mut Core, client: ClientId, cause: CommandId) {
     let keep = compaction::keep(core);
-    match compact::plan(&core.session.path, keep) {
+    match compact::plan(&core.session.history.path, keep) {
         Some(plan) => {
             let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
             core.bus.reply(client, &core.place_of(Some(cause)), reply);
@@ -113,7 +113,7 @@ pub(crate) fn compact_preview(core: &mut Core, client: ClientId, cause: CommandI
         None => {
             let notice = tiller_protocol::Notice::new(
                 tiller_protocol::NoticeKind::User,
-                compact::nothing_to_do(&core.session.path),
+                compact::nothing_to_do(&core.session.history.path),
             );
             core.refuse(client, cause, notice);
         }

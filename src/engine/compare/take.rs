@@ -181,7 +181,7 @@ pub(crate) fn start_take(
     };
     let (store, session, watched) = (core.services.store.clone(), core.session.id, record::watched(core));
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
-    let here = core.session.head;
+    let here = core.session.head.id;
     let work = async move {
         let (states, from) = off_thread(move || {
             let ends = look::ends(&store, session, &pair)?;

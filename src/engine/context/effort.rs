@@ -12,7 +12,7 @@ use crate::core::Core;
 
 /// The effort of the next request: of the message that is answered, else of the session.
 pub(crate) fn effort(core: &Core) -> Effort {
-    for entry in core.session.path.iter().rev() {
+    for entry in core.session.history.path.iter().rev() {
         if let EntryBody::User { message, origin, .. } = &entry.body {
             if let Some(effort) = message.effort {
                 return effort;

@@ -67,7 +67,7 @@ pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelR
         skip: Arc::clone(&core.context.side_skip),
         longest_wait: model::longest_wait(core),
         scale: core.services.models.retry_scale,
-        counts: tokens::Calibration::of(&request::live(&core.session.path)),
+        counts: tokens::Calibration::of(&request::live(&core.session.history.path)),
         left: money::left_beside(core, model::tier_of(core, model)),
     }
 }

@@ -16,16 +16,12 @@ pub(crate) mod saving;
 pub(crate) mod services;
 pub(crate) mod turn_over;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::Value;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
-use tiller_protocol::{CommandId, Cost, EntryId, EventBody, Notice, Part, QueueId};
+use tiller_protocol::{CommandId, EntryId, EventBody, Notice, Part, QueueId};
 use tiller_store::Running;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::{Bus, ClientId, Place};
 use crate::context::part::ContextPart;
@@ -38,48 +34,8 @@ use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
 use crate::questions::asks::Asks;
 use crate::session::Session;
-use crate::turn::part::TurnPart;
-use crate::turn::{Input, Turn};
-
-/// A running call.
-pub(crate) struct RunningCall {
-    pub(crate) cancel: CancellationToken,
-    pub(crate) hard: CancellationToken,
-    pub(crate) _task: AbortOnDropHandle<()>,
-    pub(crate) act: String,
-}
-
-/// The turn in flight. Dropping it stops all that it runs.
-pub(crate) struct Live {
-    pub(crate) no: u64,
-    pub(crate) turn: Turn,
-    pub(crate) place: Place,
-    pub(crate) prompt: String,
-    /// The message of the person's that it answers.
-    pub(crate) root: Option<EntryId>,
-    pub(crate) stream: Option<AbortOnDropHandle<()>>,
-    pub(crate) timer: Option<AbortOnDropHandle<()>>,
-    pub(crate) compaction: Option<AbortOnDropHandle<()>>,
-    pub(crate) calls: HashMap<String, RunningCall>,
-    /// Arguments of the present reply's calls, until their results are shown.
-    pub(crate) args: HashMap<String, Value>,
-    pub(crate) audits: HashMap<String, tiller_protocol::view::AuditRow>,
-    /// Tokens of all its requests, those of failed tries too.
-    pub(crate) usage: tiller_protocol::Usage,
-    pub(crate) cost: Option<Cost>,
-    pub(crate) unpriced: bool,
-    /// Text and thinking on their way to the screen.
-    pub(crate) words: [crate::context::clean::Stream; 2],
-    pub(crate) since: tiller_protocol::Time,
-    /// A check that waits until saving works again.
-    pub(crate) held: Option<bool>,
-    /// It ends, but as this: the store failed, or a limit was reached.
-    pub(crate) ending: Option<(tiller_protocol::event::TurnStatus, Notice)>,
-    pub(crate) over: bool,
-    /// Its last words, and why it ended as it did.
-    pub(crate) text: String,
-    pub(crate) why: Option<Notice>,
-}
+use crate::turn::Input;
+use crate::turn::part::{RunningTurn, TurnPart};
 
 /// The engine's state: one part per concern.
 pub(crate) struct Core {
@@ -144,7 +100,7 @@ impl Core {
     }
 
     /// Changes the turn in flight, if there is one.
-    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut Live)) {
+    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut RunningTurn)) {
         if let Some(live) = &mut self.turn.live {
             f(live);
         }
@@ -200,7 +156,7 @@ impl Core {
     }
 
     pub(crate) fn head_id(&self) -> Option<EntryId> {
-        self.session.head
+        self.session.head.id
     }
 
     /// Without secrets.

@@ -11,11 +11,12 @@ use tiller_protocol::CommandId;
 use tokio::sync::mpsc;
 
 use crate::context::msg::{ContextMsg, SideMsg};
+use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::core::{Core, RunningCall};
 use crate::lock::lock;
 use crate::prompts::doing::Busy;
 use crate::turn::Input;
+use crate::turn::part::RunningCall;
 
 /// Until calls are killed, and again until they are left behind.
 const PATIENCE: Duration = Duration::from_millis(600);
@@ -35,10 +36,11 @@ impl Core {
         self.keep_job();
         self.prompts.lines.values().for_each(|l| l.cancel.cancel());
         let Some(live) = &self.turn.live else { return self.quit_now() };
-        if live.calls.iter().any(|call| self.asks_on(call)) {
+        if live.calls.running.iter().any(|call| self.asks_on(call)) {
             // The question stays open: at the next start its call asks again. Calls beside it are stopped.
             let others: Vec<_> = live
                 .calls
+                .running
                 .iter()
                 .filter(|call| !self.asks_on(*call))
                 .map(|(_, c)| c.cancel.clone())
@@ -75,7 +77,7 @@ impl Core {
         if self.lifecycle.quit_presses > 1 || self.turn.live.is_none() {
             return self.quit_now();
         }
-        if self.turn.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
+        if self.turn.live.iter().flat_map(|l| &l.calls.running).any(|call| self.asks_on(call)) {
             return self.quit_now();
         }
         self.feed(Input::Interrupt { hard: true });
@@ -89,7 +91,7 @@ impl Core {
     /// Ends what waits for models, and books what it has used: a request is charged though nobody reads its reply.
     /// From then on the inbox is not read: senders must not wait for room.
     async fn end_tasks(&mut self, mut inbox: mpsc::Receiver<Msg>) {
-        let compaction = self.turn.live.take().and_then(|l| l.compaction);
+        let compaction = self.turn.live.take().and_then(|l| l.tasks.compaction);
         let busy = self.prompts.busy.take().map(Busy::into_task);
         let mut tasks = std::mem::take(&mut self.lifecycle.tasks);
         let all = async move {

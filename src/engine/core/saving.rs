@@ -20,7 +20,7 @@ use crate::turn::Input;
 impl Core {
     /// An append to the open session, under its lease.
     pub(crate) fn append(&self) -> Append {
-        let mut a = Append::new(self.session.id, self.session.head_name.as_str());
+        let mut a = Append::new(self.session.id, self.session.head.name.as_str());
         a.lease.clone_from(&self.session.lease);
         a
     }
@@ -103,7 +103,7 @@ impl Core {
             Then::Accepted(ids) => queue::accepted(self, &ids),
             Then::Row { session, view } => self.crew_driver().row_stored(session, view, true),
             Then::Leased(lease)
-                if (lease.session, &lease.head) == (self.session.id, &self.session.head_name) =>
+                if (lease.session, &lease.head) == (self.session.id, &self.session.head.name) =>
             {
                 self.session.lease = Some(lease);
             }
@@ -188,15 +188,13 @@ impl Core {
         if self.saves.failed.is_none() {
             return;
         }
-        let (store, id, head) = (&self.services.store, self.session.id, self.session.head_name.as_str());
+        let (store, id, head) = (&self.services.store, self.session.id, self.session.head.name.as_str());
         let tail = u32::try_from(TAIL).unwrap_or(u32::MAX);
         match store.paths().context(id, head).and_then(|path| Ok((path, store.paths().tail(id, head, tail)?)))
         {
             Ok((path, tail)) => {
-                self.session.head = tail.entries.last().map(|e| e.id);
-                self.session.path = crate::session::path_of(path);
-                self.session.earlier = tail.earlier;
-                self.session.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
+                self.session.head.id = tail.entries.last().map(|e| e.id);
+                self.session.history = crate::session::History::new(crate::session::path_of(path), tail);
                 self.saves.failed = None;
                 self.agree_on_names();
             }
@@ -208,13 +206,13 @@ impl Core {
     /// Title, archive state and the branch's name as the disk has them. What cannot be read stays.
     fn agree_on_names(&mut self) {
         if let Ok(row) = self.services.store.sessions().get(self.session.id) {
-            self.session.title = row.summary.title;
-            self.session.archived = row.summary.archived;
+            self.session.info.title = row.summary.title;
+            self.session.info.archived = row.summary.archived;
         }
         if let Ok(branches) = self.services.store.branches().list(self.session.id)
-            && let Some(branch) = branches.into_iter().find(|b| b.name == self.session.head_name)
+            && let Some(branch) = branches.into_iter().find(|b| b.name == self.session.head.name)
         {
-            self.session.label = branch.label;
+            self.session.head.label = branch.label;
         }
     }
 
@@ -229,7 +227,7 @@ impl Core {
         }
         if health.ok()
             && let Some(live) = &mut self.turn.live
-            && let Some(may_compact) = live.held.take()
+            && let Some(may_compact) = live.deferred_check.take()
         {
             prepare::prepare(self, may_compact);
         }

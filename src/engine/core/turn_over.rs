@@ -13,7 +13,8 @@ pub(crate) fn turn_over(core: &mut Core, turn: u64, status: TurnStatus) {
     if !core.is_live(turn) {
         return;
     }
-    let (prompt, text, why) = core.turn.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
+    let (prompt, text, why) =
+        core.turn.live.take().map(|l| (l.prompt, l.end.text, l.end.notice)).unwrap_or_default();
     core.turn.inputs.clear();
     record::settle_files(core);
     agent_view::agent_changed(core);

@@ -91,7 +91,7 @@ fn ask_judge(
 ) -> CancellationToken {
     let cancel = CancellationToken::new();
     let (stopped, tx, side) = (cancel.clone(), core.tx.clone(), side_call::side_call(core, provider, &model));
-    let said = compact::transcript(&core.session.path.clone(), None, READ);
+    let said = compact::transcript(&core.session.history.path.clone(), None, READ);
     let text = format!("{said}\n\n[the goal]\n{goal}");
     core.spawn(async move {
         let got = tokio::select! {

@@ -110,9 +110,9 @@ fn take_up(core: &mut Core) -> Result<String, Notice> {
 fn cost_of_all(core: &Core) -> Option<Cost> {
     let reservations = money::reservations(core);
     match core.identity.child {
-        None => core.session.cost.map(|c| c.plus(reservations.spent().session)),
+        None => core.session.totals.cost.map(|c| c.plus(reservations.spent().session)),
         // What it used itself is in there.
-        Some(_) => core.session.cost.map(|_| reservations.branch(&core.identity.id)),
+        Some(_) => core.session.totals.cost.map(|_| reservations.branch(&core.identity.id)),
     }
 }
 

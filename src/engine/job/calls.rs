@@ -17,14 +17,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::clean;
+use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
-use crate::core::{Core, RunningCall};
-use crate::job::{Job, outcome_word, what};
+use crate::job::{CallFiles, CallOrigin, Job, outcome_word, what};
 use crate::lock::lock;
 use crate::turn::msg::CallDone;
 use crate::turn::msg::TurnMsg;
+use crate::turn::part::RunningCall;
 use crate::turn::{CallResult, Input};
 
 /// Live output that waits for the bus. A tool drops what does not fit.
@@ -32,8 +33,14 @@ const PROGRESS: usize = 64;
 
 pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (ToolCx, mpsc::Receiver<String>) {
     let (progress, live) = mpsc::channel(PROGRESS);
-    let call_entry =
-        core.session.tail.iter().rev().find(|e| matches!(e.body, EntryBody::Assistant { .. })).map(|e| e.id);
+    let call_entry = core
+        .session
+        .history
+        .tail
+        .iter()
+        .rev()
+        .find(|e| matches!(e.body, EntryBody::Assistant { .. }))
+        .map(|e| e.id);
     let ports = CallPorts {
         delegation: Arc::clone(&core.services.crew.delegation),
         call,
@@ -101,21 +108,24 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     let job = Job {
         services: Arc::clone(&core.services),
         bus: Arc::clone(&core.bus),
-        place,
+        tx: core.tx.clone(),
         tool,
         args: call.arguments,
         cx,
+        origin: CallOrigin {
+            place,
+            root: core.identity.child.as_ref().map_or(core.session.id, |c| c.root),
+            prompt: core.turn.live.as_ref().and_then(|l| l.root),
+        },
+        files: CallFiles {
+            reviews: Arc::clone(&core.files.reviews),
+            writes: core.watching.writes.clone(),
+            watched: record::watched(core),
+            written: Vec::new(),
+            touched: Vec::new(),
+        },
         permit: core.services.permit.clone(),
         profile: core.session.profile,
-        tx: core.tx.clone(),
-        session: core.session.id,
-        root: core.identity.child.as_ref().map_or(core.session.id, |c| c.root),
-        turn: core.turn.live.as_ref().and_then(|l| l.root),
-        reviews: Arc::clone(&core.files.reviews),
-        writes: core.watching.writes.clone(),
-        watched: record::watched(core),
-        paths: Vec::new(),
-        known: Vec::new(),
         asked: false,
         changed: None,
     };
@@ -133,7 +143,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     let act = format!("{} {target}", tool.verb());
     if let Some(live) = &mut core.turn.live {
         let running = RunningCall { cancel, hard, _task: AbortOnDropHandle::new(task), act };
-        live.calls.insert(call.id, running);
+        live.calls.running.insert(call.id, running);
     }
     agent_view::agent_changed(core);
 }
@@ -154,11 +164,11 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
     }
     core.child_driver().report_work();
     if let Some(live) = &mut core.turn.live {
-        live.calls.remove(call_id);
-        live.audits.insert(call_id.to_owned(), done.audit);
+        live.calls.running.remove(call_id);
+        live.calls.audits.insert(call_id.to_owned(), done.audit);
         if let Some(mut args) = done.args {
             clean::value(&core.services.redaction.redact, &mut args);
-            live.args.insert(call_id.to_owned(), args);
+            live.calls.args.insert(call_id.to_owned(), args);
         }
     }
     core.feed(Input::ToolDone { call_id: call_id.to_owned(), result: done.result });
@@ -171,23 +181,24 @@ pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut re
         .turn
         .live
         .as_mut()
-        .and_then(|l| l.args.remove(call_id))
+        .and_then(|l| l.calls.args.remove(call_id))
         .unwrap_or(Value::Object(serde_json::Map::new()));
     if let Some(hint) = lock(&core.context.todo).called(&name, result.outcome) {
         result.content.push(Part::Text { text: hint });
     }
     result.content.extend(core.news_part());
-    let audit = core.turn.live.as_mut().and_then(|l| l.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
-        time: core.services.clock.now(),
-        session: core.session.id,
-        agent: core.identity.id.0.clone(),
-        tool: name.clone(),
-        what: what(&core.services.redaction.redact, &arguments),
-        decision: PermissionOutcome::Undecided,
-        by: "engine".into(),
-        seconds: 0.0,
-        outcome: outcome_word(result.outcome).into(),
-    });
+    let audit =
+        core.turn.live.as_mut().and_then(|l| l.calls.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
+            time: core.services.clock.now(),
+            session: core.session.id,
+            agent: core.identity.id.0.clone(),
+            tool: name.clone(),
+            what: what(&core.services.redaction.redact, &arguments),
+            decision: PermissionOutcome::Undecided,
+            by: "engine".into(),
+            seconds: 0.0,
+            outcome: outcome_word(result.outcome).into(),
+        });
     let (outcome, seconds) = (result.outcome, result.seconds);
     let body = EntryBody::ToolResult {
         call_id: call_id.to_owned(),

@@ -26,14 +26,15 @@ pub(super) struct Covered {
 impl Job {
     /// Keeps the files as they are before the call changes them. `None`: there is nothing to keep, or it is switched off.
     pub(super) async fn files_before(&self) -> Option<Result<Covered, SnapshotError>> {
-        let what = match (self.tool.touch(), self.paths.is_empty()) {
+        let what = match (self.tool.touch(), self.files.written.is_empty()) {
             (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
             (Touch::Execute, _) => What::All,
-            (_, false) => What::Paths(self.paths.clone()),
+            (_, false) => What::Paths(self.files.written.clone()),
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
-            let before = record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await;
+            let before =
+                record::before(keeper, what, self.files.watched.clone(), self.cx.call_id.clone()).await;
             return Some(before.map(|mut before| {
                 let copies = std::mem::take(&mut before.outside);
                 Covered { before: Some(before), copies }

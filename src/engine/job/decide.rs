@@ -28,7 +28,7 @@ impl Job {
     pub(super) async fn decide(&mut self) -> Result<Decided, Refused> {
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
-            self.bus.publish(&self.place, EventBody::State(event));
+            self.bus.publish(&self.origin.place, EventBody::State(event));
         }
         // A bound on the way round: each needs a person's keystrokes.
         for _ in 0..20 {
@@ -39,14 +39,14 @@ impl Job {
                     return Err(Box::new((decided, failed(e))));
                 }
             };
-            self.paths.clear();
-            self.known.clear();
+            self.files.written.clear();
+            self.files.touched.clear();
             for a in &access {
                 if let Access::Write { path, .. } | Access::Read { path, .. } = a {
-                    self.known.push(names::path(path));
+                    self.files.touched.push(names::path(path));
                 }
                 if let Access::Write { path, .. } = a {
-                    self.paths.push(names::path(path));
+                    self.files.written.push(names::path(path));
                 }
             }
             let agent = self.cx.agent.clone();
@@ -201,7 +201,7 @@ impl Job {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; that it survives a restart is second.
                 for one in tiller_permit::split_patterns(pattern) {
-                    drop(self.services.store.rules().add(self.root, one));
+                    drop(self.services.store.rules().add(self.origin.root, one));
                 }
             })
         };
@@ -212,7 +212,7 @@ impl Job {
             )
             .hint("this call is approved once");
             self.bus.publish(
-                &self.place,
+                &self.origin.place,
                 EventBody::State(tiller_protocol::event::StateEvent::Notice { notice }),
             );
         }

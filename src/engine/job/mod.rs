@@ -32,31 +32,44 @@ const LEFT_BEHIND: Duration = Duration::from_millis(1500);
 /// Longest command of the person's that goes to the model, in bytes.
 const CHANGED: usize = 10_000;
 
+/// One tool call, from the permission check to its result.
 pub(crate) struct Job {
     pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
-    pub(crate) place: Place,
+    /// Reports to the engine's loop.
+    pub(crate) tx: mpsc::Sender<Msg>,
     pub(crate) tool: &'static dyn Tool,
     pub(crate) args: Value,
     pub(crate) cx: ToolCx,
+    pub(crate) origin: CallOrigin,
+    pub(crate) files: CallFiles,
     pub(crate) permit: Permit,
     pub(crate) profile: Profile,
-    pub(crate) tx: mpsc::Sender<Msg>,
-    pub(crate) session: SessionId,
-    /// The main agent's: what is allowed there is allowed to all.
+    /// Whether the user was asked: a call that seems to be read-only may then do more.
+    pub(crate) asked: bool,
+    /// The command that the user wrote in place of the model's.
+    pub(crate) changed: Option<String>,
+}
+
+/// Where a call comes from.
+pub(crate) struct CallOrigin {
+    /// Session, agent and command of its events.
+    pub(crate) place: Place,
+    /// The main agent's session: what is allowed there is allowed to all its agents.
     pub(crate) root: SessionId,
-    pub(crate) turn: Option<EntryId>,
+    /// The user's message that the turn answers.
+    pub(crate) prompt: Option<EntryId>,
+}
+
+/// The files that a call touches, and what records them.
+pub(crate) struct CallFiles {
     pub(crate) reviews: Arc<Mutex<Reviews>>,
     pub(crate) writes: Writes,
     pub(crate) watched: crate::files::Watched,
     /// Paths that the call declared to write.
-    pub(crate) paths: Vec<PathBuf>,
-    /// And those that it declared to read or write.
-    pub(crate) known: Vec<PathBuf>,
-    /// Whether a person was asked: what seems to only look may then do more.
-    pub(crate) asked: bool,
-    /// The command that the person wrote in the place of the model's.
-    pub(crate) changed: Option<String>,
+    pub(crate) written: Vec<PathBuf>,
+    /// Paths that it declared to read or write.
+    pub(crate) touched: Vec<PathBuf>,
 }
 
 impl Job {
@@ -88,7 +101,7 @@ impl Job {
         };
         let audit = AuditRow {
             time,
-            session: self.session,
+            session: self.cx.session,
             agent: self.cx.agent.0.clone(),
             tool: self.tool.name().to_owned(),
             what: what(&self.services.redaction.redact, &self.args),
@@ -102,8 +115,8 @@ impl Job {
             result.content.insert(0, Part::Text { text });
         }
         let args = self.changed.take().map(|_| std::mem::take(&mut self.args));
-        self.writes.look(&self.cx.agent, &self.cx.workspace).await;
-        let wrote = if result.outcome.ok() { std::mem::take(&mut self.paths) } else { Vec::new() };
+        self.files.writes.look(&self.cx.agent, &self.cx.workspace).await;
+        let wrote = if result.outcome.ok() { std::mem::take(&mut self.files.written) } else { Vec::new() };
         CallDone { result, step, audit, args, wrote }
     }
 
@@ -132,7 +145,7 @@ impl Job {
         let runs = self.tool.touch() == Touch::Execute;
         let what = if runs { self.tool.target(&self.args) } else { String::new() };
         if runs {
-            self.writes.command(&self.cx.agent, &what, true);
+            self.files.writes.command(&self.cx.agent, &what, true);
         }
         let mut result = self.run_until_late(args).await;
         for old in &copies {
@@ -141,17 +154,17 @@ impl Job {
         let step = before
             .and_then(|before| Some(record::after(self.services.snapshots.workspace.as_ref()?, before)));
         if runs {
-            self.writes.command(&self.cx.agent, &what, false);
+            self.files.writes.command(&self.cx.agent, &what, false);
         }
-        self.writes.known(&self.cx.workspace, &self.known);
+        self.files.writes.known(&self.cx.workspace, &self.files.touched);
         Ok((result, step))
     }
 
     /// Files as they are before the call writes them, for the review of the turn.
     async fn keep_before(&self) {
-        let Some(turn) = self.turn.filter(|_| !self.paths.is_empty()) else { return };
-        let (reviews, root) = (Arc::clone(&self.reviews), self.cx.workspace.root.clone());
-        let paths = self.paths.clone();
+        let Some(turn) = self.origin.prompt.filter(|_| !self.files.written.is_empty()) else { return };
+        let (reviews, root) = (Arc::clone(&self.files.reviews), self.cx.workspace.root.clone());
+        let paths = self.files.written.clone();
         let kept = tokio::task::spawn_blocking(move || {
             for path in paths {
                 before::keep(&reviews, turn, &root, &path);

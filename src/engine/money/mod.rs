@@ -131,11 +131,11 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
         return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
     }
     if let Some(unpriced) =
-        unpriced(core, model, tier).filter(|u| !core.session.unpriced_allowed.contains(&u.model))
+        unpriced(core, model, tier).filter(|u| !core.session.approvals.unpriced.contains(&u.model))
     {
         return Err(unpriced.notice());
     }
-    if tier == "deep" && !core.services.config().tiers.deep_allowed && !core.session.deep_allowed {
+    if tier == "deep" && !core.services.config().tiers.deep_allowed && !core.session.approvals.deep {
         let why = "the expensive model is not yet approved in this session";
         return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
     }
@@ -153,9 +153,9 @@ pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
 /// Counts a call of a model against session, day and tier.
 pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> ModelCall {
     let call = book_elsewhere(core, model, tier, usage);
-    core.session.usage.add(&usage);
+    core.session.totals.usage.add(&usage);
     if let Some(cost) = call.cost {
-        core.session.cost = Some(core.session.cost.unwrap_or_default().plus(cost));
+        core.session.totals.cost = Some(core.session.totals.cost.unwrap_or_default().plus(cost));
         core.money.spent.session = core.money.spent.session.plus(cost);
     }
     core.child_driver().charge(usage, call.cost);

@@ -41,7 +41,7 @@ pub(crate) fn aside(core: &mut Core, client: ClientId, cause: CommandId, questio
     };
     let window = model::model_info(core, &model).window.unwrap_or(WINDOW);
     let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
-    let path = core.session.path.clone();
+    let path = core.session.history.path.clone();
     let (tx, side) = (core.tx.clone(), side_call::side_call(core, provider, &model));
     let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
     let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };

@@ -158,7 +158,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
         core.busy_with(no, doing, task);
     } else if let Some(live) = &mut core.turn.live {
         // An interrupt drops the turn and this with it.
-        live.timer = Some(AbortOnDropHandle::new(task));
+        live.tasks.timer = Some(AbortOnDropHandle::new(task));
     }
 }
 

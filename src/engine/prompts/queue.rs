@@ -60,8 +60,8 @@ pub(crate) fn submit(
 
 /// A session of a run without a screen becomes the person's own with their first message in it.
 fn adopt(core: &mut Core) {
-    if core.session.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
-        core.session.exec = false;
+    if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
+        core.session.info.exec = false;
         // What cannot be written is reported by the writes of the turn.
         drop(core.services.store.sessions().adopt(core.session.id));
     }

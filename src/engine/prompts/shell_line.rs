@@ -83,7 +83,7 @@ fn run_typed(core: &mut Core, typed: Typed) {
     cx.agent.0.push_str(OWN);
     let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
     core.prompts.lines.insert(id.clone(), running);
-    let head = core.session.head_name.clone();
+    let head = core.session.head.name.clone();
     let (w, time, began) =
         (Arc::clone(&core.services), core.services.clock.now(), core.services.clock.mono());
     let (tx, bus) = (core.tx.clone(), std::sync::Arc::clone(&core.bus));

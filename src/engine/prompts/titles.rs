@@ -19,7 +19,7 @@ const LONGEST: usize = 60;
 const SEEN: usize = 2_000;
 
 pub(crate) fn title_after(core: &mut Core, prompt: &str) {
-    if !core.session.title.is_empty() || prompt.trim().is_empty() || core.session.read_only {
+    if !core.session.info.title.is_empty() || prompt.trim().is_empty() || core.session.read_only {
         return;
     }
     let made = from_prompt(prompt);
@@ -52,14 +52,14 @@ pub(crate) fn title_after(core: &mut Core, prompt: &str) {
 pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
     let ours = session == core.session.id;
     core.context.titling.remove(&session);
-    if ours && core.session.titled {
+    if ours && core.session.info.titled {
         return;
     }
     let title = core.redact(title);
     let ticket = core.services.store.sessions().set_title_if_none(session, &title);
     let mut events = Vec::new();
     if ours {
-        core.session.title.clone_from(&title);
+        core.session.info.title.clone_from(&title);
         events.push((core.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
     }
     core.saves.push(ticket, After { events, then: Then::Nothing });
@@ -67,8 +67,8 @@ pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
 
 /// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
 pub(crate) fn titles_at_the_end(core: &mut Core) {
-    if core.session.title.is_empty() && !core.session.titled && !core.session.read_only {
-        let said = core.session.path.iter().find_map(|e| match &e.body {
+    if core.session.info.title.is_empty() && !core.session.info.titled && !core.session.read_only {
+        let said = core.session.history.path.iter().find_map(|e| match &e.body {
             EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
             _ => None,
         });

@@ -80,7 +80,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         }
         About::Deep { turn } if core.is_live(turn) => {
             if yes.is_some() {
-                core.session.deep_allowed = true;
+                core.session.approvals.deep = true;
                 prepare::prepare(core, true);
             } else {
                 let notice = Notice::new(NoticeKind::Denied, "the expensive model was not approved")
@@ -91,7 +91,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         }
         About::Unpriced { turn } if core.is_live(turn) => {
             if yes.is_some() {
-                core.session.unpriced_allowed.insert(core.session.model.clone());
+                core.session.approvals.unpriced.insert(core.session.model.clone());
             } else if let Some(unpriced) = money::unpriced(core, &core.session.model, model::tier(core)) {
                 let status = tiller_protocol::event::TurnStatus::Limit;
                 let stop = Prepared::Stop { status, notice: unpriced.notice() };

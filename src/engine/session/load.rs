@@ -1,6 +1,5 @@
 //! Reading a stored session, all at once, away from the engine's task.
 
-use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::PermissionOutcome;
@@ -8,7 +7,7 @@ use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, 
 use tiller_store::{CostSum, MadeBy, Running, SessionRow, Store, StoreError};
 
 use super::lease_guard::LeaseGuard;
-use super::{Session, TAIL};
+use super::{Approvals, Head, History, Session, SessionInfo, TAIL, Totals};
 use crate::core::services::Services;
 
 /// Everything of a session that is needed to go on with it.
@@ -40,30 +39,26 @@ pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: 
     Session {
         id: SessionId::fresh(&*w.ids, now),
         agent: AgentId::main(),
-        title: String::new(),
-        project: tiller_protocol::names::written(&w.workspace.root),
-        created: now,
+        info: SessionInfo {
+            title: String::new(),
+            titled: false,
+            project: tiller_protocol::names::written(&w.workspace.root),
+            created: now,
+            archived: false,
+            exec: w.made_by != MadeBy::Person,
+        },
         model,
         profile,
         effort: w.config().effort,
         before_plan: None,
         goal: None,
-        archived: false,
-        exec: w.made_by != MadeBy::Person,
         read_only,
         lease: None,
-        head_name: "main".into(),
-        label: String::new(),
-        head: None,
-        path: Vec::new(),
-        tail: VecDeque::new(),
-        earlier: 0,
-        usage: tiller_protocol::Usage::default(),
-        cost: None,
-        deep_allowed: false,
-        unpriced_allowed: HashSet::new(),
+        head: Head { name: "main".into(), label: String::new(), id: None },
+        history: History::default(),
+        totals: Totals::default(),
+        approvals: Approvals::default(),
         interrupted: None,
-        titled: false,
     }
 }
 
@@ -121,30 +116,33 @@ fn read(
     let session = Session {
         id,
         agent: AgentId::main(),
-        title: row.summary.title.clone(),
-        project: row.summary.project.clone(),
-        created: row.summary.created,
+        info: SessionInfo {
+            title: row.summary.title.clone(),
+            titled: !row.summary.title.is_empty(),
+            project: row.summary.project.clone(),
+            created: row.summary.created,
+            archived: row.summary.archived,
+            exec: row.summary.exec,
+        },
         model,
         profile: if foreign { row.profile.min(Profile::Ask) } else { row.profile },
         effort: crate::session::kept::effort(store, id)?.unwrap_or(w.config().effort),
         before_plan: crate::session::kept::before_plan(store, id, foreign)?,
         goal: crate::goal::pursuit::kept(store, id)?,
-        archived: row.summary.archived,
-        exec: row.summary.exec,
         read_only: look_only || holder.is_some(),
         lease: None,
-        head: tail.entries.last().map(|e| e.id),
-        path: super::path_of(context),
-        earlier: tail.earlier,
-        tail: tail.entries.into_iter().map(Arc::new).collect(),
-        usage: usage(store, id)?,
-        cost: (spent.calls > spent.unpriced).then_some(spent.cost),
-        deep_allowed: false,
-        unpriced_allowed: HashSet::new(),
+        head: Head {
+            name: row.head.clone(),
+            label: label.unwrap_or_default(),
+            id: tail.entries.last().map(|e| e.id),
+        },
+        history: History::new(super::path_of(context), tail),
+        totals: Totals {
+            usage: usage(store, id)?,
+            cost: (spent.calls > spent.unpriced).then_some(spent.cost),
+        },
+        approvals: Approvals::default(),
         interrupted: None,
-        titled: !row.summary.title.is_empty(),
-        head_name: row.head.clone(),
-        label: label.unwrap_or_default(),
     };
     Ok(Loaded {
         todos: store.todos().list(id, &row.head)?,

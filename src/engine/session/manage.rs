@@ -32,8 +32,8 @@ pub(crate) fn rename(core: &mut Core, client: ClientId, cause: CommandId, id: Se
     let op = change::op(core, id, cause, "rename", OpChange::Title { before, after: title.clone() });
     let ticket = core.services.store.sessions().set_title(id, &title, true, Some(op));
     if id == core.session.id {
-        core.session.title.clone_from(&title);
-        core.session.titled = true;
+        core.session.info.title.clone_from(&title);
+        core.session.info.titled = true;
         change::after(core, ticket, cause, StateEvent::TitleChanged { title });
     } else {
         let then = Then::Told { client, cause };
@@ -49,7 +49,7 @@ pub(crate) fn archive(core: &mut Core, client: ClientId, cause: CommandId, id: S
     let op = change::op(core, id, cause, if archived { "archive" } else { "unarchive" }, change);
     let ticket = core.services.store.sessions().set_archived(id, archived, Some(op));
     if id == core.session.id {
-        core.session.archived = archived;
+        core.session.info.archived = archived;
     }
     core.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
 }

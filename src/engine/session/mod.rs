@@ -22,7 +22,7 @@ use tiller_protocol::{
     AgentId, Block, BranchName, Cost, Entry, EntryBody, EntryId, ModelRef, Origin, Profile, SessionId, Time,
     Usage,
 };
-use tiller_store::{ContextPath, Lease};
+use tiller_store::{ContextPath, Lease, Tail};
 
 use crate::context::{request, tokens};
 use crate::core::services::Services;
@@ -35,50 +35,100 @@ pub(crate) const TAIL: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
-    /// Whose it is.
+    /// The agent whose session it is.
     pub(crate) agent: AgentId,
-    pub(crate) title: String,
-    pub(crate) project: String,
-    pub(crate) created: Time,
+    pub(crate) info: SessionInfo,
     pub(crate) model: ModelRef,
     pub(crate) profile: Profile,
-    /// The profile that was there before a plan was asked for.
+    /// The profile that was in force before a plan was asked for.
     pub(crate) before_plan: Option<Profile>,
-    /// What the agent pursues by itself.
+    /// How much the model thinks.
+    pub(crate) effort: tiller_protocol::Effort,
+    /// The goal that the agent pursues by itself.
     pub(crate) goal: Option<crate::goal::pursuit::Pursuit>,
+    /// This process may only show it.
+    pub(crate) read_only: bool,
+    /// `None`: the session is only shown, or another process has this branch.
+    pub(crate) lease: Option<Lease>,
+    pub(crate) head: Head,
+    pub(crate) history: History,
+    pub(crate) totals: Totals,
+    pub(crate) approvals: Approvals,
+    /// Why the last turn ended before it was done.
+    pub(crate) interrupted: Option<String>,
+}
+
+/// What lists of sessions show.
+#[derive(Debug)]
+pub(crate) struct SessionInfo {
+    /// Empty: none yet.
+    pub(crate) title: String,
+    /// The user gave it its title.
+    pub(crate) titled: bool,
+    /// Path of the workspace that it was made in.
+    pub(crate) project: String,
+    pub(crate) created: Time,
     pub(crate) archived: bool,
     /// Made by a run without a screen.
     pub(crate) exec: bool,
-    /// This process may only look.
-    pub(crate) read_only: bool,
-    /// `None`: only looking, or a branch beside another process.
-    pub(crate) lease: Option<Lease>,
-    /// Name of the head that entries are added to.
-    pub(crate) head_name: String,
-    /// What the person calls it; empty: nothing.
-    pub(crate) label: String,
-    pub(crate) head: Option<EntryId>,
-    /// What requests are made of (see [`request::live`]).
-    pub(crate) path: Vec<Arc<Entry>>,
-    /// The end of the path, for clients that come.
-    pub(crate) tail: VecDeque<Arc<Entry>>,
-    /// Entries of the path before `tail`.
-    pub(crate) earlier: u64,
-    pub(crate) usage: Usage,
-    pub(crate) cost: Option<Cost>,
-    /// How much the model thinks.
-    pub(crate) effort: tiller_protocol::Effort,
-    /// The person allowed the deep tier for this session.
-    pub(crate) deep_allowed: bool,
-    /// Models without a price that the person allowed for this session, whatever the budget.
-    pub(crate) unpriced_allowed: HashSet<ModelRef>,
-    /// The last turn ended before it was done, or was interrupted.
-    pub(crate) interrupted: Option<String>,
-    /// The person gave it its title.
-    pub(crate) titled: bool,
 }
 
-/// What the store gives for requests, in the order of the path.
+/// The head that entries are added to.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) name: String,
+    /// The user's name for the branch; empty: none.
+    pub(crate) label: String,
+    /// The last entry; `None`: there is none yet.
+    pub(crate) id: Option<EntryId>,
+}
+
+/// The path from the root to the head, as far as it is kept in memory.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// What requests are made of (see [`request::live`]).
+    pub(crate) path: Vec<Arc<Entry>>,
+    /// The end of the path, for snapshots.
+    pub(crate) tail: VecDeque<Arc<Entry>>,
+    /// Number of entries of the path before `tail`.
+    pub(crate) earlier: u64,
+}
+
+impl History {
+    /// The same path, with another tail.
+    pub(crate) fn new(path: Vec<Arc<Entry>>, tail: Tail) -> Self {
+        Self { path, earlier: tail.earlier, tail: tail.entries.into_iter().map(Arc::new).collect() }
+    }
+
+    fn push(&mut self, entry: Arc<Entry>) {
+        self.path.push(Arc::clone(&entry));
+        self.tail.push_back(entry);
+        if self.tail.len() > TAIL * 2 {
+            let more = self.tail.len() - TAIL;
+            self.tail.drain(..more);
+            self.earlier += more as u64;
+        }
+    }
+}
+
+/// What all requests of the session used.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) usage: Usage,
+    /// `None`: no request had a price.
+    pub(crate) cost: Option<Cost>,
+}
+
+/// Spending that the user allowed for this session.
+#[derive(Debug, Default)]
+pub(crate) struct Approvals {
+    /// The deep tier.
+    pub(crate) deep: bool,
+    /// Models without a price, whatever the budget.
+    pub(crate) unpriced: HashSet<ModelRef>,
+}
+
+/// The entries that requests are made of, in the order of the path.
 pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
     let ContextPath { prefix, compaction, kept, after, .. } = context;
     kept.into_iter().chain(compaction).chain(prefix).chain(after).map(Arc::new).collect()
@@ -87,7 +137,7 @@ pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
 impl Session {
     /// The branch that is open.
     pub(crate) fn branch(&self) -> BranchName {
-        BranchName { head: self.head_name.clone(), label: self.label.clone() }
+        BranchName { head: self.head.name.clone(), label: self.head.label.clone() }
     }
 
     /// The goal's check runs.
@@ -95,66 +145,60 @@ impl Session {
         self.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
     }
 
-    /// Whether the person or a parent has said anything in it.
+    /// Whether the user or a parent agent has sent a message.
     pub(crate) fn has_words(&self) -> bool {
-        self.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
+        self.history.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
     }
 
     /// Tokens of the next request, and whether they were counted by the provider.
     pub(crate) fn context_tokens(&self) -> (u64, bool) {
-        tokens::of_path(&request::live(&self.path))
+        tokens::of_path(&request::live(&self.history.path))
     }
 
     /// What the next request will use for its input, estimated.
     pub(crate) fn next_request(&self) -> Usage {
-        tokens::next_request(&request::live(&self.path))
+        tokens::next_request(&request::live(&self.history.path))
     }
 
-    /// A fresh entry at the head, which moves there. It is not on disk yet. Secrets are masked in it here,
-    /// so that the requests to come repeat what is stored.
-    pub(crate) fn grow(&mut self, w: &Services, body: EntryBody) -> Entry {
-        let id = EntryId::fresh(&*w.ids, w.clock.now());
-        self.grow_as(w, id, body)
+    /// Adds an entry and moves the head to it. The caller writes it to disk. Secrets are masked here, so that later
+    /// requests repeat what is stored.
+    pub(crate) fn grow(&mut self, services: &Services, body: EntryBody) -> Entry {
+        let id = EntryId::fresh(&*services.ids, services.clock.now());
+        self.grow_as(services, id, body)
     }
 
-    /// The same, with an id that was given before.
-    pub(crate) fn grow_as(&mut self, w: &Services, id: EntryId, body: EntryBody) -> Entry {
-        let body = crate::context::clean::entry(&w.redaction.redact, body);
-        let now = w.clock.now();
+    /// Like [`Self::grow`], with an id that the caller made.
+    pub(crate) fn grow_as(&mut self, services: &Services, id: EntryId, body: EntryBody) -> Entry {
+        let body = crate::context::clean::entry(&services.redaction.redact, body);
+        let now = services.clock.now();
         let entry = Entry {
             id,
-            parent: self.head,
+            parent: self.head.id,
             session: self.id,
             agent: self.agent.clone(),
             time: now,
             body,
             snapshot: None,
         };
-        self.head = Some(entry.id);
-        let shared = Arc::new(entry.clone());
-        self.path.push(Arc::clone(&shared));
-        self.tail.push_back(shared);
-        if self.tail.len() > TAIL * 2 {
-            let more = self.tail.len() - TAIL;
-            self.tail.drain(..more);
-            self.earlier += more as u64;
-        }
+        self.head.id = Some(entry.id);
+        self.history.push(Arc::new(entry.clone()));
         entry
     }
 
-    /// Forgets what later requests do not need: after a compaction.
+    /// Drops entries that later requests do not need, after a compaction.
     pub(crate) fn trim(&mut self) {
-        let from = request::needed_from(&self.path);
-        self.path.drain(..from);
+        let from = request::needed_from(&self.history.path);
+        self.history.path.drain(..from);
     }
 
     pub(crate) fn has_prefix(&self) -> bool {
-        self.path.iter().any(|e| matches!(e.body, EntryBody::Prefix { .. }))
+        self.history.path.iter().any(|e| matches!(e.body, EntryBody::Prefix { .. }))
     }
 
-    /// Ids of every call of the path: no two may be alike.
+    /// Ids of every call of the path. A new call must have an id of its own.
     pub(crate) fn call_ids(&self) -> HashSet<String> {
-        self.path
+        self.history
+            .path
             .iter()
             .filter_map(
                 |e| if let EntryBody::Assistant { blocks, .. } = &e.body { Some(blocks) } else { None },
@@ -164,10 +208,10 @@ impl Session {
             .collect()
     }
 
-    /// The message of the person's that the last turn answers.
+    /// The user's message that the last turn answers.
     pub(crate) fn last_prompt(&self) -> Option<EntryId> {
         let prompt = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
-        self.tail.iter().rev().find(prompt).map(|e| e.id)
+        self.history.tail.iter().rev().find(prompt).map(|e| e.id)
     }
 
     /// The text of the last reply.
@@ -176,7 +220,7 @@ impl Session {
             EntryBody::Assistant { blocks, .. } => Some(blocks.clone()),
             _ => None,
         };
-        let blocks = self.path.iter().rev().find_map(reply).unwrap_or_default();
+        let blocks = self.history.path.iter().rev().find_map(reply).unwrap_or_default();
         let texts = blocks.into_iter().filter_map(|b| match b {
             Block::Text { text } => Some(text),
             _ => None,
@@ -186,6 +230,6 @@ impl Session {
 
     /// The last entry that a model sees.
     pub(crate) fn last_message(&self) -> Option<&Arc<Entry>> {
-        self.path.iter().rev().find(|e| request::is_message(e))
+        self.history.path.iter().rev().find(|e| request::is_message(e))
     }
 }

@@ -160,8 +160,8 @@ pub(crate) fn create_row(core: &mut Core) {
     }
     let new = NewSession {
         id: core.session.id,
-        project: core.session.project.clone(),
-        title: core.session.title.clone(),
+        project: core.session.info.project.clone(),
+        title: core.session.info.title.clone(),
         model: core.session.model.clone(),
         profile: core.session.profile,
         spawned_by: core.identity.child.as_ref().and_then(|c| c.assignment.spawned_by),
@@ -176,7 +176,7 @@ pub(crate) fn create_row(core: &mut Core) {
     // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
     // written after it in the same order needs no proof of it.
     let lease =
-        core.services.store.leases().acquire(core.session.id, &core.session.head_name, AcquireMode::IfFree);
+        core.services.store.leases().acquire(core.session.id, &core.session.head.name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         refused,
     } = loaded;
     // One without entries may have agents, and workflows.
-    let stored = session.head.is_some() || held.is_some();
+    let stored = session.head.id.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
     core.crew_driver().session_opened(stored);
@@ -261,7 +261,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         core.notice(notice);
     }
     if let Some(holder) = holder {
-        let about = About::Busy { session: core.session.id, head: core.session.head_name.clone() };
+        let about = About::Busy { session: core.session.id, head: core.session.head.name.clone() };
         asking::ask_self(core, about, AskBody::SessionBusy { holder });
     } else if !core.session.read_only {
         // What waited for a yes in another folder is not run in this one.
@@ -270,7 +270,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
 }
 
 fn foreign_notice(core: &Core) {
-    let (there, here) = (&core.session.project, core.services.workspace.root.display());
+    let (there, here) = (&core.session.info.project, core.services.workspace.root.display());
     let profile = core.session.profile.name();
     let notice = Notice::new(
         NoticeKind::User,
@@ -285,14 +285,15 @@ fn foreign_notice(core: &Core) {
 pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool) {
     let place = core.place_of(cause);
     let event = TurnEvent::SessionStarted {
-        title: core.session.title.clone(),
-        project: core.session.project.clone(),
+        title: core.session.info.title.clone(),
+        project: core.session.info.project.clone(),
         model: core.session.model.clone(),
         profile: core.session.profile,
         resumed,
     };
     core.bus.publish(&place, EventBody::Turn(event));
-    let moved = StateEvent::HeadMoved { head: core.session.head, draft: None, branch: core.session.branch() };
+    let moved =
+        StateEvent::HeadMoved { head: core.session.head.id, draft: None, branch: core.session.branch() };
     core.bus.publish(&place, EventBody::State(moved));
     let effort = effort::effort_view(core);
     core.bus.publish(&place, EventBody::State(StateEvent::EffortChanged { effort }));
@@ -321,7 +322,7 @@ pub(crate) fn busy_answered(
     reply: &Result<AskReply, String>,
 ) {
     let still =
-        (session, head) == (core.session.id, core.session.head_name.as_str()) && core.session.read_only;
+        (session, head) == (core.session.id, core.session.head.name.as_str()) && core.session.read_only;
     if !still || !matches!(reply, Ok(AskReply::Branch)) {
         return;
     }
@@ -334,7 +335,7 @@ pub(crate) fn busy_answered(
     go_to_branch(core, name, None, None, Vec::new());
     let notice = Notice::new(
         NoticeKind::Info,
-        format!("the branch {} of this session is open", core.session.head_name),
+        format!("the branch {} of this session is open", core.session.head.name),
     );
     core.notice(notice);
 }
@@ -347,10 +348,10 @@ pub(crate) fn go_to_branch(
     op: Option<tiller_protocol::Op>,
     events: Vec<StateEvent>,
 ) {
-    core.session.head_name = name;
-    core.session.label = String::new();
-    let (id, head) = (core.session.id, core.session.head);
-    let ticket = core.services.store.heads().set(id, &core.session.head_name, head, op);
+    core.session.head.name = name;
+    core.session.head.label = String::new();
+    let (id, head) = (core.session.id, core.session.head.id);
+    let ticket = core.services.store.heads().set(id, &core.session.head.name, head, op);
     // Clients take a new snapshot: it can be written again.
     let moved = StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() };
     let mut shown = vec![(core.place_of(cause), EventBody::State(moved))];
@@ -361,7 +362,7 @@ pub(crate) fn go_to_branch(
     // After it, so that the person does not wait for two commits.
     leave(core);
     // As for a fresh session: no other process can know this head yet.
-    let lease = core.services.store.leases().acquire(id, &core.session.head_name, AcquireMode::IfFree);
+    let lease = core.services.store.leases().acquire(id, &core.session.head.name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 

@@ -19,7 +19,7 @@ const CRASHED: &str = "Interrupted: Tiller ended before this turn finished.";
 
 /// Mends the open session after its last process ended.
 pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
-    let dangling = dangling(&core.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    let dangling = dangling(&core.session.history.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
     if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
         // A question was open: its call never ran. It asks again, and the turn goes on from there.

@@ -10,11 +10,11 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Entry, EventBody};
 
 use crate::bus::Place;
-use crate::context::clean;
 use crate::context::prefix::layers::{Facts, Role};
+use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
-use crate::core::{Core, Live};
+use crate::turn::part::{Deltas, RunningTurn, TurnCalls, TurnEnd, TurnSpending, TurnTasks};
 use crate::turn::{Input, ToolTable, Turn, TurnLimits};
 
 /// Begins a turn with these entries, once they are on disk.
@@ -45,30 +45,21 @@ pub(crate) fn begin(
     let tools =
         ToolTable(core.services.tools.visible.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
     let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
-    let turn =
+    let machine =
         Turn::new(limits, tools, core.session.model.provider(), core.session.call_ids()).with_calls(calls);
-    core.turn.live = Some(Live {
+    core.turn.live = Some(RunningTurn {
         no,
-        turn,
+        machine,
         place,
         prompt,
         root: core.session.last_prompt(),
-        stream: None,
-        timer: None,
-        compaction: None,
-        calls: std::collections::HashMap::new(),
-        args,
-        audits: std::collections::HashMap::new(),
-        usage: tiller_protocol::Usage::default(),
-        cost: None,
-        unpriced: false,
-        words: [clean::Stream::new(&core.services.redaction), clean::Stream::new(&core.services.redaction)],
         since: core.services.clock.now(),
-        held: None,
-        ending: None,
-        over: false,
-        text: String::new(),
-        why: None,
+        tasks: TurnTasks::default(),
+        calls: TurnCalls { args, ..TurnCalls::default() },
+        spent: TurnSpending::default(),
+        deltas: Deltas::new(&core.services.redaction),
+        deferred_check: None,
+        end: TurnEnd::default(),
     });
     core.session.interrupted = None;
     let spoken = record::spoken(&entries);

@@ -18,6 +18,7 @@ use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::part::{Deltas, TurnTasks};
 use super::reply::Used;
 use super::stream::stream;
 use super::{Delta, Effect, Input};
@@ -36,7 +37,7 @@ pub(crate) fn pump(core: &mut Core) {
             core.turn.inputs.clear();
             return;
         };
-        for effect in live.turn.step(input) {
+        for effect in live.machine.step(input) {
             perform(core, effect);
         }
     }
@@ -47,11 +48,11 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Prepare { may_compact } => prepare::prepare(core, may_compact),
         Effect::Request { n } => request(core, n),
         Effect::CancelStream => {
-            core.with_live(|l| l.stream = None);
+            core.with_live(|l| l.tasks.stream = None);
             core.external_driver().close(StopReason::Interrupted);
         }
-        Effect::Delta(Delta::Text(text)) => delta(core, 0, &text),
-        Effect::Delta(Delta::Thinking(text)) => delta(core, 1, &text),
+        Effect::Delta(Delta::Text(text)) => text_delta(core, &text),
+        Effect::Delta(Delta::Thinking(text)) => thinking_delta(core, &text),
         Effect::Delta(Delta::CallBegun(name)) => {
             flush_deltas(core);
             turn_event(core, TurnEvent::ToolCallBegun { name });
@@ -60,7 +61,7 @@ fn perform(core: &mut Core, effect: Effect) {
         Effect::Spent { used } => spent_for_nothing(core, &used),
         Effect::RunTool { call } => calls::run_tool(core, call),
         Effect::CancelTool { call_id, hard } => {
-            if let Some(call) = core.turn.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
+            if let Some(call) = core.turn.live.as_ref().and_then(|l| l.calls.running.get(&call_id)) {
                 call.cancel.cancel();
                 if hard {
                     call.hard.cancel();
@@ -72,12 +73,12 @@ fn perform(core: &mut Core, effect: Effect) {
             back_off(core, n, attempt, of, &error, discard);
         }
         Effect::EndBackoff => {
-            core.with_live(|l| l.timer = None);
+            core.with_live(|l| l.tasks.timer = None);
             turn_event(core, TurnEvent::RetryEnded {});
         }
         Effect::Compact { overflow, round } => {
             if let Some(said) =
-                core.turn.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
+                core.turn.live.as_ref().filter(|_| overflow).map(|l| l.machine.too_long().to_owned())
             {
                 let model = core.session.model.clone();
                 windows::learn_window(core, &model, &said, core.session.context_tokens().0);
@@ -85,7 +86,7 @@ fn perform(core: &mut Core, effect: Effect) {
             let turn = core.turn.live.as_ref().map(|l| l.no);
             compaction::compact(core, turn, overflow, round, None, None);
         }
-        Effect::CancelCompact => core.with_live(|l| l.compaction = None),
+        Effect::CancelCompact => core.with_live(|l| l.tasks.compaction = None),
         Effect::DeliverSteer => {
             if let Some(no) = core.turn.live.as_ref().map(|l| l.no) {
                 compose::deliver_steer(core, no);
@@ -97,40 +98,30 @@ fn perform(core: &mut Core, effect: Effect) {
     }
 }
 
-/// New words, without secrets. `which`: 0 text, 1 thinking.
-pub(crate) fn delta(core: &mut Core, which: usize, more: &str) {
-    let Some(live) = &mut core.turn.live else { return };
-    let rest = live.words[1 - which].finish();
-    let new = live.words[which].push(more);
-    show_delta(core, 1 - which, rest);
-    show_delta(core, which, new);
+/// Publishes more text of the reply, without secrets.
+pub(crate) fn text_delta(core: &mut Core, more: &str) {
+    publish_deltas(core, |deltas| deltas.text(more));
 }
 
-/// Nothing comes for a while: what is held back is shown, though it may go on.
-pub(crate) fn quiet(core: &mut Core) {
-    let Some(live) = &mut core.turn.live else { return };
-    let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::pause);
-    show_delta(core, 1, thinking);
-    show_delta(core, 0, text);
+/// Publishes more thinking of the reply, without secrets.
+pub(crate) fn thinking_delta(core: &mut Core, more: &str) {
+    publish_deltas(core, |deltas| deltas.thinking(more));
 }
 
-/// The words that were held back.
+/// Publishes what was withheld, when nothing has come for a while.
+pub(crate) fn pause_deltas(core: &mut Core) {
+    publish_deltas(core, Deltas::pause);
+}
+
+/// Publishes what was withheld, at the end of a reply.
 pub(crate) fn flush_deltas(core: &mut Core) {
-    let Some(live) = &mut core.turn.live else { return };
-    let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::finish);
-    show_delta(core, 1, thinking);
-    show_delta(core, 0, text);
+    publish_deltas(core, Deltas::finish);
 }
 
-fn show_delta(core: &mut Core, which: usize, text: String) {
-    if !text.is_empty() {
-        turn_event(
-            core,
-            match which {
-                0 => TurnEvent::TextDelta { text },
-                _ => TurnEvent::ThinkingDelta { text },
-            },
-        );
+fn publish_deltas(core: &mut Core, change: impl FnOnce(&mut Deltas) -> Vec<TurnEvent>) {
+    let Some(live) = &mut core.turn.live else { return };
+    for event in change(&mut live.deltas) {
+        turn_event(core, event);
     }
 }
 
@@ -144,7 +135,7 @@ pub(crate) fn request(core: &mut Core, n: u32) {
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let provider = model::provider(core, &core.session.model);
-    let request = request::build(&core.session.path, &prepare::settings(core));
+    let request = request::build(&core.session.history.path, &prepare::settings(core));
     let tx = core.tx.clone();
     let task = async move {
         let result = match (provider, request) {
@@ -163,7 +154,7 @@ pub(crate) fn request(core: &mut Core, n: u32) {
         let _ = tx.send(Msg::Turn(TurnMsg::StreamEnded { turn, n, result })).await;
     };
     let handle = AbortOnDropHandle::new(tokio::spawn(task));
-    core.with_live(|l| l.stream = Some(handle));
+    core.with_live(|l| l.tasks.stream = Some(handle));
     agent_view::agent_changed(core);
 }
 
@@ -193,7 +184,7 @@ fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &Us
         .collect();
     let text = texts.join("\n\n");
     if let Some(live) = &mut core.turn.live {
-        live.args = blocks
+        live.calls.args = blocks
             .iter()
             .filter_map(|b| {
                 if let Block::ToolCall(c) = b { Some((c.id.clone(), c.arguments.clone())) } else { None }
@@ -210,8 +201,8 @@ fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &Us
 
 fn usage_event(core: &Core) -> EventBody {
     EventBody::Turn(TurnEvent::Usage {
-        usage: core.session.usage,
-        cost_usd: core.session.cost.map(Cost::usd),
+        usage: core.session.totals.usage,
+        cost_usd: core.session.totals.cost.map(Cost::usd),
         context: core.session.context_tokens().0,
         window: model::window(core),
     })
@@ -221,7 +212,7 @@ fn usage_event(core: &Core) -> EventBody {
 fn spend(core: &mut Core, used: &Used) -> ModelCall {
     let model = core.session.model.clone();
     let tier = model::tier(core);
-    let path = request::live(&core.session.path);
+    let path = request::live(&core.session.history.path);
     let output = tokens::Calibration::of(&path).written(used.arrived);
     let request = tokens::next_request(&path);
     let usage = tokens::completed(used.usage, used.whole, request, output);
@@ -231,9 +222,7 @@ fn spend(core: &mut Core, used: &Used) -> ModelCall {
     let call = money::book(core, &model, tier, usage);
     money::reservations(core).release(&core.identity.id);
     if let Some(live) = &mut core.turn.live {
-        live.usage.add(&usage);
-        live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
-        live.unpriced |= call.cost.is_none();
+        live.spent.add(&usage, call.cost);
     }
     money::tell_budget(core);
     call
@@ -255,8 +244,8 @@ fn back_off(core: &mut Core, n: u32, attempt: u32, of: u32, error: &ProviderErro
         let _ = tx.send(Msg::Turn(TurnMsg::WaitOver { turn, n })).await;
     });
     core.with_live(|l| {
-        l.stream = None;
-        l.timer = Some(AbortOnDropHandle::new(timer));
+        l.tasks.stream = None;
+        l.tasks.timer = Some(AbortOnDropHandle::new(timer));
     });
     agent_view::agent_changed(core);
 }
@@ -273,7 +262,7 @@ fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
 /// Ends the turn as something that neither the person nor the model wanted.
 pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
     if let Some(live) = &mut core.turn.live {
-        live.ending.get_or_insert((status, notice));
+        live.end.forced.get_or_insert((status, notice));
         core.feed(Input::Interrupt { hard: true });
     }
 }
@@ -281,20 +270,18 @@ pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
 pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: Option<Notice>) {
     let Some(live) = &mut core.turn.live else { return };
     let turn = live.no;
-    live.over = true;
-    live.stream = None;
-    live.timer = None;
-    live.compaction = None;
+    live.end.over = true;
+    live.tasks = TurnTasks::default();
     money::reservations(core).release(&core.identity.id);
     let Some(live) = &mut core.turn.live else { return };
-    let (status, notice) = match live.ending.take() {
+    let (status, notice) = match live.end.forced.take() {
         Some((status, notice)) => (status, Some(notice)),
         None => (status, notice),
     };
     let place = live.place.clone();
     let why = notice.clone();
-    live.text.clone_from(&text);
-    live.why = why;
+    live.end.text.clone_from(&text);
+    live.end.notice = why;
     if status == TurnStatus::Interrupted {
         core.context.news.set("stopped", "the user stopped your last turn before it ended");
     }
@@ -318,7 +305,7 @@ pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: 
 /// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
 /// there now is shown the notice itself.)
 fn ending_note(core: &Core, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
-    let told = match core.session.path.last().map(|e| &e.body) {
+    let told = match core.session.history.path.last().map(|e| &e.body) {
         Some(EntryBody::Assistant { stop, .. }) => !matches!(stop, StopReason::EndTurn | StopReason::ToolUse),
         // That says that it was stopped, and not why.
         Some(EntryBody::ToolResult { outcome, .. }) => {
@@ -342,10 +329,7 @@ pub(crate) fn finished_event(
     error: Option<Notice>,
 ) -> EventBody {
     let (usage, cost) = match &core.turn.live {
-        Some(live) => {
-            // A sum that lacks a part would be a lie.
-            (live.usage, if live.unpriced { None } else { live.cost })
-        }
+        Some(live) => (live.spent.usage, live.spent.cost()),
         None => (Usage::default(), None),
     };
     EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })

@@ -13,7 +13,7 @@ pub(crate) fn handle(core: &mut Core, msg: TurnMsg) {
                 core.feed(Input::Chunk { n, chunk });
             }
         }
-        TurnMsg::Quiet { .. } => driver::quiet(core),
+        TurnMsg::Quiet { .. } => driver::pause_deltas(core),
         TurnMsg::StreamEnded { n, result, .. } => core.feed(Input::StreamEnded { n, result }),
         TurnMsg::WaitOver { turn, n } => core.child_driver().retry_wait_over(turn, n),
         TurnMsg::ToolDone { call_id, done, .. } => calls::tool_done(core, &call_id, *done),

@@ -21,7 +21,7 @@ use crate::questions::about::About;
 pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     if let tiller_store::Health::Failing(_) = &*core.services.store.health().borrow() {
         // The turn rests until saving works again; the banner says why.
-        core.with_live(|l| l.held = Some(may_compact));
+        core.with_live(|l| l.deferred_check = Some(may_compact));
         return;
     }
     if core.child_driver().defer_while_paused(crate::crew::Resting::Prepare { may_compact }) {
@@ -75,7 +75,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         return core.turn.inputs.push_back(Input::Prepared(stop));
     }
     if let Some(unpriced) = money::unpriced(core, &core.session.model, tier)
-        .filter(|u| !core.session.unpriced_allowed.contains(&u.model))
+        .filter(|u| !core.session.approvals.unpriced.contains(&u.model))
     {
         if core.services.user.human == Human::Absent {
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
@@ -84,7 +84,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         let body = AskBody::Unpriced { model: unpriced.model.0.clone(), why: unpriced.why() };
         return asking::ask_self(core, About::Unpriced { turn }, body);
     }
-    if tier == "deep" && !tiers.deep_allowed && !core.session.deep_allowed {
+    if tier == "deep" && !tiers.deep_allowed && !core.session.approvals.deep {
         if core.services.user.human == Human::Absent {
             let notice = Notice::new(
                 NoticeKind::Denied,
@@ -98,8 +98,8 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         let body = AskBody::DeepTier { model: core.session.model.0.clone(), why };
         return asking::ask_self(core, About::Deep { turn }, body);
     }
-    let due =
-        may_compact && compact::due(&core.session.path, &core.services.config().context, model::window(core));
+    let due = may_compact
+        && compact::due(&core.session.history.path, &core.services.config().context, model::window(core));
     let go = if due { Prepared::Compact } else { Prepared::Go };
     match core.child_driver().reserve_request(due) {
         Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),

@@ -131,30 +131,50 @@ pub struct Turn {
     pub(super) limits: TurnLimits,
     pub(super) tools: ToolTable,
     pub(super) phase: Phase,
-    /// Number of the present stream.
-    pub(super) n: u32,
-    pub(super) requests: u32,
-    pub(super) attempt: u32,
-    pub(super) overflows: u32,
-    /// What the provider said of the last of them.
-    pub(super) too_long: String,
-    pub(super) empties: u32,
-    /// A compaction by limit was tried since the last reply; another would not help.
-    pub(super) compacted: bool,
+    pub(super) counts: Counts,
+    pub(super) overflow: Overflow,
+    /// Steering messages wait to be delivered.
     pub(super) steer: bool,
+    /// The user stopped the turn while calls were running.
     pub(super) stopping: bool,
+    /// A call was refused because no user was present to approve it.
     pub(super) refused: bool,
+    /// Configured name of the model's provider.
     pub(super) provider: String,
-    /// Calls in a row that the output limit cut off.
-    pub(super) cut_calls: u32,
     pub(super) reply: Reply,
     pub(super) slots: Vec<Slot>,
     pub(super) repeats: Repeats,
-    /// Names of the calls that the person was asked about.
+    /// Names of the calls that the user was asked about.
     pub(super) repeating: String,
-    /// Ids of all calls of the path: no two may be alike.
+    /// Ids of all calls of the path. A new call must have an id of its own.
     pub(super) ids: HashSet<String>,
+    /// Text of the last reply.
     pub(super) text: String,
+}
+
+/// What is compared with [`TurnLimits`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    /// Streams so far; the number of the present one.
+    pub(super) streams: u32,
+    pub(super) requests: u32,
+    /// Number of the present try of a request, from 1.
+    pub(super) attempt: u32,
+    /// Empty replies in a row.
+    pub(super) empties: u32,
+    /// Calls in a row that the output limit cut off.
+    pub(super) cut_calls: u32,
+}
+
+/// How often the context was too long, and what was done about it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overflow {
+    /// Context-length errors in a row.
+    pub(super) rounds: u32,
+    /// The provider's text of the last one.
+    pub(super) error: String,
+    /// A compaction by limit was tried since the last reply; another would not help.
+    pub(super) compacted: bool,
 }
 
 impl Turn {
@@ -165,18 +185,12 @@ impl Turn {
             limits,
             tools,
             phase: Phase::New,
-            n: 0,
-            requests: 0,
-            attempt: 1,
-            overflows: 0,
-            too_long: String::new(),
-            empties: 0,
-            compacted: false,
+            counts: Counts { attempt: 1, ..Counts::default() },
+            overflow: Overflow::default(),
             steer: false,
             stopping: false,
             refused: false,
             provider: provider.to_owned(),
-            cut_calls: 0,
             reply: Reply::default(),
             slots: Vec::new(),
             repeats: Repeats::default(),
@@ -204,12 +218,12 @@ impl Turn {
 
     /// The number of the last request.
     pub fn n(&self) -> u32 {
-        self.n
+        self.counts.streams
     }
 
     /// What the provider said when it refused the last request as too long.
     pub fn too_long(&self) -> &str {
-        &self.too_long
+        &self.overflow.error
     }
 
     /// Whether a reply is awaited, or coming.

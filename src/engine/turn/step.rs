@@ -30,12 +30,16 @@ impl Turn {
                 self.go_on(out);
             }
             (Input::Prepared(p), Phase::Preparing) => self.prepared(p, out),
-            (Input::Chunk { n, chunk }, Phase::Streaming) if n == self.n => self.chunk(chunk, out),
-            (Input::StreamEnded { n, result }, Phase::Streaming) if n == self.n => match result {
-                Ok(()) => self.cut(ProviderError::Network("the reply was cut off".into()), out),
-                Err(e) => self.cut(e, out),
-            },
-            (Input::WaitOver { n }, Phase::Waiting) if n == self.n => self.again(out),
+            (Input::Chunk { n, chunk }, Phase::Streaming) if n == self.counts.streams => {
+                self.chunk(chunk, out)
+            }
+            (Input::StreamEnded { n, result }, Phase::Streaming) if n == self.counts.streams => {
+                match result {
+                    Ok(()) => self.cut(ProviderError::Network("the reply was cut off".into()), out),
+                    Err(e) => self.cut(e, out),
+                }
+            }
+            (Input::WaitOver { n }, Phase::Waiting) if n == self.counts.streams => self.again(out),
             (Input::SkipWait, Phase::Waiting) => self.again(out),
             (Input::Rest, Phase::Streaming) if self.reply.is_empty() => self.rest(out),
             (Input::Resume, Phase::Resting) => self.request(out),
@@ -62,18 +66,18 @@ impl Turn {
 
     fn prepare(&mut self, out: &mut Vec<Effect>) {
         self.phase = Phase::Preparing;
-        out.push(Effect::Prepare { may_compact: !self.compacted });
+        out.push(Effect::Prepare { may_compact: !self.overflow.compacted });
     }
 
     fn prepared(&mut self, p: Prepared, out: &mut Vec<Effect>) {
         match p {
             Prepared::Stop { status, notice } => self.finish(status, Some(notice), out),
             Prepared::Compact => {
-                self.compacted = true;
+                self.overflow.compacted = true;
                 self.phase = Phase::Compacting { overflow: false };
                 out.push(Effect::Compact { overflow: false, round: 1 });
             }
-            Prepared::Go if self.requests >= self.limits.requests => {
+            Prepared::Go if self.counts.requests >= self.limits.requests => {
                 let n = self.limits.requests;
                 let notice =
                     Notice::new(NoticeKind::Budget, format!("the turn reached its limit of {n} requests"))
@@ -82,18 +86,18 @@ impl Turn {
                 self.finish(TurnStatus::Limit, Some(notice), out);
             }
             Prepared::Go => {
-                self.requests += 1;
-                self.attempt = 1;
+                self.counts.requests += 1;
+                self.counts.attempt = 1;
                 self.request(out);
             }
         }
     }
 
     fn request(&mut self, out: &mut Vec<Effect>) {
-        self.n += 1;
-        self.reply = Reply::new(&self.provider, self.n, &self.ids);
+        self.counts.streams += 1;
+        self.reply = Reply::new(&self.provider, self.counts.streams, &self.ids);
         self.phase = Phase::Streaming;
-        out.push(Effect::Request { n: self.n });
+        out.push(Effect::Request { n: self.counts.streams });
     }
 
     fn chunk(&mut self, chunk: Chunk, out: &mut Vec<Effect>) {
@@ -118,8 +122,8 @@ impl Turn {
     /// The reply is whole.
     fn whole(&mut self, out: &mut Vec<Effect>) {
         let Whole { mut blocks, dropped, stop, used } = self.reply.finish(&mut self.ids);
-        self.overflows = 0;
-        self.compacted = false;
+        self.overflow.rounds = 0;
+        self.overflow.compacted = false;
         if matches!(stop, StopReason::Refusal(_)) {
             drop_calls(&mut blocks, |_| true);
         }
@@ -133,7 +137,7 @@ impl Turn {
         if empty && matches!(stop, StopReason::EndTurn | StopReason::ToolUse) {
             return self.empty(blocks, stop, used, out);
         }
-        self.empties = 0;
+        self.counts.empties = 0;
         let (status, end) = match &stop {
             StopReason::Refusal(why) => (TurnStatus::Failed, Some(notices::refusal(why))),
             StopReason::MaxTokens => (TurnStatus::Done, Some(notices::max_tokens())),
@@ -141,13 +145,13 @@ impl Turn {
         };
         append_reply(blocks, stop, used, out);
         if !calls.is_empty() {
-            self.cut_calls = 0;
+            self.counts.cut_calls = 0;
             self.slots = self.slots_of(calls);
             self.phase = Phase::Tools;
             self.go_on(out);
-        } else if let Some(name) = cut_call.filter(|_| self.cut_calls < self.limits.empties) {
+        } else if let Some(name) = cut_call.filter(|_| self.counts.cut_calls < self.limits.empties) {
             // The model wanted to act and ran out of room: it hears so, and tries a smaller step.
-            self.cut_calls += 1;
+            self.counts.cut_calls += 1;
             self.phase = Phase::Steering;
             out.push(Effect::Tell { text: cut_call_text(&name) });
         } else if self.steer {
@@ -159,8 +163,8 @@ impl Turn {
 
     /// Nothing for the person in it: asked again a bounded number of times, then parked.
     fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
-        self.empties += 1;
-        if self.empties < self.limits.empties {
+        self.counts.empties += 1;
+        if self.counts.empties < self.limits.empties {
             out.push(Effect::Spent { used });
             let error = ProviderError::Network("the model sent an empty reply".into());
             return self.back_off(error, self.limits.empties, !blocks.is_empty(), out);
@@ -235,11 +239,11 @@ impl Turn {
     /// The reply did not become whole.
     fn cut(&mut self, error: ProviderError, out: &mut Vec<Effect>) {
         if let ProviderError::TooLong(why) = &error {
-            if self.overflows < self.limits.overflows {
-                self.overflows += 1;
-                self.too_long.clone_from(why);
+            if self.overflow.rounds < self.limits.overflows {
+                self.overflow.rounds += 1;
+                self.overflow.error.clone_from(why);
                 self.phase = Phase::Compacting { overflow: true };
-                out.push(Effect::Compact { overflow: true, round: self.overflows });
+                out.push(Effect::Compact { overflow: true, round: self.overflow.rounds });
                 return;
             }
             let notice = notices::too_long(why);
@@ -247,7 +251,7 @@ impl Turn {
         }
         let discard = self.reply.shown();
         let error = retry::over(&error, self.limits.longest_wait).unwrap_or(error);
-        if error.retryable() && self.attempt < self.limits.attempts {
+        if error.retryable() && self.counts.attempt < self.limits.attempts {
             if self.reply.begun() {
                 out.push(Effect::Spent { used: self.reply.used() });
             }
@@ -266,10 +270,16 @@ impl Turn {
     }
 
     fn back_off(&mut self, error: ProviderError, of: u32, discard: bool, out: &mut Vec<Effect>) {
-        self.attempt += 1;
+        self.counts.attempt += 1;
         self.phase = Phase::Waiting;
         self.reply = Reply::default();
-        out.push(Effect::Backoff { n: self.n, attempt: self.attempt, of, error, discard });
+        out.push(Effect::Backoff {
+            n: self.counts.streams,
+            attempt: self.counts.attempt,
+            of,
+            error,
+            discard,
+        });
     }
 
     /// Gives up a request of whose reply nothing has arrived. The server charges for it when it took it.
@@ -290,15 +300,15 @@ impl Turn {
     fn after_compaction(&mut self, overflow: bool, result: Result<(), Notice>, out: &mut Vec<Effect>) {
         match result {
             Ok(()) => {
-                self.compacted = true;
+                self.overflow.compacted = true;
                 if overflow {
                     // The same request again, not a new one.
-                    self.requests = self.requests.saturating_sub(1);
+                    self.counts.requests = self.counts.requests.saturating_sub(1);
                 }
                 self.prepare(out);
             }
             Err(notice) if overflow => {
-                let notice = notices::cannot_shorten(&self.too_long, &notice);
+                let notice = notices::cannot_shorten(&self.overflow.error, &notice);
                 self.finish(TurnStatus::Failed, Some(notice), out);
             }
             // A limit of ours was passed, not the provider's: better a long request than none.

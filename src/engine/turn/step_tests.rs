@@ -35,7 +35,7 @@ fn streaming() -> Turn {
 }
 
 fn chunk(t: &mut Turn, chunk: Chunk) -> Vec<Effect> {
-    t.step(Input::Chunk { n: t.n, chunk })
+    t.step(Input::Chunk { n: t.counts.streams, chunk })
 }
 
 fn text(t: &mut Turn, s: &str) -> Vec<Effect> {
@@ -256,7 +256,7 @@ fn p8_only_so_many_calls_of_one_reply_are_taken() {
 fn p1_retries_wait_and_are_bounded() {
     let mut t = streaming();
     let busy = || ProviderError::Wait { message: "busy".into(), after: Some(Duration::from_secs(3)) };
-    let fail = |t: &mut Turn| t.step(Input::StreamEnded { n: t.n, result: Err(busy()) });
+    let fail = |t: &mut Turn| t.step(Input::StreamEnded { n: t.counts.streams, result: Err(busy()) });
     assert_eq!(words(&fail(&mut t)), ["backoff 2/3 false"]);
     assert_eq!(words(&t.step(Input::WaitOver { n: 1 })), ["end-backoff", "request 2"]);
     assert_eq!(words(&fail(&mut t)), ["backoff 3/3 false"]);
@@ -354,13 +354,16 @@ fn p9_an_overflow_compacts_and_tries_again_up_to_three_times() {
     let mut t = streaming();
     let too_long = || Err(ProviderError::TooLong("200001 tokens".into()));
     for round in 1..=3 {
-        let out = t.step(Input::StreamEnded { n: t.n, result: too_long() });
+        let out = t.step(Input::StreamEnded { n: t.counts.streams, result: too_long() });
         assert_eq!(words(&out), [format!("compact true {round}")]);
         let out = t.step(Input::Compacted(Ok(())));
         assert!(matches!(out[..], [Effect::Prepare { may_compact: false }]));
         t.step(Input::Prepared(Prepared::Go));
     }
-    assert_eq!(words(&t.step(Input::StreamEnded { n: t.n, result: too_long() })), ["finish Failed"]);
+    assert_eq!(
+        words(&t.step(Input::StreamEnded { n: t.counts.streams, result: too_long() })),
+        ["finish Failed"]
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ const ROWS: usize = 500;
 
 pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, query: TreeQuery) {
     let store = core.services.store.clone();
-    let here = (core.session.id, core.session.head_name.clone());
+    let here = (core.session.id, core.session.head.name.clone());
     let project = tiller_protocol::names::written(&core.services.workspace.root);
     match query {
         TreeQuery::Nodes { session } => tree_read(core, client, cause, move || {

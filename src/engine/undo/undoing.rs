@@ -32,7 +32,7 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
         return core.refuse(client, cause, why);
     }
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
-    let (tx, saves, head) = (core.tx.clone(), core.saves.barrier(), core.session.head_name.clone());
+    let (tx, saves, head) = (core.tx.clone(), core.saves.barrier(), core.session.head.name.clone());
     // Where no states are kept any more, what stands before a restore is still reached.
     let files = core.services.snapshots.workspace.is_some();
     let task = tokio::spawn(async move {
@@ -118,7 +118,7 @@ fn undo_value(
 ) {
     let Some(back) = undo::inverse(change) else { return };
     if let OpChange::BranchArchived { name, after: true, .. } = &back
-        && *name == core.session.head_name
+        && *name == core.session.head.name
     {
         let notice = Notice::new(NoticeKind::User, "the open branch cannot be archived")
             .hint("open another branch first");
@@ -131,12 +131,12 @@ fn undo_value(
     let mut label = None;
     let event = match back {
         OpChange::Title { after, .. } => {
-            core.session.title.clone_from(&after);
-            core.session.titled = !after.is_empty();
+            core.session.info.title.clone_from(&after);
+            core.session.info.titled = !after.is_empty();
             Some(StateEvent::TitleChanged { title: after })
         }
         OpChange::Archived { after, .. } => {
-            core.session.archived = after;
+            core.session.info.archived = after;
             None
         }
         OpChange::Label { name, after, .. } => {

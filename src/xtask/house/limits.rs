@@ -17,12 +17,7 @@ pub(super) const FILES: usize = 15;
 /// Crates with a larger circle.
 const CIRCLES: &[(&str, usize)] = &[];
 /// File, type, members.
-const MEMBERS: &[(&str, &str, usize)] = &[
-    ("src/engine/core/mod.rs", "Live", 21),
-    ("src/engine/job/mod.rs", "Job", 19),
-    ("src/engine/session/mod.rs", "Session", 26),
-    ("src/engine/turn/state.rs", "Turn", 21),
-];
+const MEMBERS: &[(&str, &str, usize)] = &[];
 /// Crate, type, files.
 const SPREADS: &[(&str, &str, usize)] = &[];
 /// Folder, files.

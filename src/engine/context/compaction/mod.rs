@@ -57,8 +57,8 @@ pub(crate) fn compact(
         true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
         false => keep(core),
     };
-    let plan = compact::plan(&core.session.path, keep);
-    let nothing = compact::nothing_to_do(&core.session.path);
+    let plan = compact::plan(&core.session.history.path, keep);
+    let nothing = compact::nothing_to_do(&core.session.history.path);
     let model = summariser(core);
     let demo = model::is_demo(core, &model);
     // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
@@ -87,7 +87,7 @@ pub(crate) fn compact(
     };
     let task = tokio::spawn(task);
     if let Some(live) = &mut core.turn.live {
-        live.compaction = Some(AbortOnDropHandle::new(task));
+        live.tasks.compaction = Some(AbortOnDropHandle::new(task));
     } else if let Some((client, cause)) = client {
         core.busy_with(no, Doing::Other { client, cause }, task);
     }
@@ -144,7 +144,7 @@ pub(crate) fn compacted(core: &mut Core, done: Compacted) {
 
 fn with_compaction_over(core: &mut Core, result: Result<(), Notice>) {
     if let Some(live) = &mut core.turn.live {
-        live.compaction = None;
+        live.tasks.compaction = None;
     }
     core.feed(Input::Compacted(result));
 }
@@ -160,7 +160,7 @@ fn put_compaction(
     let place = core.place();
     let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
     let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
-    let before = core.session.head;
+    let before = core.session.head.id;
     let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
     let node = core.session.grow(&core.services, body);
     let entry = node.id;
@@ -179,7 +179,7 @@ fn put_compaction(
     events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
     // What the model read before is gone from its sight, but files that it read still count as read.
     core.session.trim();
-    let change = OpChange::Compaction { name: core.session.head_name.clone(), before, after: entry };
+    let change = OpChange::Compaction { name: core.session.head.name.clone(), before, after: entry };
     let mut append = core.append().entries(entries);
     append.op = Some(change::op(core, core.session.id, core.place().cause, "compact", change));
     core.save(append, events, Then::Nothing);

@@ -131,7 +131,7 @@ impl ChildDriver<'_> {
 
     /// The next request waits until another reservation is settled.
     pub(crate) fn wait_for_budget(&mut self, may_compact: bool) {
-        self.core.with_live(|l| l.held = Some(may_compact));
+        self.core.with_live(|l| l.deferred_check = Some(may_compact));
         self.retry_when_budget_changes();
     }
 
@@ -152,7 +152,7 @@ impl ChildDriver<'_> {
         if !self.core.is_live(turn) {
             return;
         }
-        if let Some(may_compact) = self.core.turn.live.as_mut().and_then(|l| l.held.take()) {
+        if let Some(may_compact) = self.core.turn.live.as_mut().and_then(|l| l.deferred_check.take()) {
             prepare::prepare(self.core, may_compact);
         } else {
             self.resume();
@@ -293,7 +293,7 @@ impl ChildDriver<'_> {
         if let Some(child) = &mut self.core.identity.child {
             child.limits = limits;
         }
-        if let Some(may_compact) = self.core.turn.live.as_mut().and_then(|l| l.held.take()) {
+        if let Some(may_compact) = self.core.turn.live.as_mut().and_then(|l| l.deferred_check.take()) {
             prepare::prepare(self.core, may_compact);
         }
     }

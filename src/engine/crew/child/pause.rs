@@ -14,7 +14,7 @@ impl ChildDriver<'_> {
     pub(crate) fn set_paused(&mut self, paused: bool) {
         let mono = self.core.services.clock.mono();
         // A reply that has begun is completed: it is paid for, and half a call is useless.
-        let unanswered = self.core.turn.live.as_ref().is_some_and(|l| l.turn.unanswered());
+        let unanswered = self.core.turn.live.as_ref().is_some_and(|l| l.machine.unanswered());
         let Some(child) = &mut self.core.identity.child else { return };
         if child.pause.active == paused {
             return;
@@ -84,8 +84,8 @@ impl ChildDriver<'_> {
     /// Skips the wait before a retry. A paused agent retries when it is resumed.
     pub(crate) fn skip_retry_wait(&mut self) {
         self.core.context.side_skip.notify_waiters();
-        let waits = self.core.turn.live.as_ref().filter(|l| l.turn.phase() == Phase::Waiting);
-        if let Some((turn, n)) = waits.map(|l| (l.no, l.turn.n()))
+        let waits = self.core.turn.live.as_ref().filter(|l| l.machine.phase() == Phase::Waiting);
+        if let Some((turn, n)) = waits.map(|l| (l.no, l.machine.n()))
             && self.defer_while_paused(Resting::Try { turn, n })
         {
             return;

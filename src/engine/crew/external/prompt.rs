@@ -37,22 +37,22 @@ impl ExternalDriver<'_> {
             EntryBody::User { content, .. } => Some(text_of(content)),
             _ => None,
         };
-        let Some(last) = self.core.session.path.iter().rposition(|e| words(e).is_some()) else {
+        let Some(last) = self.core.session.history.path.iter().rposition(|e| words(e).is_some()) else {
             return (String::new(), None);
         };
         // All messages since its last reply form the request.
         let spoke = |e: &Arc<Entry>| matches!(e.body, EntryBody::Assistant { .. });
-        let mut from = self.core.session.path[..last].iter().rposition(spoke).map_or(0, |at| at + 1);
-        let now: Vec<String> = self.core.session.path[from..].iter().filter_map(words).collect();
+        let mut from = self.core.session.history.path[..last].iter().rposition(spoke).map_or(0, |at| at + 1);
+        let now: Vec<String> = self.core.session.history.path[from..].iter().filter_map(words).collect();
         let mut now = now.join("\n\n");
-        if self.core.session.path[last..].iter().any(spoke) {
+        if self.core.session.history.path[last..].iter().any(spoke) {
             // It was paused or stopped in the middle of it.
-            from = self.core.session.path.len();
+            from = self.core.session.history.path.len();
             now = format!(
                 "You were stopped in the middle of this. Check what is already done, and continue with it:\n\n{now}"
             );
         }
-        let before = compact::transcript(&self.core.session.path[..from], None, TALK);
+        let before = compact::transcript(&self.core.session.history.path[..from], None, TALK);
         let anew = (!before.trim().is_empty()).then(|| {
             format!(
                 "You continue work from an earlier session that can no longer be opened. What was \

@@ -172,7 +172,7 @@ impl ExternalDriver<'_> {
             }
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(forward));
-        self.core.with_live(|l| l.stream = Some(handle));
+        self.core.with_live(|l| l.tasks.stream = Some(handle));
         self.offer_queue();
         agent_view::agent_changed(self.core);
     }
@@ -295,14 +295,14 @@ impl ExternalDriver<'_> {
                     o.output.answer.push_str(&text);
                     o.output.spoke |= !text.trim().is_empty();
                 }
-                driver::delta(self.core, 0, &text);
+                driver::text_delta(self.core, &text);
                 self.limit_output(text.len());
             }
             AgentEvent::Thinking(text) => {
                 if let Some(o) = self.core.identity.external_mut() {
                     o.output.thinking.push_str(&text);
                 }
-                driver::delta(self.core, 1, &text);
+                driver::thinking_delta(self.core, &text);
                 self.limit_output(text.len());
             }
             AgentEvent::Break => {
@@ -413,9 +413,10 @@ impl ExternalDriver<'_> {
 
     /// Records the usage that it reports. A cost that it does not report stays unknown.
     pub(crate) fn record_usage(&mut self, usage: Usage, cost: Option<Cost>) {
-        self.core.session.usage.add(&usage);
+        self.core.session.totals.usage.add(&usage);
         if let Some(cost) = cost {
-            self.core.session.cost = Some(self.core.session.cost.unwrap_or_default().plus(cost));
+            self.core.session.totals.cost =
+                Some(self.core.session.totals.cost.unwrap_or_default().plus(cost));
             self.core.money.spent.session = self.core.money.spent.session.plus(cost);
         }
         self.core.child_driver().charge(usage, cost);

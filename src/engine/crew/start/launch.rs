@@ -134,8 +134,8 @@ impl CrewDriver<'_> {
         let Some(member) = self.core.crew.members.get_mut(id) else { return };
         let message = Message::text(crate::crew::start::services::first_message(&core, &member.order.brief));
         core.session.id = member.session;
-        core.session.title.clone_from(&member.order.label);
-        core.session.titled = true;
+        core.session.info.title.clone_from(&member.order.label);
+        core.session.info.titled = true;
         open::enter_fresh(&mut core);
         compose::compose(&mut core, Goal::Prompt { client: None }, vec![(None, message)]);
         self.run_child(id, core, inbox, true);

@@ -103,7 +103,7 @@ impl CrewDriver<'_> {
             folder,
             limits: limits(caps, role.as_ref().map(|r| &r.limits)),
             background,
-            spawned_by: from.1.or(self.core.session.head),
+            spawned_by: from.1.or(self.core.session.head.id),
             call: from.0,
             brief,
             fresh: true,

@@ -314,7 +314,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
         let mut append = core.append();
         append.op = Some(op);
         let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
-        let events = r.entry.or(core.session.head).map(event).into_iter().collect();
+        let events = r.entry.or(core.session.head.id).map(event).into_iter().collect();
         tell_of_files(core, &files, r.talk.is_some(), &way);
         // The reply goes out once it is in the log, so that it can be undone at once.
         core.save(append, events, tell(way));

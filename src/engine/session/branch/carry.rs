@@ -47,7 +47,7 @@ pub(crate) fn carry_over(
     };
     let focus = focus.map(|f| core.redact(f.trim())).filter(|f| !f.is_empty());
     let (no, store, session, head) =
-        (core.next_job(), core.services.store.clone(), core.session.id, core.session.head);
+        (core.next_job(), core.services.store.clone(), core.session.id, core.session.head.id);
     let tx = core.tx.clone();
     let side = provider.map(|p| side_call::side_call(core, p, &model));
     let task = tokio::spawn(async move {

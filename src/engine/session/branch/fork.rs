@@ -7,7 +7,6 @@ use crate::session::branch::leaving;
 use crate::session::change;
 use crate::session::open;
 use crate::undo::undoing;
-use std::sync::Arc;
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
@@ -100,15 +99,13 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
         core.save(left, Vec::new(), Then::Nothing);
     }
     let name = f.how.head.unwrap_or_else(|| open::branch_name(core));
-    let (from, before) = (Some(core.session.head_name.clone()), core.session.head);
+    let (from, before) = (Some(core.session.head.name.clone()), core.session.head.id);
     let left = core.session.branch();
     let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
     let mut op = change::op(core, core.session.id, f.cause, &f.how.title, change);
     (op.of, op.with) = (f.how.of, f.how.with);
-    core.session.path = branch.path;
-    core.session.earlier = branch.tail.earlier;
-    core.session.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
-    core.session.head = branch.head;
+    core.session.history = crate::session::History::new(branch.path, branch.tail);
+    core.session.head.id = branch.head;
     *lock(&core.context.todo) = Todo::new(branch.todos.clone());
     let on = BranchName { head: name.clone(), label: String::new() };
     let events = vec![
@@ -138,7 +135,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
 
 /// A branch that begins between a call and its result gets a result, so that it is valid for the API.
 fn close_calls(core: &mut Core) {
-    let open = dangling(&core.session.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+    let open = dangling(&core.session.history.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     if open.is_empty() {
         return;
     }

@@ -14,7 +14,7 @@ const LOOK: u64 = 200;
 pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
     let (Some(from), false) = (tip, core.session.read_only) else { return };
     let (store, bus, place) = (core.services.store.clone(), core.bus.clone(), core.place_of(Some(cause)));
-    let (here, saved) = (core.session.head, core.saves.barrier());
+    let (here, saved) = (core.session.head.id, core.saves.barrier());
     core.spawn(async move {
         saved.await;
         let own = blocking(move || {

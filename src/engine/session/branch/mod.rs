@@ -13,7 +13,6 @@ use crate::session::change;
 use crate::session::open;
 use crate::session::recover;
 use crate::undo::undoing;
-use std::sync::Arc;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
@@ -75,7 +74,7 @@ async fn there(
 }
 
 pub(crate) fn open_branch(core: &mut Core, client: ClientId, cause: CommandId, head: String) {
-    if head == core.session.head_name && !core.session.read_only {
+    if head == core.session.head.name && !core.session.read_only {
         let notice = Notice::new(NoticeKind::User, "this is the current branch");
         return core.refuse(client, cause, notice);
     }
@@ -135,15 +134,13 @@ fn go_on_with(core: &mut Core, went: Went) {
 /// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
 fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Going, there: There) {
     let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
-    let (left, was, wrote) = (core.session.head_name.clone(), core.session.head, !core.session.read_only);
+    let (left, was, wrote) = (core.session.head.name.clone(), core.session.head.id, !core.session.read_only);
     let name = core.session.branch();
     let before = std::mem::replace(&mut core.session.lease, held.take());
-    core.session.head_name.clone_from(&going.head);
-    core.session.label = label;
-    core.session.head = tail.entries.last().map(|e| e.id);
-    core.session.path = path;
-    core.session.earlier = tail.earlier;
-    core.session.tail = tail.entries.into_iter().map(Arc::new).collect();
+    core.session.head.name.clone_from(&going.head);
+    core.session.head.label = label;
+    core.session.head.id = tail.entries.last().map(|e| e.id);
+    core.session.history = super::History::new(path, tail);
     core.session.interrupted = None;
     core.session.read_only = core.identity.look_only || holder.is_some();
     *lock(&core.context.todo) = Todo::new(todos.clone());
@@ -155,14 +152,14 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
     drop(core.watching.writes.found());
     *lock(&core.files.reviews) = Reviews::default();
     lock(&core.services.workspace.seen).clear();
-    let head = core.session.head;
+    let head = core.session.head.id;
     if archived && !core.session.read_only && going.of.is_none() {
         // Who goes on with it wants to see it in the list.
         names::archive_branch(core, client, cause, None, going.head.clone(), false);
     }
     if !core.session.read_only {
         let (name, from) =
-            (core.session.head_name.clone(), Some(left.clone()).filter(|l| *l != core.session.head_name));
+            (core.session.head.name.clone(), Some(left.clone()).filter(|l| *l != core.session.head.name));
         let change = OpChange::Head { name: name.clone(), before: was, after: head, from };
         let mut op = change::op(core, core.session.id, cause, &going.title, change);
         op.of = going.of;
@@ -181,7 +178,7 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
         leaving::branch_left(core, cause, name, was);
     }
     if let Some(holder) = holder {
-        let about = About::Busy { session: core.session.id, head: core.session.head_name.clone() };
+        let about = About::Busy { session: core.session.id, head: core.session.head.name.clone() };
         asking::ask_self(core, about, AskBody::SessionBusy { holder });
     } else if !core.session.read_only {
         recover::recover(core, running, &asks);
@@ -208,7 +205,7 @@ pub(crate) fn left_behind(core: &mut Core, head: &str) {
 /// Answers `Query::Branches`.
 pub(crate) fn branches(core: &mut Core, client: ClientId, cause: CommandId) {
     let (store, session, ours) =
-        (core.services.store.clone(), core.session.id, core.session.head_name.clone());
+        (core.services.store.clone(), core.session.id, core.session.head.name.clone());
     let lease = core.session.lease.is_some();
     // A branch that holds nothing may just be on its way out.
     let saves = core.saves.barrier();

@@ -108,8 +108,8 @@ fn named(
 
 /// It is on disk.
 pub(crate) fn named_now(core: &mut Core, branch: Option<BranchName>) {
-    if let Some(branch) = branch.filter(|b| b.head == core.session.head_name) {
-        core.session.label = branch.label;
+    if let Some(branch) = branch.filter(|b| b.head == core.session.head.name) {
+        core.session.head.label = branch.label;
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn archive_branch(
     archived: bool,
 ) {
     let session = session.unwrap_or(core.session.id);
-    let open = (archived && session == core.session.id && head == core.session.head_name).then(|| {
+    let open = (archived && session == core.session.id && head == core.session.head.name).then(|| {
         Notice::new(NoticeKind::User, "the open branch cannot be archived").hint("open another branch first")
     });
     if let Some(why) = open.or_else(|| may_name(core, session).err()) {
