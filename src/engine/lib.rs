@@ -1,4 +1,4 @@
-//! The engine: it knows nothing of the screen. Commands go in, events come out, over the bus.
+//! The engine: commands go in and events come out over the bus. It knows nothing of the screen.
 //!
 //! | module | job |
 //! | --- | --- |
@@ -7,8 +7,8 @@
 //! | [`session`] | the open session: its settings, and the path from the root to its head |
 //! | [`turn`] | one turn as a pure machine, and its driver |
 //! | [`context`] | what models see: the frozen prefix, the path as a request, compaction, side calls |
-//! | [`prompts`] | what the person types, until it is an entry |
-//! | [`questions`] | questions to the person, their answers, permissions, keys, trust |
+//! | [`prompts`] | what the user types, until it is an entry |
+//! | [`questions`] | questions to the user, their answers, permissions, keys, trust |
 //! | `job` | one tool call on its own task: judged, asked about, run |
 //! | `files`, [`undo`] | states of the workspace's files; undo, redo, reviews |
 //! | [`crew`] | the agents of a session, ours and other vendors' |

@@ -28,8 +28,8 @@ pub enum PartsError {
     Workspace(#[from] std::io::Error),
 }
 
-/// What an engine needs, for the folder `work`: `delegation` to run delegated tasks, data in `home`, all tools, the profile `full`, no providers, no watcher,
-/// no snapshots, and a person who can answer.
+/// The configuration of an engine for the folder `work`: `delegation` runs delegated tasks, data is in `home`, all
+/// tools, the profile `full`, no providers, no watcher, no snapshots, and a user who can answer.
 ///
 /// # Errors
 /// When a folder or the database cannot be made.

@@ -1,4 +1,4 @@
-//! The row of this engine's agent, and the event that says that it changed.
+//! The row of this engine's agent in lists of agents, and the event that reports a change of it.
 
 use crate::core::Core;
 use crate::session::model;
@@ -9,7 +9,7 @@ use tiller_protocol::{AgentState, AgentView, ChildView};
 
 pub(crate) fn agent_view(core: &Core) -> AgentView {
     let (state, act) = match &core.turn.live {
-        // Its turns follow each other: between them it is at work, too.
+        // The agent counts as working between two turns of a goal.
         None if core.identity.child.is_some() && core.session.checks_goal() => {
             (AgentState::Running, "checking the goal".to_owned())
         }
@@ -19,7 +19,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
             let act = own.or_else(|| core.identity.external_act()).unwrap_or_default();
             let child = core.identity.child.as_ref();
             if child.is_some_and(|c| c.pause.active) {
-                // What it began before ends first.
+                // A stream that was started before the pause may still be ending.
                 let streams = matches!(l.machine.phase(), Phase::Streaming) && l.tasks.stream.is_some();
                 (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
             } else if core.asks.wait(&core.identity.id)
@@ -56,7 +56,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
     }
 }
 
-/// The part of a child's row that it knows itself; the rest of it is known to the main agent.
+/// The part of a child's row that the child's own engine knows; the main agent adds the rest.
 pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
     core.identity.child.as_ref()?;
     let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
@@ -64,7 +64,7 @@ pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
     (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
 }
 
-/// A fact for the agents panel.
+/// Publishes that the agent's row changed.
 pub(crate) fn agent_changed(core: &mut Core) {
     let view = agent_view(core);
     if core.identity.child.is_some() {

@@ -1,4 +1,4 @@
-//! One line per command.
+//! Hands each command to the concern that carries it out.
 
 use crate::bus::queries;
 use crate::bus::view;

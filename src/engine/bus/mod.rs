@@ -1,8 +1,8 @@
 //! The bus: commands go in, events come out. Nothing else crosses between the engine and its clients.
 //!
-//! Each subscriber has a mailbox of its own, bounded in events and in bytes, of facts as of deltas. Deltas are joined with the
-//! one before them while they wait; facts are never dropped singly. A reader that falls too far behind
-//! finds one `lagged` event in the place of all that it missed, and asks for a snapshot.
+//! Each subscriber has a mailbox of its own, bounded in events and in bytes. Consecutive deltas of the same kind are
+//! joined while they wait; other events are never dropped one by one. A reader that falls too far behind finds one
+//! `lagged` event in place of all that it missed, and asks for a snapshot.
 
 pub(crate) mod agent_view;
 pub(crate) mod dispatch;
@@ -27,9 +27,9 @@ const COMMANDS: usize = 256;
 const EVENTS: usize = 8192;
 /// Bytes of waiting events of one reader, at most.
 const BYTES: usize = 16 << 20;
-/// Events that may wait for a reader before they are weighed: who is not behind does not cost that.
+/// Events that may wait for a reader before their bytes are counted. A reader that keeps up never pays for the count.
 const FEW: usize = 64;
-/// A delta that has grown to this is not joined further, so that a reader gets it in pieces.
+/// Bytes of a joined delta after which the next one starts a new event.
 const JOINED: usize = 64 << 10;
 
 /// One client of the bus. Replies to queries go to the subscriptions of the client that asked.
@@ -39,7 +39,7 @@ pub struct ClientId(pub u64);
 /// Why a command was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The engine has ended.
+    /// Whether the engine has ended. Waiting events may still be read.
     #[error("the engine has ended")]
     Closed,
     /// More commands wait than the engine takes at once; try again.
@@ -47,14 +47,14 @@ pub enum SendError {
     Full,
 }
 
-/// A command and who sent it.
+/// A command and the client that sent it.
 #[derive(Debug)]
 pub(crate) struct Envelope {
     pub(crate) client: ClientId,
     pub(crate) command: Command,
 }
 
-/// The client's end: two methods. A clone is the same client; [`EngineHandle::client`] makes another.
+/// A client's end of the bus. A clone is the same client; [`EngineHandle::client`] makes another.
 #[derive(Clone, Debug)]
 pub struct EngineHandle {
     /// Held here by clients; the engine's loop holds the other end. It closes when the engine ends.
@@ -75,7 +75,7 @@ impl EngineHandle {
         })
     }
 
-    /// Everything that happens from now on. Dropping the stream ends the subscription.
+    /// Subscribes to all events from now on. Dropping the stream ends the subscription.
     pub fn subscribe(&self) -> EventStream {
         self.bus.subscribe(self.client)
     }
@@ -93,7 +93,7 @@ impl EngineHandle {
     }
 }
 
-/// Where an event belongs.
+/// The session and agent that an event belongs to, and the command that caused it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) session: SessionId,
@@ -149,19 +149,19 @@ impl Bus {
         lock(&self.inner).seq
     }
 
-    /// Tells everyone.
+    /// Sends an event to all subscribers.
     pub(crate) fn publish(&self, place: &Place, body: impl Into<EventBody>) {
         self.deliver(None, place, body.into());
     }
 
-    /// Tells the client that asked, and nobody else.
+    /// Sends a reply to the client that asked only.
     pub(crate) fn reply(&self, client: ClientId, place: &Place, reply: ReplyEvent) {
         self.deliver(Some(client), place, EventBody::Reply(Box::new(reply)));
     }
 
     fn deliver(&self, only: Option<ClientId>, place: &Place, body: EventBody) {
         let time = self.clock.now();
-        // Numbers are given and mailboxes filled under one lock, so that every reader sees one order.
+        // Events are numbered and delivered under one lock, so that every reader sees the same order.
         let mut inner = lock(&self.inner);
         inner.seq += 1;
         let weight = OnceLock::new();
@@ -194,7 +194,7 @@ impl Bus {
     }
 }
 
-/// Called when there is something new, on the engine's thread; must not wait.
+/// Called on the engine's thread when an event has arrived; must not wait.
 pub type Waker = Box<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
@@ -207,16 +207,16 @@ struct Mailbox {
 
 #[derive(Default)]
 struct Waiting {
-    /// With what each is counted as in `bytes`.
+    /// Each with its share of `bytes`.
     events: VecDeque<(Arc<Event>, usize)>,
     bytes: usize,
     closed: bool,
-    /// Threads that wait for the next one. To wake nobody would cost a system call for each event.
+    /// Threads that wait for the next event. Without one no wake-up is sent, which saves a system call for each event.
     asleep: usize,
 }
 
 impl Mailbox {
-    /// `weight`: of the event, for all readers.
+    /// `weight`: the event's size in bytes, computed once for all readers.
     fn put(&self, event: &Arc<Event>, weight: &OnceLock<usize>) {
         let mut w = lock(&self.waiting);
         if w.closed {
@@ -260,7 +260,7 @@ impl Mailbox {
     }
 }
 
-/// Throws away all that waits and leaves one `lagged` in its place.
+/// Drops all waiting events and leaves one `lagged` in their place.
 fn overflow(w: &mut Waiting) {
     let mut missed = 0;
     for (e, _) in &w.events {
@@ -302,7 +302,7 @@ fn size(body: &EventBody) -> usize {
     }
 
     let mut count = Count(0);
-    // What cannot be written has no size that matters.
+    // An event that cannot be serialised counts as empty.
     let _ = serde_json::to_writer(&mut count, body);
     count.0
 }
@@ -361,17 +361,18 @@ impl std::fmt::Debug for EventStream {
 }
 
 impl EventStream {
-    /// What waits already; never waits itself.
+    /// The next event if there is one. Never waits.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
         take(&mut lock(&self.mailbox.waiting))
     }
 
-    /// The engine has ended. What waits may still be read.
+    /// Whether the engine has ended. Waiting events may still be read.
     pub fn ended(&self) -> bool {
         lock(&self.mailbox.waiting).closed
     }
 
-    /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Calls it at once; it can be set once only.
+    /// For a reader that waits on something else and reads with [`Self::try_next`]. Calls `waker` at once; can be set
+    /// once only.
     pub fn on_event(&self, waker: Waker) {
         let _ = self.mailbox.waker.set(waker);
         self.mailbox.wake(lock(&self.mailbox.waiting));

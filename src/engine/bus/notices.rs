@@ -1,4 +1,4 @@
-//! Failures in words: the one place where errors become what a person reads.
+//! Turns errors into notices for the user.
 
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_provider::ProviderError;
@@ -33,7 +33,7 @@ pub(crate) fn cannot_shorten(why: &str, because: &Notice) -> Notice {
     notice
 }
 
-/// The model declined.
+/// The model refused to answer.
 pub(crate) fn refusal(why: &str) -> Notice {
     let message = if why.trim().is_empty() {
         "the model declined to answer".to_owned()
@@ -49,7 +49,7 @@ pub(crate) fn max_tokens() -> Notice {
         .hint("continue to resume the reply")
 }
 
-/// The calls of a turn repeated, and it does not go on.
+/// The turn was stopped because its calls repeated.
 pub(crate) fn repeats(calls: &str) -> Notice {
     let why = format!("the agent repeated the same calls with the same results: {calls}");
     Notice::new(NoticeKind::Budget, why)
@@ -57,7 +57,7 @@ pub(crate) fn repeats(calls: &str) -> Notice {
         .hint("limits.repeats in config.toml allows more rounds; 0 turns this off")
 }
 
-/// Nothing came, more than once.
+/// The model sent empty replies more than once.
 pub(crate) fn empty_reply() -> Notice {
     Notice::new(NoticeKind::Network, "the model sent empty replies")
         .hint("continue to retry, or send another message")

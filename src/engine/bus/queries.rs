@@ -1,4 +1,4 @@
-//! Questions of clients. They change nothing; what must be read is read away from the engine's task.
+//! Queries of clients. They change nothing; the store is read away from the engine's task.
 
 use crate::bus::read;
 use crate::bus::view;
@@ -24,9 +24,9 @@ use crate::job::text_of;
 
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
-/// Entries of a page of a path, at most: a search asks for many at once.
+/// Largest page of a path, in entries: a search asks for many at once.
 const PAGE: u32 = 10_000;
-/// Entries that are taken into the index before one search; a long history is taken in by and by.
+/// Entries that are indexed before one search; the rest of a long history is indexed by later searches.
 pub(crate) const INDEXED: u64 = 20_000;
 
 pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: Query) {
@@ -69,7 +69,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
         Query::Sessions { everywhere, filter, archived, trashed } => {
             read::read(core, client, cause, move || {
                 let project = (!everywhere).then_some(project);
-                // Runs without a screen stand with what was put away: out of sight, and one key away.
+                // Sessions of runs without a screen are listed with the archived ones.
                 let filter = Filter { project, text: filter, archived, trashed, exec: archived, limit: ROWS };
                 Ok(ReplyEvent::SessionsReply { sessions: store.sessions().list(&filter)? })
             })
@@ -114,7 +114,7 @@ pub(crate) fn query(core: &mut Core, client: ClientId, cause: CommandId, query: 
     }
 }
 
-/// The full text of a result: the spill file's, where there is one.
+/// The full output of a call: from its spill file, where there is one.
 fn output(
     store: &Store,
     session: tiller_protocol::SessionId,
@@ -132,17 +132,17 @@ fn output(
     let text = text_of(&content);
     let full = match &display {
         Some(tiller_protocol::tool::Display::Output { full: Some(full), .. }) => Some(full.as_str()),
-        // Other tools name the file in the mark that stands where they cut.
+        // Other tools name the file in the mark that replaces the cut text.
         _ => text.lines().find_map(tiller_tool::output::pointed_at),
     };
     if let Some(full) = full
-        // Only files that we wrote ourselves.
+        // Reads only files that the engine wrote itself.
         && Path::new(full).starts_with(spill)
         && let Ok(bytes) = std::fs::read(full)
     {
         return Ok(ReplyEvent::ToolOutputReply {
             call_id,
-            // On disk it is as it came.
+            // The spill file is not redacted.
             text: redact(&String::from_utf8_lossy(&bytes)),
         });
     }

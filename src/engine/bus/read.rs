@@ -7,7 +7,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind};
 use tiller_store::StoreError;
 
-/// Answers from a thread that may block.
+/// Reads on a thread that may block, and replies to the client.
 pub(crate) fn read(
     core: &mut Core,
     client: ClientId,
@@ -17,7 +17,7 @@ pub(crate) fn read(
     read_after(core, client, cause, std::future::ready(()), work);
 }
 
-/// The same, once `before` is done.
+/// Like [`read`], once `before` is done.
 pub(crate) fn read_after(
     core: &mut Core,
     client: ClientId,

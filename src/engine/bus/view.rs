@@ -1,4 +1,4 @@
-//! Whole states for clients: the snapshot, the agent's row, where the context goes.
+//! Whole states for clients: the snapshot, the summary of the session, the use of the context.
 
 use crate::bus::agent_view;
 use crate::context::compaction;

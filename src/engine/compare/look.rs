@@ -1,5 +1,5 @@
-//! What was said on each side since they parted, what it cost, and which files differ. Blocking, and the same for the
-//! workbench and for commands without a screen.
+//! Compares two branches: messages on each side since their common entry, costs, and differing files. Blocking; used
+//! by the workbench and by commands without a screen.
 
 use crate::files::written;
 use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
@@ -21,11 +21,11 @@ const SAID: usize = 300;
 const LONG: usize = 600;
 /// Files that are listed, and bytes of one difference.
 const LISTED: usize = 500;
-/// Paths that were not kept and are gone, by name.
+/// Names of paths that are listed as missing because no state has them.
 const GONE: usize = 20;
 const DIFF: usize = 256 << 10;
 
-/// Where the two sides stand.
+/// The two sides and their last common entry.
 #[derive(Clone, Debug)]
 pub struct Ends {
     pub left: End,
@@ -33,7 +33,7 @@ pub struct Ends {
     pub base: Option<EntryId>,
 }
 
-/// One of them.
+/// One side.
 #[derive(Clone, Debug)]
 pub struct End {
     pub name: String,
@@ -49,7 +49,7 @@ fn plain(message: impl Into<String>) -> Notice {
     Notice::new(NoticeKind::User, message)
 }
 
-/// Finds both.
+/// Finds both sides.
 ///
 /// # Errors
 /// When there is no such branch or entry, the session of one is of another folder, or the store cannot be read.
@@ -86,7 +86,7 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
     Ok(End { name, session: at, entry, count: 0, state })
 }
 
-/// What the other session is called. States of files are kept by folder.
+/// Title of the other session. Fails when it is of another folder, since states of files are kept by folder.
 fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<String, Notice> {
     let summary = |id| store.sessions().get(id).map(|row| row.summary).map_err(|e| e.notice());
     let there = summary(there)?;
@@ -99,7 +99,7 @@ fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<Strin
 
 /// The state at the last entry of both; where none was kept, the first that was kept on either side since.
 pub fn base_state(store: &Store, ends: &Ends) -> tiller_store::Result<Option<Id>> {
-    // What both have in common is of one session.
+    // The common entry belongs to one of the sessions.
     let there = ends.base.map(|base| back::point(store, ends.right.session, base)).transpose()?.flatten();
     if let Some(point) = there {
         return Ok(Some(point.snapshot));
@@ -155,7 +155,7 @@ fn said(entry: &Entry) -> Option<SaidLine> {
     (!text.is_empty()).then(|| SaidLine { entry: entry.id, who, text: cut(text, LONG) })
 }
 
-/// The conversation and the cost of a side.
+/// Messages and cost of one side.
 fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
     let entries = since(store, end)?;
     let mut side = ComparedSide {
@@ -183,7 +183,7 @@ fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
     Ok(side)
 }
 
-/// Everything that needs only the store.
+/// The part of the comparison that needs only the store.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -201,7 +201,7 @@ pub fn words(store: &Store, ends: &Ends) -> Result<Compared, Notice> {
     read().map_err(|e| e.notice())
 }
 
-/// Adds what the files say. `base`: the state where both began.
+/// Adds the differing files. `base`: the state where both sides began.
 ///
 /// # Errors
 /// When a state cannot be read.

@@ -1,5 +1,5 @@
-//! A line of the person's on the files of each side. Each runs in a folder of its own, one after the other, so that
-//! neither takes the other's time; the folders go again.
+//! Runs a command of the user's on the files of each side. Each runs in a folder of its own, one after the other, so
+//! that neither slows the other down; the folders are removed afterwards.
 
 use crate::files::written;
 use crate::job::calls;
@@ -28,9 +28,9 @@ use crate::prompts::msg::RunningLine;
 
 /// Characters of the end of an output.
 const TAIL: usize = 8_000;
-/// A scratch folder of that age was left by a process that was killed.
+/// Age of a scratch folder that was left by a killed process and is removed.
 const OLD: Duration = Duration::from_secs(24 * 3600);
-/// The name under which it is stopped.
+/// The id for stopping it.
 pub(crate) const LINE: &str = "compare";
 
 pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair: Pair, line: String) {
@@ -62,7 +62,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
     let written = written::written(core);
     core.spawn(async move {
         written.await;
-        // Its output is shown when both are done.
+        // The output is shown when both are done.
         drop(live);
         let made = async {
             let at = folder.clone();
@@ -78,7 +78,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
                 lay_out(&keeper, state, scratch.path(), Most::default()).await?;
                 let began = w.clock.mono();
                 let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
-                // Much may lie in it by now.
+                // Removing many files takes time.
                 let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
                 ran.push(run);
             }
@@ -113,7 +113,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
     });
 }
 
-/// It is over.
+/// Both runs have ended.
 pub(crate) fn ran_both(core: &mut Core, audit: AuditRow) {
     core.prompts.lines.remove(LINE);
     let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
@@ -130,13 +130,13 @@ fn sweep(folder: &PathBuf) {
     for entry in all.flatten() {
         let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
         if age.is_some_and(|age| age > OLD) {
-            // The next time tries again.
+            // A folder that cannot be removed is tried again the next time.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Runs it in one folder, in a shell of its own.
+/// Runs the command in one folder, in a shell of its own.
 async fn side(
     cx: &ToolCx,
     scratch: &Scratch,

@@ -1,4 +1,4 @@
-//! The files of a state, written into a folder of their own. They are removed when it is dropped.
+//! Writes the files of a state into a folder that is removed when it is dropped.
 
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
@@ -10,10 +10,10 @@ use tiller_snapshot::{Entry, Id, Kind, SnapshotError};
 
 use crate::files::Keeper;
 
-/// Files that are written at once, so that others who need the snapshots need not wait for all of them.
+/// Files that are written per request to the thread of the snapshots, so that other requests get their turn.
 const PART: usize = 200;
 
-/// What may be written at most.
+/// Limits of what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
     pub files: usize,
@@ -26,7 +26,7 @@ impl Default for Most {
     }
 }
 
-/// A folder that goes with this value.
+/// A folder that is removed with this value.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -34,7 +34,7 @@ impl Scratch {
     /// An empty folder that only its owner can enter.
     ///
     /// # Errors
-    /// When it cannot be made, or is there.
+    /// When it cannot be made, or exists already.
     pub fn new(path: PathBuf) -> std::io::Result<Self> {
         if let Some(above) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(above)?;
@@ -43,7 +43,7 @@ impl Scratch {
         Ok(Self(path))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -78,7 +78,7 @@ pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: Most) -> Res
     if bytes > most.bytes {
         return Err(too_large(format!("{} MB; the limit is {} MB", bytes >> 20, most.bytes >> 20)));
     }
-    // Links last: nothing is written through one.
+    // Symbolic links are written last, so that nothing is written through one.
     all.sort_by_key(|(_, e)| e.kind == Kind::Link);
     for part in all.chunks(PART) {
         let (part, into) = (part.to_vec(), into.to_path_buf());
@@ -104,7 +104,7 @@ fn put(at: &Path, entry: Entry, content: Vec<u8>) -> std::io::Result<()> {
     match entry.kind {
         Kind::Link => std::os::unix::fs::symlink(std::ffi::OsString::from_vec(content), at),
         Kind::File => {
-            // What its owner may; the folder above is closed to others anyway.
+            // Permissions of the owner only; the folder above is closed to others anyway.
             let mode = 0o600 | (entry.mode & 0o100);
             std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(at)?.write_all(&content)
         }

@@ -1,5 +1,5 @@
-//! Files and hunks of the other side, merged into the workspace. Nothing is forced: where both changed the same lines
-//! the file stays as it is, and the person sees the merge with its marks.
+//! Merges files and hunks of the other side into the workspace. A file of which both sides changed the same lines
+//! stays as it is, and the user sees the merge with its conflict marks.
 
 use crate::files::record;
 use crate::files::restore;
@@ -28,7 +28,7 @@ struct States {
     right: Id,
 }
 
-/// What becomes of a path.
+/// The result for one path.
 enum Fate {
     Answer(Answer),
     Not { why: &'static str, marked: Vec<u8> },
@@ -55,7 +55,7 @@ fn take(
     for item in &plan.items {
         let path = back::shown(&item.diff.path);
         let fate = match wanted.remove(path.as_str()) {
-            // What lies in a folder of that name was not asked for.
+            // Files inside a folder of that name were not selected.
             None => not("it was not selected"),
             Some(_) if whole(&path) => file(shadow, states.base, item)?,
             Some(parts) => some(shadow, states.left, item, &parts)?,
@@ -81,7 +81,7 @@ fn take(
         nots.push(NotTaken { path: path.into(), why, marked: String::new() });
     }
     let done = shadow.restore(&plan, &answers)?;
-    // Another writer was quicker, or the file system refused.
+    // Another program changed the file meanwhile, or the file system refused.
     for l in &done.left {
         let path = back::shown(&l.path);
         if !nots.iter().any(|n| n.path == path) {
@@ -98,7 +98,7 @@ fn text(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<Vec<u8>>, Snapsh
     }
 }
 
-/// The whole file, by a three-way merge.
+/// Merges a whole file from three states.
 fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, SnapshotError> {
     let (ours, theirs) = (item.diff.before, item.diff.after);
     let was = match base {
@@ -126,7 +126,7 @@ fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, Snapshot
     Ok(merged(merge(&base, &a, &b)))
 }
 
-/// Some hunks of the difference from left to right.
+/// Applies some hunks of the difference from left to right.
 fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, SnapshotError> {
     let was = shadow.state(left, &item.diff.path)?.entry();
     let (Some(old), ours) = (content(shadow, was)?, content(shadow, item.diff.before)?) else {
@@ -142,7 +142,7 @@ fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, 
     Ok(merged(merge(old.as_bytes(), ours.as_bytes(), theirs.as_bytes())))
 }
 
-/// Of a file that is not there: nothing. `None`: not text.
+/// Text of a file, empty when the file does not exist. `None`: not text.
 fn content(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<String>, SnapshotError> {
     match entry {
         None => Ok(Some(String::new())),
@@ -185,7 +185,7 @@ pub(crate) fn start_take(
     let work = async move {
         let (states, from) = off_thread(move || {
             let ends = look::ends(&store, session, &pair)?;
-            // The base is what the right side has in common with what is open here.
+            // The base is the last common entry of the right side and the open branch.
             let mut to_here = ends.clone();
             if let Some(here) = here {
                 let apart = store.tree().divergence(here, ends.right.entry).map_err(|e| e.notice())?;

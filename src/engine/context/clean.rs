@@ -1,6 +1,6 @@
-//! Secrets out of everything that is stored or shown. Entries are cleaned where they are made, so what later
-//! requests repeat is what is stored. Thinking that is signed stays as it came: its vendor checks it. Tools
-//! run with the words that the model wrote.
+//! Redacts secrets in everything that is stored or shown. Entries are redacted where they are made, so that later
+//! requests repeat what is stored. Signed thinking stays unchanged, since its vendor verifies it. Tools run with the
+//! original arguments.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use tokio::sync::mpsc;
 
 use crate::core::services::{Redact, Redaction};
 
-/// How long a word may be held back.
+/// Longest time that the end of a text is withheld.
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
-/// Longest text that a stream holds back.
+/// Longest text that a stream withholds, in bytes.
 const HELD: usize = 4 << 10;
-/// Longest field that is looked at together with its name.
+/// Longest field, in bytes, that is checked together with its name.
 const NAMED: usize = 512;
-/// Longest text that is looked at again while it grows.
+/// Longest text, in bytes, that is checked again while more arrives.
 const WINDOW: usize = 16 << 10;
 
 fn text(redact: &Redact, text: &mut String) {
     *text = redact(text);
 }
 
-/// A whole entry, with masks in the place of secrets. Signed thinking and what only its vendor reads stay.
+/// Redacts an entry. Signed thinking and data that only its vendor reads stay.
 pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
     match &mut body {
         EntryBody::Prefix { system, .. } => text(redact, system),
@@ -51,7 +51,7 @@ pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
     body
 }
 
-/// What the person typed, with pasted text.
+/// Redacts what the user typed, pasted text included.
 pub(crate) fn message(redact: &Redact, m: &mut Message) {
     text(redact, &mut m.text);
     for a in &mut m.attachments {
@@ -69,7 +69,7 @@ fn parts(redact: &Redact, parts: &mut [Part]) {
     }
 }
 
-/// A model's words and calls.
+/// Redacts a model's text and calls.
 pub(crate) fn blocks(redact: &Redact, blocks: &mut [Block]) {
     for block in blocks {
         match block {
@@ -77,7 +77,7 @@ pub(crate) fn blocks(redact: &Redact, blocks: &mut [Block]) {
             Block::ToolCall(ToolCall { arguments, malformed, vendor, .. }) => {
                 let before = arguments.clone();
                 value(redact, arguments);
-                // The arguments as the model spelt them: they hold the secret, too.
+                // The raw arguments hold the secret, too.
                 if before != *arguments
                     && let Some(Value::Object(fields)) = vendor
                 {
@@ -90,8 +90,8 @@ pub(crate) fn blocks(redact: &Redact, blocks: &mut [Block]) {
     }
 }
 
-/// Every text in it; the names of fields stay. A name may say that its value is a secret, so both are looked at
-/// together, too.
+/// Redacts every text in a JSON value; the names of fields stay. A name may say that its value is a secret, so both
+/// are also checked together.
 pub(crate) fn value(redact: &Redact, v: &mut Value) {
     match v {
         Value::String(s) => text(redact, s),
@@ -102,7 +102,7 @@ pub(crate) fn value(redact: &Redact, v: &mut Value) {
                 text(redact, s);
                 let head = format!("{name}: ");
                 let both = format!("{head}{before:?}");
-                // What is long is no password, and looked at once is enough.
+                // A long text is no password: one check is enough.
                 if *s == before && both.len() <= NAMED {
                     let masked = redact(&both);
                     if masked != both && masked.starts_with(&head) {
@@ -116,27 +116,27 @@ pub(crate) fn value(redact: &Redact, v: &mut Value) {
     }
 }
 
-/// A question as it is stored. On screen the person sees exactly what would run.
+/// Redacts a question for the store. On screen the user sees exactly what would run.
 pub(crate) fn ask(redact: &Redact, ask: Ask) -> Ask {
     let cleaned = serde_json::to_value(&ask).ok().and_then(|mut v| {
         value(redact, &mut v["body"]);
         serde_json::from_value(v).ok()
     });
-    // What is a question before is one afterwards; and if not, its id and call are what a restart needs.
+    // Redaction cannot make the question unreadable; if it did, its id and call would still be needed after a restart.
     cleaned.unwrap_or(ask)
 }
 
-/// Text that is shown while it comes. A secret may be cut anywhere, so a word that is still growing and may become
-/// one is held back; what stands before it on its line and the one above is looked at again, since it may say that
-/// the word is a secret.
+/// Redacts text that is shown while it arrives. A secret may be cut anywhere, so a last word that may become one is
+/// withheld. The text before it on its line and the line above are checked again, since they may say that the word is
+/// a secret.
 pub(crate) struct Stream {
     redaction: Redaction,
     raw: String,
-    /// Of `raw`, masked: what was given out.
+    /// The part of `raw` that was returned, redacted.
     shown: String,
-    /// How much of `raw` that was.
+    /// Bytes of `raw` that were returned.
     cut: usize,
-    /// What was held back is out, too.
+    /// The withheld end was returned, too.
     paused: bool,
 }
 
@@ -145,24 +145,24 @@ impl Stream {
         Self { redaction: redaction.clone(), raw: String::new(), shown: String::new(), cut: 0, paused: false }
     }
 
-    /// Takes more; gives what can be shown.
+    /// Takes more text; returns what can be shown.
     pub(crate) fn push(&mut self, more: &str) -> String {
         self.raw.push_str(more);
         let cut = self.boundary();
         self.show(cut)
     }
 
-    /// Whether something is held back.
+    /// Whether text is withheld.
     pub(crate) fn has_rest(&self) -> bool {
         self.cut < self.raw.len()
     }
 
-    /// Gives what is held back, though it may go on: nothing comes for a while.
+    /// Returns the withheld text when nothing has arrived for a while. More may follow.
     pub(crate) fn pause(&mut self) -> String {
         self.show(self.raw.len())
     }
 
-    /// The next piece of what a tool says; `None` when it has said all. Nothing is lost when it is dropped.
+    /// The next piece of a tool's output; `None` at its end. Nothing is lost when the future is dropped.
     pub(crate) async fn next_of(&mut self, live: &mut mpsc::Receiver<String>) -> Option<String> {
         loop {
             let more = if !self.paused && self.boundary() < self.raw.len() {
@@ -179,7 +179,7 @@ impl Stream {
                     let rest = self.finish();
                     return (!rest.is_empty()).then_some(rest);
                 }
-                // A prompt that waits for an answer is to be seen.
+                // A prompt of a program that waits for input must be visible.
                 Err(_) => {
                     self.paused = true;
                     self.pause()
@@ -191,7 +191,7 @@ impl Stream {
         }
     }
 
-    /// Gives the rest and begins anew.
+    /// Returns the rest and starts anew.
     pub(crate) fn finish(&mut self) -> String {
         let rest = self.pause();
         self.raw.clear();
@@ -200,14 +200,14 @@ impl Stream {
         rest
     }
 
-    /// The end of what is surely whole.
+    /// The end of the text that more text cannot change.
     fn boundary(&self) -> usize {
         let raw = self.raw.as_str();
         let mut end = raw.trim_end_matches(grows).len();
         if end < raw.len() && !(self.redaction.incomplete)(raw) {
             end = raw.len();
         }
-        // Whether a key block is one is known by its body, and where it ends by what follows.
+        // A key block is recognised by its body and ends where the following text says.
         if let Some(begin) = undecided(&raw[..end]) {
             end = end.min(begin);
         }
@@ -222,7 +222,7 @@ impl Stream {
         let now = (self.redaction.redact)(&self.raw[..cut]);
         let new = match now.strip_prefix(self.shown.as_str()) {
             Some(new) => new.to_owned(),
-            // What was shown already belongs to a secret: at least the rest of it is masked.
+            // The text that was shown is part of a secret: at least the rest of it is masked.
             None => now[now.ceil_char_boundary(self.shown.len().min(now.len()))..].to_owned(),
         };
         if now.len() >= self.shown.len() {
@@ -238,7 +238,7 @@ impl Stream {
     }
 }
 
-/// Where the part begins that is looked at again: the line before the last one, or an open key block.
+/// The start of the text that is checked again: the line before the last one, or an open key block.
 fn window(raw: &str) -> usize {
     if let Some(begin) = raw.rfind("-----BEGIN")
         && !raw[begin..].split_once("-----END").is_some_and(|(_, end)| end.contains('\n'))

@@ -1,5 +1,5 @@
-//! How much the session's model thinks: chosen for the session, for one message, by a flag, the configuration or the
-//! kind of agent. It changes no byte of the prefix: system prompt and tools stay as they were.
+//! The reasoning effort of the session's model: chosen for the session, for one message, by a flag, the configuration
+//! or the agent's definition. It changes no byte of the prefix: system prompt and tools stay as they were.
 
 use crate::session::change;
 use crate::session::model;
@@ -10,7 +10,7 @@ use tiller_provider::models::effort;
 use crate::bus::ClientId;
 use crate::core::Core;
 
-/// The effort of the next request: of the message that is answered, else of the session.
+/// The effort of the next request: that of the message which is answered, else the session's.
 pub(crate) fn effort(core: &Core) -> Effort {
     for entry in core.session.history.path.iter().rev() {
         if let EntryBody::User { message, origin, .. } = &entry.body {
@@ -58,7 +58,7 @@ pub(crate) fn set_effort(core: &mut Core, client: ClientId, cause: CommandId, ch
     change::after(core, ticket, cause, StateEvent::EffortChanged { effort: view });
 }
 
-/// Keeps it for the next time that the session is opened.
+/// Stores the effort for the next time that the session is opened.
 pub(crate) fn keep_effort(core: &Core) -> tiller_store::Ticket<()> {
     let word = Some(core.session.effort)
         .filter(|e| *e != core.services.config().effort)

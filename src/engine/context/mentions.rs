@@ -1,5 +1,5 @@
-//! What a message becomes when it is sent: pastes stand in the text, files are read now, images follow.
-//! The result is frozen in the entry, so that later requests repeat it byte for byte.
+//! Expands a message when it is sent: pasted text is inserted, files are read, images follow. The result is stored in
+//! the entry, so that later requests repeat it byte for byte.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -14,7 +14,7 @@ use tiller_tool::{MASKED, Workspace};
 
 /// Bytes of text taken of one file.
 const FILE: u64 = 100 << 10;
-/// Bytes of one file looked at, at most (line ranges may be far down).
+/// Bytes of one file that are read at most (line ranges may be far down).
 const SCAN: u64 = 32 << 20;
 /// Names listed of a folder.
 const NAMES: usize = 300;
@@ -57,7 +57,7 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
         }
     }
     text.push_str(&after);
-    // As below what a tool reads.
+    // Like the note below what a tool reads.
     if has_mask(&after) {
         text.push_str(&format!("\n\n{MASKED}"));
     }
@@ -66,7 +66,7 @@ pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Not
     Ok(parts)
 }
 
-/// Words `@path` or `@path:10-40` that were written by hand, and name something that is there. Others are words.
+/// `@path` or `@path:10-40` typed by hand that name an existing file. Others are plain text.
 fn typed(message: &Message, root: &Path) -> Vec<(String, Option<(u32, u32)>)> {
     let known = |label: &str| message.attachments.iter().any(|a| a.label() == label);
     let mut found: Vec<(String, Option<(u32, u32)>)> = Vec::new();
@@ -123,7 +123,7 @@ fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<
     let mut bytes = Vec::new();
     File::open(&full).and_then(|f| f.take(SCAN).read_to_end(&mut bytes)).map_err(|e| refuse(path, e))?;
     if is_image(&bytes) {
-        // What a vendor refuses would be refused with every later request of the session, too.
+        // A vendor that rejects the image would reject every later request of the session, too.
         let Some((media_type, ..)) = tiller_tool::image_info(&bytes) else {
             let why = "the image is damaged or too large: models take 3.75 MB and 8,000 pixels a side";
             return Err(refuse(path, why));

@@ -1,4 +1,4 @@
-//! What requests beside the conversation report to the engine's loop.
+//! Reports of side calls to the engine's loop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ pub(crate) enum ContextMsg {
         session: SessionId,
         title: String,
     },
-    /// The cost of a side call, or that it waits before it is tried again.
+    /// The cost of a side call, or its wait before a retry.
     SideCall(SideMsg),
 }
 
 /// A summary, or why there is none.
 pub(crate) struct Compacted {
-    /// The turn that waits for it; `None`: the person asked.
+    /// The turn that waits for it; `None`: a client requested it.
     pub(crate) turn: Option<u64>,
-    /// The provider asked for it: what goes wrong is said where the turn ends.
+    /// The provider rejected the request as too long: a failure is reported where the turn ends.
     pub(crate) overflow: bool,
-    /// See `busy`; 0 within a turn.
+    /// Number of the [`crate::prompts::doing::Busy`] that waits for it; 0 within a turn.
     pub(crate) no: u64,
     pub(crate) client: Option<(ClientId, tiller_protocol::CommandId)>,
     pub(crate) focus: Option<String>,
@@ -41,9 +41,9 @@ pub(crate) struct Compacted {
 pub(crate) enum SideMsg {
     /// A request has ended.
     Spent(Box<Spent>),
-    /// A request waits before it is tried again; `None`: the wait is over.
+    /// A request waits before its retry; `None`: the wait is over.
     Waits(Option<Wait>),
-    /// A server refused a request of about so many tokens as too long, in these words.
+    /// A server rejected a request of about `request` tokens as too long, with the message `said`.
     TooLong { model: ModelRef, said: String, request: u64 },
 }
 

@@ -1,5 +1,5 @@
-//! What happened since the model was last told something. It travels as plain text at the end of the next
-//! message or tool result, so that nothing that was sent before ever changes.
+//! Collects what happened since the last message to the model. It is added as plain text to the end of the next
+//! message or tool result, so that nothing that was sent before changes.
 
 use std::collections::BTreeMap;
 
@@ -15,47 +15,47 @@ const PATH: usize = 200;
 /// Longest command that is reported.
 const COMMAND: usize = 80;
 
-/// What is to be told.
+/// News that the model has not seen yet.
 #[derive(Clone, Debug, Default)]
 pub struct News {
     /// By path.
     files: BTreeMap<String, Changed>,
-    /// And so many more.
+    /// Number of files that are not named.
     more: usize,
-    /// By subject: newer words replace older ones.
+    /// By subject: a newer line replaces the older one.
     lines: BTreeMap<&'static str, String>,
-    /// Each one is part of the message.
+    /// Lines that never replace each other.
     list: Vec<String>,
 }
 
 impl News {
-    /// Files that the model knows and that are not any more as it knows them.
+    /// Adds files that changed since the model read or wrote them.
     pub fn outside(&mut self, outside: Outside) {
         for file in outside.files {
-            // What counts is the difference to what it knows: the newer one holds the older.
+            // The newer report includes the older one, since both compare with what the model knows.
             self.files.insert(file.path.clone(), file);
         }
         self.more += outside.more;
     }
 
-    /// Sets the words about a subject.
+    /// Sets the line of a subject.
     pub fn set(&mut self, subject: &'static str, line: impl Into<String>) {
         self.lines.insert(subject, line.into());
     }
 
-    /// Adds words that do not replace others.
+    /// Adds a line that replaces no other.
     pub fn add(&mut self, line: impl Into<String>) {
         if self.list.len() < 50 {
             self.list.push(line.into());
         }
     }
 
-    /// Adds words that are reported whatever else there is.
+    /// Adds a line that is reported in any case.
     pub fn must(&mut self, line: impl Into<String>) {
         self.list.push(line.into());
     }
 
-    /// Another part of the engine reports these words.
+    /// Removes a line that another part of the engine reports.
     pub fn take_back(&mut self, line: &str) {
         self.list.retain(|l| l != line);
     }
@@ -64,7 +64,7 @@ impl News {
         self.files.is_empty() && self.lines.is_empty() && self.list.is_empty()
     }
 
-    /// Everything, once.
+    /// Returns all news and clears them.
     pub fn take(&mut self) -> Option<Part> {
         if self.is_empty() {
             return None;
@@ -91,7 +91,7 @@ impl News {
                 None => commands.push((command, vec![told])),
             }
         }
-        // Whether it was the command or somebody beside it cannot be known.
+        // It cannot be known whether the command or another program changed them.
         out.extend(
             commands.into_iter().map(|(c, files)| format!("changed while `{c}` ran: {}", files.join(", "))),
         );
@@ -102,7 +102,7 @@ impl News {
     }
 }
 
-/// Foreign text: one line, and not too long.
+/// Text from outside as one line of bounded length.
 fn plain(text: &str, most: usize) -> String {
     let line: String =
         text.chars().map(|c| if c.is_control() || c == '`' { '?' } else { c }).take(most).collect();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tiller_protocol::{Block, Entry, EntryBody, EntryId, ModelRef, Part, SessionId};
 use tiller_provider::{ChatMessage, Effort, Request};
 
-/// What of the path a request is made of: the last prefix, the last summary, what was kept word for word
-/// before it, and all that follows.
+/// The part of the path that a request is made of: the last prefix, the last summary, the messages kept before it, and
+/// everything after it.
 pub fn live(path: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
     let summary = path.iter().rposition(|e| matches!(e.body, EntryBody::Compaction { .. }));
     let prefix = path.iter().rposition(|e| matches!(e.body, EntryBody::Prefix { .. }));
@@ -37,7 +37,7 @@ pub fn is_message(entry: &Entry) -> bool {
     )
 }
 
-/// The first entry that must be in memory for requests along `path`; all before it may be left on disk.
+/// Index of the first entry that requests along `path` need; entries before it may be left on disk.
 pub fn needed_from(path: &[Arc<Entry>]) -> usize {
     let Some(s) = path.iter().rposition(|e| matches!(e.body, EntryBody::Compaction { .. })) else { return 0 };
     match &path[s].body {
@@ -94,7 +94,7 @@ fn message(entry: &Entry) -> Option<ChatMessage> {
     }
 }
 
-/// A reply of nothing but thoughts is not sent back: no API takes it as an answer.
+/// A reply of thinking alone is not sent back: no API accepts it as an answer.
 fn answers(blocks: &[Block]) -> bool {
     blocks.iter().any(|b| match b {
         Block::Text { text } => !text.trim().is_empty(),

@@ -1,7 +1,7 @@
-//! Requests to a model beside the conversation: a summary, a title, an answer of `/btw`, a judge's verdict.
+//! Requests to a model beside the conversation: a summary, a title, an answer of `/btw`, the check of a goal.
 //!
-//! Each request that the server took is booked as a row of its own when it ends, however it ends: whole, failed, cut
-//! off, or dropped with the task that waited for it. Counts that the server did not give are estimated and marked.
+//! Each request that the server accepted is recorded as a row of its own when it ends: complete, failed, cut off, or
+//! dropped with the task that waited for it. Counts that the server did not send are estimated and marked.
 
 use crate::context::windows;
 use crate::money;
@@ -24,10 +24,10 @@ use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::money::Left;
 
-/// Tokens that a model which thinks first gets for that, beside those of its answer.
+/// Output tokens for thinking, in addition to those of the answer.
 const THINKING: u64 = 16_000;
 
-/// An answer that came to its end.
+/// A complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) text: String,
@@ -44,14 +44,14 @@ pub(crate) struct SideCall {
     tier: &'static str,
     session: SessionId,
     tx: mpsc::Sender<Msg>,
-    /// Ends waits early, when the person asks for that.
+    /// Ends a retry wait early when the user requests it.
     skip: Arc<Notify>,
     /// The longest wait that a server may ask for; `None`: any.
     longest_wait: Option<Duration>,
     /// Factor for waits; tests shorten them.
     scale: f64,
     counts: tokens::Calibration,
-    /// What limits leave for it.
+    /// What the limits leave for this call.
     left: Left,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
     match msg {
         SideMsg::Spent(spent) => {
             let Spent { session, model, tier, usage } = *spent;
-            // Also when another session was opened meanwhile: the request is charged all the same.
+            // A request is charged even when another session was opened meanwhile.
             let call = if session == core.session.id {
                 money::book(core, &model, tier, usage)
             } else {
@@ -109,8 +109,9 @@ impl SideCall {
         self.info.window
     }
 
-    /// Asks once. `answer`: tokens of the answer; `None` leaves the limit to the provider. A model that thinks gets
-    /// room for that besides; one that turns out to think, and has used up its room by that, is asked once more.
+    /// Sends one request. `answer`: output tokens of the answer; `None` leaves the limit to the provider. A model that
+    /// thinks gets additional tokens for that; when it turns out to think and has used up the limit, the request is
+    /// sent once more.
     pub(crate) async fn ask(
         &self,
         system: &str,
@@ -160,7 +161,7 @@ impl SideCall {
                 if let ProviderError::TooLong(said) = &e {
                     let (model, said) = (self.model.clone(), said.clone());
                     let msg = SideMsg::TooLong { model, said, request: self.counts.read(asked) };
-                    // What is not learned now is learned the next time.
+                    // A report that does not fit into the inbox is made again by the next refusal.
                     let _ = self.tx.try_send(Msg::Context(ContextMsg::SideCall(msg)));
                 }
                 return Err(e);
@@ -168,7 +169,7 @@ impl SideCall {
         };
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.inspect_err(|e| {
-                // An answer that was no reply costs nothing.
+                // The server charges nothing for a rejected request.
                 let refused = matches!(e, ProviderError::Rejected(_) | ProviderError::Auth(_));
                 books.refused = refused && books.parts.is_empty() && books.counted == Usage::default();
             })?;
@@ -181,7 +182,7 @@ impl SideCall {
         let Some(stop) = whole.stop else {
             return Err(ProviderError::Network("the reply was cut off".into()));
         };
-        // What a model says in place of an answer is none.
+        // A refusal is no answer.
         if let StopReason::Refusal(why) = &stop {
             return Err(ProviderError::Rejected(crate::bus::notices::refusal(why).message));
         }
@@ -195,8 +196,8 @@ impl SideCall {
         Ok((Answer { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
     }
 
-    /// Waits before try number `attempt + 1` of `of`, where that may help. The wait is shown, and the person can
-    /// skip it. False: there is no further try.
+    /// Waits before attempt `attempt + 1` of `of`, where a retry may help. The wait is shown, and the user can skip
+    /// it. False: there is no further attempt.
     pub(crate) async fn wait(&self, error: &ProviderError, attempt: u32, of: u32) -> bool {
         if retry::over(error, self.longest_wait).is_some() {
             return false;
@@ -216,23 +217,23 @@ impl SideCall {
         true
     }
 
-    /// Why the last error is final, in words that name the wait where that is the reason.
+    /// Why the last error is final; the text names the server's wait where that is the reason.
     pub(crate) fn too_long_a_wait(&self, error: &ProviderError) -> Option<ProviderError> {
         retry::over(error, self.longest_wait)
     }
 }
 
-/// Books a request when it is dropped.
+/// Records the cost of a request when it is dropped.
 struct Books<'a> {
     call: &'a SideCall,
     parts: Assembler,
     /// Tokens of the request, estimated.
     asked: u64,
     bytes: u64,
-    /// The server did not take the request: there is nothing to book.
+    /// The server did not accept the request: nothing is charged.
     refused: bool,
     whole: bool,
-    /// The server's counts, kept when the parts are taken away.
+    /// The server's counts.
     counted: Usage,
 }
 

@@ -12,7 +12,7 @@ const CALLS: u32 = 10;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Todo {
     pub items: Vec<TodoItem>,
-    /// Tool calls since the last change, those of the plan's own tools not counted.
+    /// Tool calls since the last change, without those of the planning tools.
     pub calls: u32,
     reminded: bool,
 }
@@ -22,12 +22,12 @@ impl Todo {
         Self { items, ..Self::default() }
     }
 
-    /// A new list, by the model or the person.
+    /// Replaces the list, by the model or the user.
     pub fn replace(&mut self, items: Vec<TodoItem>) {
         *self = Self::new(items);
     }
 
-    /// Counts a finished call; what its result ends with, if anything.
+    /// Counts a finished call; returns a reminder for the end of its result, if one is due.
     pub fn called(&mut self, tool: &str, outcome: ToolOutcome) -> Option<String> {
         if tool.starts_with("todo_") {
             return None;
@@ -51,7 +51,7 @@ impl Todo {
         })
     }
 
-    /// The person's edit; the words for the model, or why it cannot be done.
+    /// Applies the user's edit; returns a line for the model.
     ///
     /// # Errors
     /// When there is no such item.
@@ -105,7 +105,7 @@ fn word(status: TodoStatus) -> &'static str {
     }
 }
 
-/// The list as the model is given it after a compaction.
+/// The list as text for the model, after a compaction.
 pub fn render(items: &[TodoItem]) -> String {
     let mut out = String::from("The todo list at this point:");
     for i in items {

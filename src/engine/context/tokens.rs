@@ -1,25 +1,24 @@
-//! How many tokens things have: the provider's own count where there is one, else an estimate.
+//! Counts tokens: by the provider's own count where there is one, else by an estimate.
 
 use std::sync::Arc;
 
 use tiller_protocol::{Block, Entry, EntryBody, Part, StopReason, ToolSpec, Usage};
 
-/// Tokens that an image is taken for.
+/// Assumed size of an image, in tokens.
 const IMAGE: u64 = 1_500;
 
-/// About 2.5 characters a token.
+/// Estimated tokens of a text: about 2.5 characters each.
 pub fn of_text(text: &str) -> u64 {
-    // Bytes are counted, not characters: the same for ASCII, and scripts with longer characters have
-    // more tokens for each.
+    // Counts bytes, not characters: the same for ASCII, and scripts with longer characters have more tokens for each.
     of_bytes(text.len() as u64)
 }
 
-/// Of so many bytes of text.
+/// Estimated tokens of a text of this many bytes.
 pub fn of_bytes(bytes: u64) -> u64 {
     bytes.saturating_mul(2).div_ceil(5)
 }
 
-/// Of parts of a message or result.
+/// Estimated tokens of the parts of a message or result.
 pub fn of_parts(parts: &[Part]) -> u64 {
     parts
         .iter()
@@ -30,17 +29,17 @@ pub fn of_parts(parts: &[Part]) -> u64 {
         .sum()
 }
 
-/// What a call read and wrote.
+/// Tokens that a request read and wrote.
 pub fn of_usage(usage: &Usage) -> u64 {
     usage.context().saturating_add(usage.output)
 }
 
-/// Of the tool list.
+/// Estimated tokens of the tool list.
 pub fn of_tools(tools: &[ToolSpec]) -> u64 {
     tools.iter().map(|t| of_text(&t.name) + of_text(&t.description) + of_text(&t.schema.to_string())).sum()
 }
 
-/// Of a reply.
+/// Estimated tokens of a reply.
 pub fn of_blocks(blocks: &[Block]) -> u64 {
     blocks
         .iter()
@@ -53,7 +52,7 @@ pub fn of_blocks(blocks: &[Block]) -> u64 {
         .sum()
 }
 
-/// Of what an entry adds to a request; notes and the like add nothing.
+/// Estimated tokens that an entry adds to a request; notes and the like add nothing.
 pub fn of_entry(entry: &Entry) -> u64 {
     match &entry.body {
         EntryBody::Prefix { system, tools, .. } => of_text(system) + of_tools(tools),
@@ -64,8 +63,8 @@ pub fn of_entry(entry: &Entry) -> u64 {
     }
 }
 
-/// An estimate, put right by what a server counted where the estimate was `guessed`. Within reason: a count that
-/// is far off says more of the server than of the text.
+/// Scales an estimate by the ratio of the server's count to our estimate `guessed`, within bounds: a count that is far
+/// off says more of the server than of the text.
 fn scaled(estimate: u64, counted: u64, guessed: u64) -> u64 {
     if guessed == 0 {
         return estimate;
@@ -89,10 +88,10 @@ pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
     }
 }
 
-/// The last reply of the path that the server itself counted to its end, and where it stands.
+/// The last complete reply of the path with the server's own count, and its index.
 fn last_counted(path: &[&Arc<Entry>]) -> Option<(usize, Usage)> {
     let found = path.iter().enumerate().rev().find_map(|(i, e)| match &e.body {
-        // What a server says of a reply that was cut short is not to be relied on.
+        // The count of a reply that was cut short is not reliable.
         EntryBody::Assistant { usage, stop, .. }
             if usage.context() > 0
                 && !usage.estimated
@@ -100,15 +99,15 @@ fn last_counted(path: &[&Arc<Entry>]) -> Option<(usize, Usage)> {
         {
             Some(Some((i, *usage)))
         }
-        // Counts from before a compaction are of another path.
+        // Counts before a compaction belong to another path.
         EntryBody::Compaction { .. } => Some(None),
         _ => None,
     });
     found.flatten()
 }
 
-/// What the server will count as read when the path is sent now: an estimate. Where the last reply used the
-/// provider's cache, what that one read is taken as read from the cache again.
+/// Estimated usage of the input when the path is sent now. Where the last reply used the provider's cache, its input
+/// is assumed to be read from the cache again.
 pub fn next_request(path: &[&Arc<Entry>]) -> Usage {
     let (all, _) = of_path(path);
     let mut usage = Usage { estimated: true, ..Usage::default() };
@@ -123,8 +122,8 @@ pub fn next_request(path: &[&Arc<Entry>]) -> Usage {
     usage
 }
 
-/// How a server counts, measured by the last reply of a path that it counted to its end: pairs of its count and our
-/// estimate, of what was read and of what was written. Zeros where nothing is known.
+/// Relation of a server's counts to our estimates, measured on the last complete reply of a path: for input and for
+/// output. Zeros where nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calibration {
     read: (u64, u64),
@@ -159,7 +158,7 @@ pub fn completed(counted: Usage, whole: bool, request: Usage, output: u64) -> Us
         usage = Usage { output: counted.output, reasoning: counted.reasoning, ..request };
         usage.estimated = true;
     }
-    // A reply that was cut off has the count of its beginning at best.
+    // The count of a reply that was cut off covers its beginning at best.
     if usage.output < output && (!whole || usage.output == 0) {
         usage.output = output;
         usage.estimated = true;

@@ -1,6 +1,5 @@
-//! What is done between turns, one thing at a time: a message is made ready, a session opened, a branch made,
-//! the conversation compacted by hand. Each has a number: what comes back under another one was stopped
-//! meanwhile and is dropped.
+//! Jobs between turns, one at a time: a message is prepared, a session opened, a branch made, the conversation
+//! compacted on request. Each has a number; a result with another number belongs to a stopped job and is dropped.
 
 use crate::bus::agent_view;
 use crate::goal;
@@ -16,7 +15,7 @@ use crate::core::Core;
 use crate::core::services::Human;
 use crate::prompts::doing::{Busy, Doing};
 
-/// The number of what was stopped: nothing comes back under it.
+/// Number of a stopped job: no result has it.
 const STOPPED: u64 = 0;
 
 impl Core {
@@ -29,7 +28,7 @@ impl Core {
         }
     }
 
-    /// The number of what begins now.
+    /// The number of the next job.
     pub(crate) fn next_job(&mut self) -> u64 {
         self.prompts.jobs += 1;
         self.prompts.jobs
@@ -40,12 +39,12 @@ impl Core {
         self.prompts.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
     }
 
-    /// What is done leads to a turn.
+    /// Whether the present job leads to a turn.
     pub(crate) fn turn_begins(&self) -> bool {
         self.prompts.busy.as_ref().is_some_and(|b| b.doing.begins())
     }
 
-    /// It came back. False: it was stopped before.
+    /// Ends job `no`. False: it was stopped before.
     pub(crate) fn job_done(&mut self, no: u64) -> bool {
         let current = self.prompts.busy.as_ref().is_some_and(|b| b.no == no);
         if current {
@@ -54,8 +53,8 @@ impl Core {
         current
     }
 
-    /// The person stops it. Messages that were not sent return to their sender, and a caller that waits for
-    /// the end of a turn hears of one.
+    /// Stops the job at the user's request. Messages that were not sent return to their sender, and a caller that
+    /// waits for the end of a turn gets one.
     pub(crate) fn stop_job(&mut self) {
         let Some(busy) = self.prompts.busy.take() else { return };
         let turn = busy.doing.begins();
@@ -82,7 +81,7 @@ impl Core {
             }
         }
         if turn {
-            // Its next turn may have been what was being made ready.
+            // The job may have been preparing the next turn of a goal.
             goal::stop_goal(self, "stopped by you");
             // A child counts as running from the moment of its command.
             self.child_driver().report_end(TurnStatus::Interrupted, String::new(), None);
@@ -90,7 +89,7 @@ impl Core {
         agent_view::agent_changed(self);
     }
 
-    /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.
+    /// Stops the check of a goal that is no longer pursued: its result would be taken for the next goal's.
     pub(crate) fn drop_check(&mut self) {
         if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.prompts.busy {
             cancel.cancel();
@@ -103,10 +102,10 @@ impl Core {
         self.bus.publish(&self.place_of(Some(cause)), event);
     }
 
-    /// At the end: a message that was being made ready waits in the queue until the next start.
+    /// At the end of the engine: a message that was being prepared waits in the queue until the next start.
     pub(crate) fn keep_job(&mut self) {
         let Some(busy) = &mut self.prompts.busy else { return };
-        // What comes back is dropped. The task itself is ended with all others, and what it used is booked.
+        // The result is dropped. The task is ended with all others, and its cost is recorded.
         busy.no = STOPPED;
         let Doing::Message { client: Some(_), message } = &busy.doing else { return };
         let message = message.clone();

@@ -44,7 +44,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// For people.
+    /// The error as a notice for the user.
     pub fn notice(&self) -> Notice {
         match self {
             Self::Store(e) => e.notice(),
@@ -53,7 +53,7 @@ impl StartError {
     }
 }
 
-/// A running engine. Dropping it (and every handle) ends it, too; [`Engine::shutdown`] waits for the end.
+/// A running engine. Dropping it and every handle ends it, too; [`Engine::shutdown`] waits for the end.
 #[derive(Debug)]
 pub struct Engine {
     handle: EngineHandle,
@@ -62,8 +62,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens the session and starts. Events of the start (`session_started`, what was interrupted) wait in
-    /// the stream that is given back, so none is missed.
+    /// Opens the session and starts the loop. Events of the start (`session_started`, what was interrupted) wait in
+    /// the returned stream, so that none is missed.
     ///
     /// # Errors
     /// When the session does not exist or the store cannot be read.
@@ -160,7 +160,7 @@ impl Engine {
         Ok((Self { handle, task, session }, events))
     }
 
-    /// For clients.
+    /// A handle for clients.
     pub fn handle(&self) -> EngineHandle {
         self.handle.clone()
     }
@@ -170,17 +170,17 @@ impl Engine {
         self.session
     }
 
-    /// Stops it dead. For tests of what a crash leaves behind.
+    /// Stops it at once, for tests of what a crash leaves behind.
     #[cfg(any(test, feature = "testing"))]
     pub async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 
-    /// Saves, ends every child, and ends. At most a few seconds, usually milliseconds.
+    /// Saves, ends every child process, and ends. Takes a few seconds at most, usually milliseconds.
     pub async fn shutdown(self) {
         let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
-        // A full queue of commands cannot keep it alive: then it is dropped below.
+        // When the queue of commands is full, the task is aborted below.
         let _ = self.handle.send(quit);
         let mut task = self.task;
         if tokio::time::timeout(LAST, &mut task).await.is_err() {
@@ -190,7 +190,7 @@ impl Engine {
 }
 
 impl Core {
-    /// One with nothing in it yet.
+    /// The state before a session is opened.
     pub(crate) fn new(
         services: Arc<Services>,
         identity: crate::crew::AgentIdentity,
@@ -250,7 +250,7 @@ impl Core {
     }
 }
 
-/// However the engine ends, by an error of its own too: its readers hear of it.
+/// Closes the bus when it is dropped: readers notice the end of the engine, after a panic too.
 struct Closing(Arc<Bus>);
 
 impl Drop for Closing {

@@ -9,18 +9,18 @@ use crate::core::Core;
 /// One thing to do after the present report.
 #[derive(Clone, Debug)]
 pub(crate) enum FollowUp {
-    /// Sends the next waiting message, if one is to go out by itself after something that ended like this.
+    /// Sends the next waiting message, if one is due after something that ended with this status.
     NextQueued(TurnStatus),
-    /// Sends the first message that was sent while a job ran that moved nothing.
+    /// Sends the first message that arrived during a job which led to no turn.
     SendBehindJob,
     /// Stops the turn in flight, or the job that prepares one.
     Interrupt { hard: bool },
-    /// Ends an agent whose goal came to its end between two turns.
+    /// Ends an agent whose goal ended between two turns.
     GoalOver { status: TurnStatus, why: Option<Notice> },
 }
 
 impl Core {
-    /// Leaves something to do after the present report.
+    /// Adds a follow-up.
     pub(crate) fn follow_up(&mut self, what: FollowUp) {
         self.lifecycle.follow_ups.push_back(what);
     }

@@ -1,4 +1,4 @@
-//! What ends with the engine, how it is asked to end, and what is left to do.
+//! Tasks that end with the engine, requests to end it, and follow-ups.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::Place;
 
-/// What ends with the engine, and how it is asked to end.
+/// Tasks that end with the engine, and requests to end it.
 #[derive(Default)]
 pub(crate) struct Lifecycle {
-    /// Tasks that belong to no turn: titles, queries, lines of the person's.
+    /// Tasks that belong to no turn: titles, queries, commands of the user's own.
     pub(crate) tasks: tokio::task::JoinSet<()>,
     /// Tasks of agents that are ending.
     pub(crate) agents: Vec<AbortOnDropHandle<()>>,
     pub(crate) quitting: Option<Place>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
-    /// What is left to do after the present report.
+    /// What is to be done after the present report.
     pub(crate) follow_ups: VecDeque<crate::core::follow_up::FollowUp>,
 }

@@ -1,5 +1,5 @@
-//! The engine's one task. It owns all state; whatever waits (a model, a tool, a disk) is a task of its own
-//! that reports back. So nothing here ever waits for anything but the next report.
+//! The engine's loop: one task that owns all state. A model, a tool or a disk is awaited in a task of its own that
+//! reports back, so the loop only ever waits for the next report.
 
 pub(crate) mod busy;
 pub mod engine;
@@ -41,11 +41,11 @@ use crate::turn::part::{RunningTurn, TurnPart};
 pub(crate) struct Core {
     /// Which agent this engine is.
     pub(crate) identity: crate::crew::AgentIdentity,
-    /// The agents that work for this session; of the main agent only, empty for others.
+    /// The agents of this session; only the main agent has any.
     pub(crate) crew: crate::crew::Crew,
     pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
-    /// Tasks hold clones; the loop below holds the other end, which closes when the engine ends.
+    /// Tasks hold clones; the loop holds the receiver, which closes when the engine ends.
     pub(crate) tx: mpsc::Sender<Msg>,
     pub(crate) session: Session,
     pub(crate) turn: TurnPart,
@@ -64,12 +64,12 @@ impl Core {
         self.turn.live.as_ref().is_some_and(|l| l.no == turn)
     }
 
-    /// Whether a message would have to wait.
+    /// Whether a new message would have to wait.
     pub(crate) fn occupied(&self) -> bool {
         self.turn.live.is_some() || self.prompts.busy.is_some()
     }
 
-    /// Events of the turn in flight carry the command that began it.
+    /// Events of the turn in flight name the command that began it.
     pub(crate) fn place(&self) -> Place {
         match &self.turn.live {
             Some(live) => live.place.clone(),
@@ -89,7 +89,7 @@ impl Core {
         self.bus.publish(&self.place(), EventBody::State(StateEvent::Notice { notice }));
     }
 
-    /// A notice about something that is on its way to the disk: after it.
+    /// Publishes a notice after the writes that are under way.
     pub(crate) fn notice_after(&mut self, notice: Notice) {
         self.show(self.place(), EventBody::State(StateEvent::Notice { notice }));
     }
@@ -106,18 +106,17 @@ impl Core {
         }
     }
 
-    /// Tells the client that asked that it is done.
+    /// Replies to a client that its command is done.
     pub(crate) fn done(&self, client: ClientId, cause: CommandId, said: String) {
         self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
     }
 
-    /// Tells the client that asked that it cannot be done.
+    /// Replies to a client that its command cannot be done.
     pub(crate) fn refuse(&self, client: ClientId, cause: CommandId, notice: Notice) {
         self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ErrorReply { notice });
     }
 
-    /// Shows something of the turn: after everything before it that is still on its way to the disk, so
-    /// that readers see one order.
+    /// Publishes an event of the turn after everything that is still being written, so that readers see one order.
     pub(crate) fn show(&mut self, place: Place, body: EventBody) {
         if self.saves.is_empty() {
             self.bus.publish(&place, body);
@@ -126,12 +125,12 @@ impl Core {
         }
     }
 
-    /// A task that ends with the engine and reports by itself.
+    /// Starts a task that ends with the engine and reports by itself.
     pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.lifecycle.tasks.spawn(task);
     }
 
-    /// What the session is doing, for the next start after a crash.
+    /// Describes what the session is doing, for the next start after a crash.
     pub(crate) fn running(&self, what: String) -> Running {
         Running { agent: self.identity.id.0.clone(), what, since: self.services.clock.now() }
     }
@@ -159,7 +158,7 @@ impl Core {
         self.session.head.id
     }
 
-    /// Without secrets.
+    /// The text without secrets.
     pub(crate) fn redact(&self, text: &str) -> String {
         (self.services.redaction.redact)(text)
     }

@@ -10,7 +10,7 @@ use crate::questions::msg::QuestionMsg;
 use crate::session::msg::SessionMsg;
 use crate::turn::msg::TurnMsg;
 
-/// Reports that may wait; a task that has more waits itself.
+/// Capacity of the inbox, in reports; a task waits when it is full.
 pub(crate) const REPORTS: usize = 1024;
 
 /// What tasks report.
@@ -21,13 +21,13 @@ pub(crate) enum Msg {
     Question(QuestionMsg),
     Session(SessionMsg),
     Files(FilesMsg),
-    /// Of or for the agents of this session.
+    /// Reports of or for the agents of this session.
     Crew(CrewMsg),
-    /// From the main agent to a child, and of a child's own limits.
+    /// Reports from the main agent to a child, and of the child's own limits.
     Child(ChildMsg),
-    /// Of the external program that does this agent's work.
+    /// Reports of the external program that does this agent's work.
     External(ExternalMsg),
     Watch(Seen),
-    /// The time that children had to end is over.
+    /// The time that child agents had to end is over.
     Quit,
 }

@@ -1,4 +1,4 @@
-//! What the engine does for tools. Each call has ports of its own, so that a question knows its call.
+//! What the engine does for tools. Each call has ports of its own, so that a question names its call.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -29,11 +29,11 @@ pub(crate) struct CallPorts {
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) writes: Writes,
     pub(crate) store: Store,
-    /// To the main agent's task.
+    /// Reports to the main agent's loop.
     pub(crate) main: mpsc::Sender<Msg>,
     /// The main agent's session.
     pub(crate) root: SessionId,
-    /// The entry with the call.
+    /// The entry that holds the call.
     pub(crate) entry: Option<EntryId>,
     pub(crate) delegation: Arc<dyn Delegation>,
 }
@@ -45,7 +45,7 @@ impl Drop for RequestGuard<'_> {
     fn drop(&mut self) {
         if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::RequestEnded)) {
             let main = self.0.clone();
-            // Outside of a runtime the engine has ended.
+            // Without a runtime the engine has ended.
             if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                 drop(runtime.spawn(async move { main.send(msg).await }));
             }
@@ -113,7 +113,7 @@ impl Ports for CallPorts {
 
     async fn crew(&self, cx: &ToolCx, mut ask: CrewRequest) -> Result<CrewReply, String> {
         let crew = || -> SharedCrew { Arc::new(cx.clone()) };
-        // Only the engine sets the step of a workflow that an agent works on.
+        // Only the engine sets the workflow step that an agent works on.
         match &mut ask {
             CrewRequest::Tasks(tasks) => {
                 return Ok(CrewReply::Reports(self.delegation.tasks(std::mem::take(tasks), crew()).await));
@@ -128,7 +128,7 @@ impl Ports for CallPorts {
         }
         let (reply, answer) = oneshot::channel();
         let (by, call) = (cx.agent.clone(), self.call.clone().unwrap_or_default());
-        // However this ends, dropped in the middle too: who works for it must not be forgotten.
+        // Tells the crew on every way out, a dropped future included, that the call no longer waits.
         let _over = RequestGuard(&self.main);
         let asked = CrewMsg::Request { by, call, entry: self.entry, request: ask, reply };
         let asked = CrewMsg::Session { root: self.root, msg: Box::new(asked) };

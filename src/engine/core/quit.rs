@@ -1,4 +1,5 @@
-//! The end: what runs is stopped, everything is on disk, no child survives. In two seconds at most.
+//! The end of the engine: running work is stopped, everything is on disk, no child process survives. Two seconds at
+//! most.
 
 use crate::bus::dispatch;
 use crate::context::side_call;
@@ -18,13 +19,13 @@ use crate::prompts::doing::Busy;
 use crate::turn::Input;
 use crate::turn::part::RunningCall;
 
-/// Until calls are killed, and again until they are left behind.
+/// Time until calls are killed, and again until they are abandoned.
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Until the last writes must have been answered.
+/// Time limit of the last writes.
 const WRITES: Duration = Duration::from_millis(1000);
-/// Until the tasks that wait for models must have ended.
+/// Time limit for tasks that wait for models.
 const TASKS: Duration = Duration::from_millis(600);
-/// Until children must be gone.
+/// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_millis(800);
 
 impl Core {
@@ -57,8 +58,8 @@ impl Core {
         }
     }
 
-    /// Whether a call waits for an answer that may still be given. One that was stopped a moment ago ends with its
-    /// turn, though its question is not gone yet.
+    /// Whether a call waits for an answer. A call that was just stopped does not count: it ends with its turn, though
+    /// its question is still open.
     fn asks_on(&self, (id, call): (&String, &RunningCall)) -> bool {
         !call.cancel.is_cancelled() && self.asks.waits(&self.identity.id, id)
     }
@@ -71,7 +72,7 @@ impl Core {
         });
     }
 
-    /// The patience is over: first for the soft way, then for the hard one.
+    /// A time limit has passed: first that of cancelling, then that of killing.
     pub(crate) fn quit_pressed(&mut self) {
         self.lifecycle.quit_presses += 1;
         if self.lifecycle.quit_presses > 1 || self.turn.live.is_none() {
@@ -88,8 +89,8 @@ impl Core {
         self.lifecycle.stop = true;
     }
 
-    /// Ends what waits for models, and books what it has used: a request is charged though nobody reads its reply.
-    /// From then on the inbox is not read: senders must not wait for room.
+    /// Ends tasks that wait for models, and records what they used: a request is charged even when its reply is not
+    /// read. From then on the inbox is closed, so that no sender waits for room.
     async fn end_tasks(&mut self, mut inbox: mpsc::Receiver<Msg>) {
         let compaction = self.turn.live.take().and_then(|l| l.tasks.compaction);
         let busy = self.prompts.busy.take().map(Busy::into_task);
@@ -97,7 +98,7 @@ impl Core {
         let all = async move {
             for task in compaction.into_iter().chain(busy) {
                 task.abort();
-                // It was cancelled, or had ended.
+                // An error means that it was cancelled or had ended.
                 let _ = task.await;
             }
             tasks.shutdown().await;
@@ -120,14 +121,14 @@ impl Core {
         }
     }
 
-    /// Of what still comes at the end only the money counts.
+    /// Handles a report after the end: only costs are recorded.
     fn last_msg(&mut self, msg: Msg) {
         if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::Spent(_))) = msg {
             side_call::side_msg(self, msg);
         }
     }
 
-    /// After the loop: everything that was handed over is written, everything that was started is ended.
+    /// After the loop: waits for the writes, and ends everything that was started.
     pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
         titles::titles_at_the_end(&mut self);
         self.end_tasks(inbox).await;
@@ -138,7 +139,7 @@ impl Core {
             tracing::error!("the watcher did not end in time");
         }
         let state = std::mem::take(&mut *lock(&self.services.tools.state));
-        // What a child of the crew runs is in everybody's hands: the main agent ends it.
+        // Background processes are shared by all agents: the main agent ends them.
         let mine = self.identity.child.is_none();
         let children = tokio::time::timeout(CHILDREN, async {
             if mine {

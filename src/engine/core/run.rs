@@ -12,7 +12,7 @@ use crate::questions::asking;
 use crate::turn::driver;
 
 impl Core {
-    /// Runs until told to quit, or until the last handle is gone.
+    /// Runs until a quit command, or until the last handle is dropped.
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::Receiver<Envelope>,
@@ -25,11 +25,11 @@ impl Core {
             self.saving(&start);
         }
         let mut open = true;
-        // What led to the start may have left something to do.
+        // Opening the session may have left follow-ups.
         settle(&mut self);
         while !self.lifecycle.stop {
             tokio::select! {
-                // Commands first: an interrupt must not wait behind a flood of deltas.
+                // Commands have priority: an interrupt must not wait behind many deltas.
                 biased;
                 command = commands.recv(), if open => match command {
                     Some(e) => {
@@ -58,7 +58,7 @@ impl Core {
     }
 }
 
-/// Gives the turn its inputs and carries out what is left to do, until nothing is.
+/// Gives the turn its inputs and carries out follow-ups, until there are none.
 fn settle(core: &mut Core) {
     loop {
         driver::pump(core);

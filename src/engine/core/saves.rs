@@ -1,5 +1,5 @@
-//! The way of everything that must be on disk before it is shown. Writes are handed over in order and
-//! answered in order; what depends on one happens when its answer comes.
+//! The queue of writes. Writes are answered in the order in which they were started; what depends on a write happens
+//! when its answer arrives.
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -18,11 +18,11 @@ pub(crate) struct After {
     pub(crate) then: Then,
 }
 
-/// How the engine goes on.
+/// What follows a write.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     Nothing,
-    /// The row of a fresh session.
+    /// The row of a new session was made.
     Made,
     StartTurn(u64),
     Steered(u64),
@@ -32,23 +32,23 @@ pub(crate) enum Then {
     },
     Accepted(Vec<QueueId>),
     Leased(Lease),
-    /// The row of an agent, which has this session.
+    /// The row of an agent with this session was made.
     Row {
         session: tiller_protocol::SessionId,
         view: Box<tiller_protocol::AgentView>,
     },
-    /// This client hears it when it cannot be done.
+    /// Replies to this client when the write failed.
     Told {
         client: ClientId,
         cause: CommandId,
     },
-    /// This client hears it when it is done.
+    /// Replies to this client when the write is done.
     Tell {
         client: ClientId,
         cause: CommandId,
         reply: Box<tiller_protocol::event::ReplyEvent>,
     },
-    /// As `Named`, for an undo or a redo of a value. When it cannot be done, `closes` goes into the log in its place.
+    /// Like `Named`, for an undo or redo of a value. When it fails, `closes` is added to the log instead.
     Inverted {
         client: ClientId,
         cause: CommandId,
@@ -56,7 +56,7 @@ pub(crate) enum Then {
         said: String,
         closes: Box<tiller_protocol::Op>,
     },
-    /// As `Told`; a branch has this name from then on, and the client hears that it is done.
+    /// Like `Failed`; the branch has this name from then on, and the client gets a reply.
     Named {
         client: ClientId,
         cause: CommandId,
@@ -69,7 +69,7 @@ pub(crate) enum Then {
 pub(crate) struct Saved {
     pub(crate) result: Result<(), StoreError>,
     pub(crate) after: After,
-    /// Calls of models that were booked with it.
+    /// Model calls that were recorded with it.
     pub(crate) calls: Vec<ModelCall>,
 }
 
@@ -77,12 +77,12 @@ pub(crate) struct Saved {
 pub(crate) struct Saves {
     waiting: FuturesOrdered<BoxFuture<'static, Saved>>,
     submitted: u64,
-    /// Why the row of the open session could not be made.
+    /// The error of creating the row of the open session.
     pub(crate) unmade: Option<StoreError>,
-    /// What failed for good first, until memory is what the disk has again.
+    /// The first permanent error, until memory agrees with the disk again.
     pub(crate) failed: Option<StoreError>,
-    /// How many have been answered. Held here and by calls that must not run before what led to them is
-    /// on disk; it closes when the engine ends.
+    /// Number of answered writes. Receivers are held by calls that must not run before the entries that led to them
+    /// are on disk; it closes when the engine ends.
     done: watch::Sender<u64>,
 }
 
@@ -101,7 +101,7 @@ impl Saves {
         self.push_paid(ticket, after, Vec::new());
     }
 
-    /// As [`Self::push`], of a write that books these calls, too.
+    /// Like [`Self::push`], for a write that also records these model calls.
     pub(crate) fn push_paid<T: Send + 'static>(
         &mut self,
         ticket: Ticket<T>,
@@ -115,12 +115,12 @@ impl Saves {
         }));
     }
 
-    /// Shows these when everything handed over before them is on disk and shown.
+    /// Publishes events when every earlier write is done.
     pub(crate) fn push_events(&mut self, events: Vec<(Place, EventBody)>) {
         self.push_after(After { events, then: Then::Nothing });
     }
 
-    /// Does this when everything handed over before it is on disk and shown.
+    /// Continues with `after` when every earlier write is done.
     pub(crate) fn push_after(&mut self, after: After) {
         self.submitted += 1;
         self.waiting.push_back(Box::pin(std::future::ready(Saved {
@@ -130,7 +130,7 @@ impl Saves {
         })));
     }
 
-    /// As [`Self::push`], for the lease of a fresh session.
+    /// Like [`Self::push`], for the lease of a new session.
     pub(crate) fn push_lease(&mut self, ticket: Ticket<Lease>) {
         self.submitted += 1;
         self.waiting.push_back(Box::pin(async move {
@@ -142,7 +142,7 @@ impl Saves {
         }));
     }
 
-    /// The next answer; waits for ever when nothing is under way.
+    /// The next answer. Never resolves when no write is under way.
     pub(crate) async fn next(&mut self) -> Saved {
         match self.waiting.next().await {
             Some(saved) => {
@@ -157,11 +157,11 @@ impl Saves {
         self.waiting.is_empty()
     }
 
-    /// Resolves when everything that was handed over up to now has been answered.
+    /// Resolves when every write so far has been answered.
     pub(crate) fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
         let (mut done, all) = (self.done.subscribe(), self.submitted);
         async move {
-            // An error means that the engine ended: what waits is stopped by then.
+            // An error means that the engine ended and its tasks are stopped.
             let _ = done.wait_for(|n| *n >= all).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Handing writes over, and what is done when they are answered.
+//! Starts writes, and handles their answers.
 
 use crate::core::turn_over;
 use crate::prompts::queue;
@@ -25,11 +25,10 @@ impl Core {
         a
     }
 
-    /// Hands a write over. Its events are shown when it is on disk.
+    /// Starts a write. Its events are published when it is on disk.
     pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
         if self.session.read_only {
-            // Nothing can be written any more (the lease was lost), but what was charged is booked, and a turn's end
-            // is reported, all the same.
+            // Without a lease no entry can be written, but costs are recorded and the end of a turn is reported.
             self.book_only(append.calls);
             if let Then::TurnOver { turn, status } = then {
                 events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
@@ -50,15 +49,15 @@ impl Core {
         self.saves.push_paid(ticket, After { events, then }, calls);
     }
 
-    /// The conversation does not have the replies of these calls, because another process writes it now; the server
-    /// has charged for them all the same.
+    /// Records calls whose replies could not be stored because another process has the lease; the server has charged
+    /// for them.
     pub(crate) fn book_unsaved(&mut self, error: &StoreError, calls: Vec<ModelCall>) {
         if let StoreError::Held { .. } | StoreError::Conflict(_) = error {
             self.book_only(calls);
         }
     }
 
-    /// Books calls without the entries that came of them. This needs no lease.
+    /// Records calls without their entries. This needs no lease.
     fn book_only(&mut self, calls: Vec<ModelCall>) {
         for call in calls {
             let ticket = self.services.store.costs().record(self.session.id, call);
@@ -73,8 +72,8 @@ impl Core {
             self.save_failed(&error, &after.then);
             return;
         }
-        // The end of a turn says that all of it is on disk. That small write may go through after the reply before
-        // it did not.
+        // The end of a turn implies that all of it is on disk. The write of the end may succeed after the write of the
+        // reply failed.
         if let (Then::TurnOver { .. }, Some(error)) = (&after.then, self.saves.failed.clone()) {
             return self.save_failed(&error, &after.then);
         }
@@ -111,19 +110,19 @@ impl Core {
             Then::Leased(lease) => {
                 let (session, head) = (lease.session, lease.head.clone());
                 drop(self.services.store.leases().release(lease));
-                // It was ours when it was left, so it was not taken away then.
+                // This process held it until now, so no other process took it.
                 drop(self.services.store.heads().drop_bare(session, &head));
             }
         }
     }
 
-    /// A write failed for good: nothing that was to be shown because of it is shown.
+    /// A write failed permanently: its events are not published.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
-        // What failed first is why: without its row nothing of a session can be saved.
+        // The first error is the cause: without its row nothing of a session can be saved.
         let follows = matches!(error, StoreError::NoEntry(_) | StoreError::Conflict(_));
         let error = match (&self.saves.unmade, &self.saves.failed) {
             (Some(first), _) if *error == StoreError::NoSession(self.session.id) => &first.clone(),
-            // What it builds on was not saved either.
+            // The entry that it builds on was not saved either.
             (_, Some(first)) if follows => &first.clone(),
             _ => error,
         };
@@ -182,8 +181,8 @@ impl Core {
         }
     }
 
-    /// After a write that failed for good: what was not saved was not shown, and is forgotten here, too, so that the
-    /// next entry builds on one that the disk has. A short read, in place of opening the session anew.
+    /// After a permanent failure: forgets what was not saved, so that the next entry builds on one that is on disk.
+    /// Reads only the end of the path.
     pub(crate) fn agree(&mut self) {
         if self.saves.failed.is_none() {
             return;
@@ -203,7 +202,7 @@ impl Core {
         }
     }
 
-    /// Title, archive state and the branch's name as the disk has them. What cannot be read stays.
+    /// Title, archive state and the branch's name as they are on disk. What cannot be read stays.
     fn agree_on_names(&mut self) {
         if let Ok(row) = self.services.store.sessions().get(self.session.id) {
             self.session.info.title = row.summary.title;
@@ -216,7 +215,7 @@ impl Core {
         }
     }
 
-    /// Saving stopped or began to work again.
+    /// The store's health changed: saving stopped or works again.
     pub(crate) fn saving(&mut self, health: &Health) {
         self.state(None, StateEvent::Saving { ok: health.ok(), why: health.why() });
         if let Health::Failing(error) = health {

@@ -1,11 +1,11 @@
-//! What the agents of a session did to the files of its folder. They worked for it: going back takes that back as well.
+//! Changes by the agents of a session in its folder. They worked for the session: a restore takes them back as well.
 
 use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::{EntryId, SessionId, Time};
 use tiller_store::{Result, StepOf, StepRow, Store};
 
-/// Their rows, by agent.
+/// The steps of the agents, by agent.
 pub(super) struct CrewSteps {
     agents: Vec<Agent>,
 }
@@ -16,7 +16,8 @@ struct Agent {
     rows: Vec<StepRow>,
 }
 
-/// Of all agents that work in the folder of the session, at any depth. Those with a folder of their own are left out.
+/// Reads the steps of all agents that work in the session's folder, at any depth. Agents with a folder of their own
+/// are left out.
 pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
     let mut agents = Vec::new();
     let family = store.agents().sessions_below(session)?;
@@ -37,7 +38,8 @@ pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
 }
 
 impl CrewSteps {
-    /// The last change after the row `after`, by `until`, of the agents that these entries started, and of theirs.
+    /// The last change after row `after` and before `until` by the agents that these entries started, and by their
+    /// children.
     pub(super) fn last(
         &self,
         store: &Store,
@@ -47,7 +49,7 @@ impl CrewSteps {
     ) -> Result<Option<&StepRow>> {
         let mut started: HashSet<SessionId> = HashSet::new();
         let mut last: Option<&StepRow> = None;
-        // A parent stands before its children.
+        // Parents are listed before their children.
         for agent in &self.agents {
             let Some(by) = agent.spawned_by else { continue };
             if !entries.contains(&by)
@@ -66,9 +68,9 @@ impl CrewSteps {
         Ok(last)
     }
 
-    /// The session's own rows and theirs that the state of the row `after` does not contain, oldest first. Where two worked at the same time, one
-    /// began at a state that the other had left behind, or in the middle of what that one did: what lies between is
-    /// nobody else's.
+    /// The steps of the session and its agents that the state of the row `after` does not contain, oldest first. Where
+    /// two worked at the same time, one began at a state that the other had left, or in the middle of the other's change:
+    /// no other program changed the files in between.
     pub(super) fn merged(self, session: SessionId, own: Vec<StepRow>, after: &StepRow) -> Vec<StepRow> {
         let theirs = self.agents.into_iter().map(|a| (a.session, a.rows));
         let all = std::iter::once((session, own)).chain(theirs);
@@ -79,7 +81,7 @@ impl CrewSteps {
         });
         all.sort_by_key(|(_, row)| row.id);
         side_by_side(&mut all);
-        // States that were seen, and by whom last.
+        // States so far, with the session that saw each last.
         let mut seen: HashMap<String, SessionId> = HashMap::new();
         let mut at: Option<String> = None;
         for (of, row) in &mut all {
@@ -99,8 +101,8 @@ impl CrewSteps {
     }
 }
 
-/// Whether `row` ended after `other`. Rows are stored in the order of their ends, except where two calls were under way at
-/// the same time: each agent stores its own, so the row of the call that ended first can be stored last.
+/// Whether `row` ended after `other`. Rows are stored in the order of their ends, except where two calls ran at the same
+/// time: each agent stores its own row, so the row of the call that ended first can be stored last.
 fn ended_after(row: &StepRow, other: &StepRow) -> bool {
     let within =
         |one: &StepRow, of: &StepRow| of.began.is_some_and(|began| began <= one.time && one.time <= of.time);
@@ -110,8 +112,8 @@ fn ended_after(row: &StepRow, other: &StepRow) -> bool {
     }
 }
 
-/// Calls that were under way at the same time: together they lead from where the first of them began to where the last
-/// of them ended, each from the end of the one before it. They are put in the order of their ends (see [`ended_after`]).
+/// Aligns calls that ran at the same time: together they lead from the start of the first to the end of the last, each
+/// from the end of the one before it. They are put in the order of their ends (see [`ended_after`]).
 fn side_by_side(all: &mut [(SessionId, StepRow)]) {
     let mut begun: Vec<(Time, usize)> =
         all.iter().enumerate().filter_map(|(at, (_, row))| Some((row.began?, at))).collect();

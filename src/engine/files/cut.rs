@@ -1,4 +1,4 @@
-//! Calls that a kill cut off: what they had changed by then is the work of their session, not of the person. Blocking.
+//! Calls that the death of a process interrupted: their changes belong to their session, not to the user. Blocking.
 
 use tiller_protocol::SessionId;
 use tiller_snapshot::{CutCall, Shadow, Snapshot, SnapshotError};
@@ -9,18 +9,18 @@ use crate::files::restore::back;
 /// Files that a sentence names.
 const NAMED: usize = 3;
 
-/// What a call had done that was cut off.
+/// The changes of an interrupted call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credited {
     pub session: SessionId,
-    /// What it changed, as far as it is listed.
+    /// The changed files, as far as they are listed.
     pub files: Vec<tiller_protocol::restore::StepFile>,
-    /// How many that are in all.
+    /// Number of changed files in all.
     pub count: usize,
 }
 
 impl Credited {
-    /// One sentence for the person.
+    /// A sentence for the user.
     pub fn sentence(&self) -> String {
         let some: Vec<&str> = self.files.iter().take(NAMED).map(|f| &*f.path).collect();
         let more = if self.count > NAMED { ", ..." } else { "" };
@@ -32,8 +32,8 @@ impl Credited {
     }
 }
 
-/// Records the work of every call that was cut off, whatever its session, among the steps of that session. `now` is the
-/// present state. What cannot be recorded now is tried again the next time.
+/// Records the changes of every interrupted call among the steps of its session. `now` is the present state. What
+/// cannot be recorded now is tried again the next time.
 pub fn credit(shadow: &Shadow, store: &Store, now: &Snapshot) -> Vec<Credited> {
     let mut done = Vec::new();
     for cut in shadow.cut_calls() {
@@ -42,7 +42,7 @@ pub fn credit(shadow: &Shadow, store: &Store, now: &Snapshot) -> Vec<Credited> {
                 done.extend(found);
                 cut.end();
             }
-            // It can never be told any more.
+            // Its changes can no longer be determined.
             Err(Fault::Snapshot(SnapshotError::Missing(_)) | Fault::Unknown) => cut.end(),
             Err(error) => tracing::warn!(%error, "the changes of an interrupted call are not recorded yet"),
         }
@@ -69,7 +69,7 @@ fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<
         Err(tiller_store::StoreError::NoSession(_)) => return Err(Fault::Unknown),
         Err(e) => return Err(e.into()),
     }
-    // Killed between the row and the end of the record.
+    // The process was killed between the row and the end of the record.
     let before = note.before.to_string();
     let recorded = |row: &StepRow| {
         row.of == StepOf::Call(note.call.clone()) && row.before.as_deref() == Some(before.as_str())

@@ -1,18 +1,18 @@
-//! What an entry did to the files: the two states between which it stands. Reads the entry's own turn, however long
-//! the session is. Blocking.
+//! The states of the files before and after an entry. Reads the entry's own turn, however long the session is.
+//! Blocking.
 
 use tiller_protocol::restore::By;
 use tiller_protocol::{Entry, EntryBody, EntryId};
 use tiller_snapshot::Id;
 use tiller_store::{Result, StepRow, Store};
 
-/// Entries of one turn that are walked at most.
+/// Most entries of one turn that are read.
 const LONG: usize = 5_000;
-/// Files of others that are named.
+/// Most files changed by others that are named.
 const NAMED: usize = 10;
 
-/// The states around a tool result's own call; of other entries from the start of the turn to it, and to the turn's
-/// end for the message that begins it. `None`: they were not kept.
+/// The states around a tool result's call; for other entries from the start of the turn to the entry, and to the
+/// turn's end for the message that begins it. `None`: the states were not kept.
 pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     let begins = matches!(entry.body, EntryBody::User { .. });
     let turn = if begins { down(store, entry.id)? } else { up(store, entry)? };
@@ -40,7 +40,7 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     Ok(Some((from, from)))
 }
 
-/// What somebody else changed right before it, in sentences.
+/// Sentences about changes by others right before the entry.
 pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
     let row = match &entry.body {
         EntryBody::ToolResult { call_id, .. } => {
@@ -69,7 +69,7 @@ fn after(row: &StepRow) -> Option<Id> {
     row.after.parse().ok()
 }
 
-/// The turn that begins here, on the way that was gone last.
+/// The entries of the turn that begins here, along the branch that was used last.
 fn down(store: &Store, start: EntryId) -> Result<Vec<EntryId>> {
     let mut turn = vec![start];
     while let Some(next) = turn.last().filter(|_| turn.len() < LONG) {
@@ -82,7 +82,7 @@ fn down(store: &Store, start: EntryId) -> Result<Vec<EntryId>> {
     Ok(turn)
 }
 
-/// The turn up to here, its message first; empty when there is none.
+/// The entries of the turn up to this one, its message first; empty when there is none.
 fn up(store: &Store, entry: &Entry) -> Result<Vec<EntryId>> {
     let mut turn = vec![entry.id];
     let mut at = entry.parent;

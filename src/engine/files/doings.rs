@@ -1,4 +1,4 @@
-//! Writes of calls that are remembered, so that a change that is seen late is credited to its call.
+//! Remembers writes of calls, so that a change which is seen late is attributed to its call.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use tiller_protocol::{SessionId, Time};
 use tiller_snapshot::{FileDiff, Id};
 
-/// Writes that are remembered.
+/// Most writes that are remembered.
 pub(crate) const DOINGS: usize = 10_000;
 
-/// What calls wrote that named their files: by path, and by what they left there.
+/// Writes of calls that named their files: by path and resulting content.
 #[derive(Debug, Default)]
 pub(crate) struct Doings(VecDeque<Doing>);
 
@@ -31,7 +31,7 @@ impl Doings {
         self.0.drain(..over);
     }
 
-    /// Whether somebody else than `session` left the file so, since then.
+    /// Whether another session left the file in this state since then.
     pub(crate) fn others(&self, session: SessionId, file: &FileDiff, since: Time) -> bool {
         let recent = self.0.iter().rev().take_while(|d| d.time >= since);
         let last = recent.into_iter().find(|d| d.path == file.path);

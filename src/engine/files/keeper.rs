@@ -1,6 +1,5 @@
-//! The thread that owns the snapshots. Work is done in the order in which it was handed over, so the state before a
-//! call is kept before the call, without anybody waiting who need not. It is started by the first work, and at rest
-//! it sleeps.
+//! The thread that owns the snapshots. Requests are carried out in order, so the state before a call is kept before
+//! the call, and only those wait that must. The first request starts the thread; without requests it sleeps.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -16,35 +15,35 @@ use super::cut::Credited;
 use crate::files::restore::back;
 use crate::lock::lock;
 
-/// Work that may wait. A turn has a handful.
+/// Requests that may wait. A turn makes a few.
 const WAITING: usize = 256;
 
 /// Where snapshots are kept.
 #[derive(Clone, Debug)]
 pub struct Snapshots {
-    /// The folder that is looked at.
+    /// The folder whose states are kept.
     pub workspace: PathBuf,
     /// The folder of the store, outside of it.
     pub store: PathBuf,
     pub limits: Limits,
-    /// Bytes that they may take; the oldest go first.
+    /// Most bytes of all snapshots; the oldest are deleted first.
     pub quota: u64,
-    /// Whether the person is asked about a call when the files before it could not be kept.
+    /// Whether the user must approve a call when the files before it could not be kept.
     pub ask: bool,
 }
 
-/// What a person should hear once.
+/// A notice of the snapshots, shown once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// A restore had been interrupted. When it was finished now: the states before and after, and what changed.
+    /// An interrupted restore was handled. When it was completed: the states before and after, and the changed files.
     Recovered { text: String, step: Option<Finished> },
-    /// What is not covered.
+    /// Files that are not covered.
     Partly(String),
-    /// What calls had changed that a kill cut off.
+    /// Changes of an interrupted call.
     Cut(Credited),
 }
 
-/// What a person should hear, from the thread of the snapshots to the engine. Few at a time.
+/// Notices from the thread of the snapshots to the engine. Few at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words(Arc<Mutex<Vec<Word>>>);
 
@@ -58,7 +57,7 @@ impl Words {
     }
 }
 
-/// A restore that was finished at the start.
+/// A restore that was completed at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Finished {
     pub(crate) before: Id,
@@ -66,33 +65,33 @@ pub(crate) struct Finished {
     pub(crate) files: Vec<StepFile>,
 }
 
-/// Between two signs of life of calls that are under way.
+/// Time between two heartbeats of running calls.
 const BEAT: Duration = Duration::from_secs(1);
-/// Between two collections.
+/// Time between two garbage collections.
 const COLLECT: Duration = Duration::from_secs(6 * 3600);
 
 type Result<T> = std::result::Result<T, SnapshotError>;
-/// Called with why it is not done, when it is not.
+/// A request. Called with an error when it cannot be carried out.
 type Work = Box<dyn FnOnce(Result<&mut Opened>) + Send>;
 
-/// Hands work over. Dropping the last clone ends the thread, after what it was given.
+/// Sends requests to the thread. Dropping the last clone ends the thread after its last request.
 #[derive(Clone)]
 pub struct Keeper {
     place: Arc<Snapshots>,
     clock: Arc<dyn Clock>,
-    /// The thread holds the other end; `None` until it is needed.
+    /// The thread holds the receiver; `None` until it is needed.
     work: Arc<Mutex<Option<SyncSender<Work>>>>,
     words: Words,
     doings: Arc<Mutex<crate::files::doings::Doings>>,
 }
 
-/// The snapshots, opened by the first work that needs them.
+/// The snapshots, opened by the first request that needs them.
 struct Opened {
     place: Arc<Snapshots>,
     clock: Arc<dyn Clock>,
     shadow: Option<Shadow>,
     words: Words,
-    /// That only named files are covered was said.
+    /// The notice that only named files are covered was shown.
     told: bool,
 }
 
@@ -103,7 +102,7 @@ impl std::fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Nothing is opened yet.
+    /// Opens nothing yet.
     pub fn new(place: Snapshots, clock: Arc<dyn Clock>) -> Self {
         Self {
             place: Arc::new(place),
@@ -114,7 +113,7 @@ impl Keeper {
         }
     }
 
-    /// Who wrote what, of everybody who works in the folder.
+    /// Writes of all sessions that work in the folder.
     pub(crate) fn doings(&self) -> Arc<Mutex<crate::files::doings::Doings>> {
         Arc::clone(&self.doings)
     }
@@ -124,7 +123,7 @@ impl Keeper {
         self.place.quota
     }
 
-    /// Whether it is time to collect what nobody needs: at most once in a while. Says so once.
+    /// Whether a garbage collection is due: at most once per [`COLLECT`]. True once.
     pub(crate) fn collect_now(&self) -> bool {
         let mark = self.place.store.join("collected");
         let age = mark.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
@@ -146,7 +145,7 @@ impl Keeper {
             || calls.is_ok_and(|mut all| all.next().is_some())
     }
 
-    /// Hands work over; it is done in order. The answer may be waited for, or not.
+    /// Sends a request; requests are carried out in order. The answer may be awaited or dropped.
     pub fn submit<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Shadow) -> Result<T> + Send + 'static,
@@ -169,7 +168,7 @@ impl Keeper {
         match slot.as_ref().map(|sender| sender.try_send(work)) {
             Some(Ok(())) => {}
             Some(Err(TrySendError::Full(work))) => work(Err(SnapshotError::Behind { path })),
-            // The answer says it: its sender is gone.
+            // The receiver of the answer sees that its sender is gone.
             Some(Err(TrySendError::Disconnected(_))) | None => {
                 tracing::warn!("the snapshot thread has ended");
             }
@@ -177,7 +176,7 @@ impl Keeper {
         answer
     }
 
-    /// Whether the person is asked about a call when the files before it could not be kept.
+    /// Whether the user must approve a call when the files before it could not be kept.
     pub(crate) fn asks(&self) -> bool {
         self.place.ask
     }
@@ -191,20 +190,20 @@ impl Keeper {
         &self.place.store
     }
 
-    /// What it means when more is to be kept than there is room for.
+    /// The error when too many requests wait.
     pub(crate) fn behind(&self) -> SnapshotError {
         SnapshotError::Behind { path: self.place.store.clone() }
     }
 
-    /// What it means when an answer never comes.
+    /// The error when the thread has ended.
     pub(crate) fn gone(&self) -> SnapshotError {
         SnapshotError::Io { path: self.place.store.clone(), detail: "snapshots have ended".into() }
     }
 
-    /// As [`Self::submit`], and waits.
+    /// Like [`Self::submit`], and waits for the answer.
     ///
     /// # Errors
-    /// What the work gave, or that the thread is gone.
+    /// The request's own error, or that the thread has ended.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Shadow) -> Result<T> + Send + 'static,
@@ -216,12 +215,12 @@ impl Keeper {
         !lock(&self.words.0).is_empty()
     }
 
-    /// What a person should hear, once.
+    /// Takes the notices.
     pub(crate) fn words(&self) -> Vec<Word> {
         std::mem::take(&mut lock(&self.words.0))
     }
 
-    /// Where they come in.
+    /// The queue of notices.
     pub(crate) fn said(&self) -> Words {
         self.words.clone()
     }
@@ -262,7 +261,7 @@ impl Opened {
         }
     }
 
-    /// The next work. While calls are under way, their records show that this process lives.
+    /// The next request. While calls are running, writes their heartbeats.
     fn next(&self, inbox: &Receiver<Work>) -> Option<Work> {
         while self.shadow.as_ref().is_some_and(Shadow::beat) {
             match inbox.recv_timeout(BEAT) {

@@ -1,5 +1,5 @@
-//! What the workspace's files were: kept at each message and around each call that may change them, and brought
-//! back on demand. The work itself is the snapshot room's; here is when it happens and what it means.
+//! States of the workspace's files: kept at each message and around each call that may change them, and restored on
+//! demand. The snapshots themselves are in `tiller-snapshot`; this folder says when they are made and what they mean.
 //!
 //! | file | job |
 //! | --- | --- |

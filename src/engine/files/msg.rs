@@ -17,16 +17,16 @@ use crate::files::outside::OldFile;
 use crate::undo::Next;
 use crate::undo::before::Saved;
 
-/// A report about snapshots, restores, reviews and undo.
+/// Reports about snapshots, restores, reviews and undo.
 pub(crate) enum FilesMsg {
-    /// What an undo or redo would take back.
+    /// The operation that an undo or redo applies to.
     UndoFound(Box<Found>),
     Reviewed(Box<Reviewed>),
     NotKept(Box<NotKept>),
     Restored(Box<Restored>),
-    /// A tool names a state of the files, or goes back to one.
+    /// A tool names a state of the files, or restores one.
     Asked(Asked),
-    /// The snapshots have a notice for the person.
+    /// The snapshots have a notice for the user.
     Notices,
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
@@ -34,7 +34,7 @@ pub(crate) enum FilesMsg {
 
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, String>>;
 
-/// What a tool asks.
+/// A request of a tool.
 pub(crate) enum Asked {
     Name {
         name: String,
@@ -50,7 +50,7 @@ pub(crate) enum Asked {
         call: String,
         reply: Answer<String>,
     },
-    /// It was done, or could not be.
+    /// The restore was done, or failed.
     Gone {
         back: Back,
         gone: Box<Result<Gone, String>>,
@@ -58,16 +58,16 @@ pub(crate) enum Asked {
     },
 }
 
-/// A way back that a tool goes.
+/// A restore that a tool requested.
 pub(crate) struct Back {
     pub(crate) entry: EntryId,
     pub(crate) call: String,
     pub(crate) op: OpId,
-    /// In the log.
+    /// Its title in the log.
     pub(crate) title: String,
 }
 
-/// A moment that the agent named. Its state is kept already; its entry comes at the next safe place.
+/// A state that the agent named. It is kept already; its entry is added at the next safe point.
 pub(crate) struct Named {
     pub(crate) name: String,
     /// The id that the entry will have.
@@ -81,20 +81,20 @@ pub(crate) struct Restored {
     pub(crate) cause: CommandId,
     pub(crate) session: SessionId,
     pub(crate) op: OpId,
-    /// In the log.
+    /// Its title in the log.
     pub(crate) title: String,
     pub(crate) of: Option<OpId>,
-    /// Where the conversation goes as well.
+    /// The entry that the conversation returns to, too.
     pub(crate) talk: Option<EntryId>,
     pub(crate) entry: Option<EntryId>,
     /// What is undone after it.
     pub(crate) rest: Option<Rest>,
-    /// It failed and always will: this closes the operation that it was to undo.
+    /// Closes the operation that could not be undone and never can be.
     pub(crate) closes: Option<OpChange>,
     pub(crate) result: Result<Gone, Notice>,
 }
 
-/// What was done, which files changed, and what somebody else had changed before.
+/// Result of a restore: the changed files, and changes by others before it.
 pub(crate) struct Gone {
     pub(crate) done: tiller_snapshot::Restored,
     pub(crate) files: Vec<StepFile>,
@@ -102,32 +102,32 @@ pub(crate) struct Gone {
     pub(crate) way: Way,
 }
 
-/// What it was that changed them.
+/// The action that changed the files.
 pub(crate) enum Way {
-    /// Going back, or undoing that.
+    /// A restore, or its undo.
     Back,
-    /// They were taken from another branch.
+    /// Files were taken from another branch.
     Took(Took),
-    /// The diff review took them back as a whole.
+    /// The diff review rejected whole files.
     Rejected,
 }
 
-/// What was taken, and what was not.
+/// Paths that were taken, and paths that were not.
 pub(crate) struct Took {
     pub(crate) from: String,
     pub(crate) not: Vec<NotTaken>,
 }
 
-/// One state that was kept, or one change.
+/// A kept state, or a change.
 pub(crate) struct Kept {
-    /// What somebody else had changed before it.
+    /// Changes by others before it.
     pub(crate) others: Option<StepRow>,
     /// None for a point.
     pub(crate) before: Option<Id>,
     pub(crate) began: Option<Time>,
     pub(crate) after: Snapshot,
     pub(crate) files: Vec<StepFile>,
-    /// Until the rows are written, a kill leaves this.
+    /// The record that a killed process leaves until the rows are written.
     pub(crate) open: Option<OpenCall>,
 }
 
@@ -135,7 +135,7 @@ pub(crate) struct Kept {
 pub(crate) struct Waiting(pub(crate) oneshot::Receiver<Result<Kept, SnapshotError>>);
 
 impl Waiting {
-    /// What came of it.
+    /// Waits for the result.
     pub(crate) async fn kept(self) -> Option<Result<Kept, SnapshotError>> {
         self.0.await.ok()
     }
@@ -153,7 +153,7 @@ pub(crate) struct Reviewed {
     pub(crate) said: Vec<String>,
 }
 
-/// What is to be done next, as the log says.
+/// The next operation of the log for an undo or redo.
 pub(crate) struct Found {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
@@ -163,7 +163,7 @@ pub(crate) struct Found {
     pub(crate) result: tiller_store::Result<Option<Next>>,
 }
 
-/// What goes on when an undo is done: what was done in one with it.
+/// Further operations of the same action that an undo continues with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest {
     pub(crate) root: OpId,
@@ -178,7 +178,7 @@ pub(crate) enum What {
     All,
 }
 
-/// The state before a call, and what is to be looked at after it.
+/// The state before a call, and the files that are compared after it.
 pub(crate) struct Before {
     pub(crate) id: Id,
     pub(crate) began: Time,
@@ -186,7 +186,7 @@ pub(crate) struct Before {
     pub(crate) what: What,
     pub(crate) watched: Watched,
     pub(crate) open: Option<OpenCall>,
-    /// Copies of files that no state covers.
+    /// Copies of files that no snapshot covers.
     pub(crate) outside: Vec<OldFile>,
 }
 

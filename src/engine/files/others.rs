@@ -1,5 +1,5 @@
-//! What somebody else changed between two states that a session saw: the person, another program, a command that
-//! runs in the background, another session of this folder.
+//! Changes by others between two states that a session saw: the user, another program, a background command, another
+//! session of this folder.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,19 +13,19 @@ use super::keeper::Words;
 use crate::files::restore::back;
 use crate::lock::lock;
 
-/// The state that a session knows last. Read and moved on the thread of the snapshots only, so in their order.
+/// The last state that a session saw. Read and advanced on the thread of the snapshots only, so in its order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastState(Arc<Mutex<Last>>);
 
 #[derive(Debug, Default)]
 enum Last {
-    /// What is stored counts.
+    /// The last state is read from the store.
     #[default]
     Stored,
     At(Id, Time),
 }
 
-/// Whose state is looked at.
+/// The session whose states are compared.
 #[derive(Clone)]
 pub(crate) struct Watched {
     pub(crate) last: LastState,
@@ -33,12 +33,12 @@ pub(crate) struct Watched {
     pub(crate) session: SessionId,
     /// Commands of the session that run in the background.
     pub(crate) background: Vec<String>,
-    /// What a person should hear.
+    /// Notices for the user.
     pub(crate) words: Words,
 }
 
 impl Watched {
-    /// Moves to `now`. What changed since the last state was not the session's doing: a row for `of`.
+    /// Advances to `now`. Returns changes since the last state, which others made, as a row for `of`.
     pub(crate) fn others(&self, shadow: &Shadow, now: &Snapshot, of: StepOf) -> Option<StepRow> {
         let last = std::mem::replace(&mut *lock(&self.last.0), Last::At(now.id, now.time));
         // Changes of calls that a kill interrupted, here or in another process, belong to the agent. Their rows come first.
@@ -79,7 +79,7 @@ impl Watched {
         })
     }
 
-    /// Moves to `now`, which the session's own act led to.
+    /// Advances to `now`, the result of the session's own action.
     pub(crate) fn own(&self, now: &Snapshot) {
         *lock(&self.last.0) = Last::At(now.id, now.time);
     }

@@ -35,7 +35,7 @@ pub(crate) struct OldFile {
 }
 
 impl OldFile {
-    /// What the result of the call says of it.
+    /// The sentence about it in the call's result.
     pub(crate) fn sentence(&self) -> String {
         let why = match self.place {
             Place::Outside => "outside the workspace",
@@ -49,7 +49,7 @@ impl OldFile {
     }
 }
 
-/// Those of `paths` that exist and are not in the state `before`.
+/// Returns those of `paths` that exist and are not in the state `before`.
 ///
 /// # Errors
 /// When that state cannot be read.

@@ -12,8 +12,8 @@ pub(crate) struct FilesPart {
     pub(crate) named: Vec<crate::files::msg::Named>,
     /// The state of the files that the open session recorded last.
     pub(crate) last_state: crate::files::LastState,
-    /// The notice that states are not kept was shown.
+    /// The notice that states cannot be kept was shown.
     pub(crate) failed: bool,
-    /// States that are being stored. Closed from the start: waiting for it waits for those of now.
+    /// States that are being stored. Closed from the start, so that waiting for it waits for the present ones.
     pub(crate) keeping: tokio_util::task::TaskTracker,
 }

@@ -1,5 +1,5 @@
-//! Points and steps of the session, as they come in from the keeper's thread. They come after the entry or the call
-//! that they belong to, so nothing waits for them.
+//! Records points and steps of the session as the keeper's thread delivers them. They arrive after their entry or
+//! call, so nothing waits for them.
 
 use crate::session::change;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use crate::files::outside::OldFile;
 use crate::files::restore::back;
 use crate::lock::lock;
 
-/// Snapshots that no session knows are kept so long.
+/// Age at which snapshots that no session uses are deleted.
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Until the last states must be written down.
+/// Time limit for recording the last states.
 const LAST: Duration = Duration::from_secs(1);
 fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, SnapshotError> {
     match what {
@@ -32,10 +32,10 @@ fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, S
     }
 }
 
-/// Keeps the state before a call. Waited for: the call must not change anything before.
+/// Keeps the state before a call. The caller waits, since the call must not change anything before.
 ///
 /// # Errors
-/// When it could not be kept: what the call changes cannot be undone then.
+/// When it could not be kept; the call's changes cannot be undone then.
 pub(crate) async fn before(
     keeper: &Keeper,
     what: What,
@@ -45,7 +45,7 @@ pub(crate) async fn before(
     kept_before(keeper, begin(keeper, what, watched, call)).await
 }
 
-/// The same of a call that does not wait for us.
+/// Like [`before`], for an external agent's call, which does not wait for it.
 pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String) -> Beginning {
     let store = keeper.store().to_owned();
     keeper.submit(move |s| {
@@ -73,7 +73,7 @@ pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<Old
     keeper.run(move |_| outside::keep(&store, files.collect(), now)).await
 }
 
-/// What came of it.
+/// Waits for the state that [`begin`] started to keep.
 ///
 /// # Errors
 /// As [`before`].
@@ -82,7 +82,7 @@ pub(crate) async fn kept_before(keeper: &Keeper, beginning: Beginning) -> Result
     kept.inspect_err(|error| tracing::warn!(%error, "the file states before a call were not saved"))
 }
 
-/// Keeps the state after it. Not waited for: what comes next keeps its own, in order.
+/// Keeps the state after a call. The caller does not wait: requests are carried out in order.
 pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
     let doings = keeper.doings();
     Waiting(keeper.submit(move |s| {
@@ -97,7 +97,7 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
                 lock(&doings).wrote(b.watched.session, &own, after.time);
                 own
             }
-            // What another agent wrote meanwhile, and left as it is now, is that one's.
+            // A file that another agent wrote meanwhile, and that is still as it left it, belongs to that agent.
             What::All => {
                 let doings = lock(&doings);
                 changed.into_iter().filter(|d| !doings.others(b.watched.session, d, b.began)).collect()
@@ -108,7 +108,7 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
     }))
 }
 
-/// Writes rows down, in the order of their states.
+/// Writes rows in the order of their states.
 async fn put(
     store: &Store,
     session: SessionId,
@@ -118,7 +118,7 @@ async fn put(
     if rows.is_empty() {
         return Ok(());
     }
-    // A row that survives a loss of power must not name a state that does not.
+    // A row that survives a power failure must not name a state that does not.
     if let Some(keeper) = keeper
         && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
         && let Ok(settled) = tokio::task::spawn_blocking(|| new.settle()).await
@@ -133,7 +133,7 @@ async fn put(
     Ok(())
 }
 
-/// Entries that are a checkpoint: what the person said, and moments with a name.
+/// Entries that are checkpoints: messages of the user, and named states.
 pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
     let spoke = |e: &&Entry| {
         matches!(
@@ -144,17 +144,17 @@ pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
     entries.iter().filter(spoke).map(|e| e.id).collect()
 }
 
-/// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
+/// Keeps the state of the files at a message of the user. Called while its entries are being written.
 pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
     let Some(keeper) = core.services.snapshots.workspace.clone() else { return };
     for entry in entries {
         if let Some(at) = core.files.named.iter().position(|n| n.entry == entry) {
-            // The agent named it: it was kept then.
+            // The state was kept when the agent named it.
             core.files.named.remove(at);
             continue;
         }
-        // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
-        // so that the two do not wait for the same disk.
+        // Requested now, so that it precedes the turn's changes; carried out once the entries are on disk, so that the
+        // two do not compete for it.
         let (open, gate) = std::sync::mpsc::channel::<()>();
         let saved = core.saves.barrier();
         core.spawn(async move {
@@ -173,12 +173,12 @@ pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
     }
 }
 
-/// A call is over; what it did to the files comes later.
+/// A call has ended; its changes arrive later.
 pub(crate) fn keep_step(core: &mut Core, call_id: &str, waiting: Waiting) {
     record(core, StepOf::Call(call_id.to_owned()), waiting.kept());
 }
 
-/// The open session, for telling its own changes from others'.
+/// The open session, for separating its own changes from others'.
 pub(crate) fn watched(core: &Core) -> Watched {
     Watched {
         last: core.files.last_state.clone(),
@@ -189,8 +189,8 @@ pub(crate) fn watched(core: &Core) -> Watched {
     }
 }
 
-/// Writes down what comes, also when the engine is about to end: [`crate::core::quit`] waits for it. Rows come in the
-/// order in which they were asked for: which changes came after a point is read from it.
+/// Records the row when it arrives, even while the engine ends: [`crate::core::quit`] waits for it. Rows are written
+/// in the order of their requests: which changes came after a point depends on it.
 pub(crate) fn record(
     core: &mut Core,
     of: StepOf,
@@ -227,7 +227,7 @@ pub(crate) fn record(
                 let waits = touched.and_then(|message| send_now(&tx, message));
                 let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                 let put = put(&store, session, keeper.as_ref(), rows).await;
-                // A full inbox delays the message; the rows do not wait for it, since nothing reads it at the end.
+                // A full inbox delays the message; rows do not wait for it, since the inbox is not read at the end.
                 if let Some(message) = waits {
                     let _ = tx.send(message).await;
                 }
@@ -246,7 +246,7 @@ pub(crate) fn record(
     });
 }
 
-/// Says once that files are not kept, and why.
+/// Shows once that the states of files cannot be kept, and why.
 pub(crate) fn not_kept(core: &mut Core, n: &NotKept) {
     core.external_driver().state_not_stored();
     if !std::mem::replace(&mut core.files.failed, true) {
@@ -259,14 +259,14 @@ pub(crate) fn not_kept(core: &mut Core, n: &NotKept) {
     }
 }
 
-/// The last states are written down. At most a second.
+/// Waits for the last states to be recorded, at most a second.
 pub(crate) async fn end_keeping(core: &mut Core) {
     if tokio::time::timeout(LAST, core.files.keeping.wait()).await.is_err() {
         tracing::warn!("the last states of the files were not recorded in time");
     }
 }
 
-/// Tells what the snapshots have to say, once.
+/// Shows the notices of the snapshots.
 pub(crate) fn files_words(core: &mut Core) {
     let words = core.services.snapshots.workspace.as_ref().map(Keeper::words).unwrap_or_default();
     for word in words {
@@ -289,7 +289,7 @@ pub(crate) fn files_words(core: &mut Core) {
     }
 }
 
-/// A restore that a kill had interrupted is one like any other: it can be undone.
+/// Records an interrupted restore that was completed now, so that it can be undone.
 fn finished_restore(core: &mut Core, done: Finished) {
     if core.session.read_only {
         return;
@@ -307,7 +307,7 @@ fn finished_restore(core: &mut Core, done: Finished) {
     core.save(append, Vec::new(), Then::Nothing);
 }
 
-/// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
+/// Opens the snapshots at once where a restore or a call was interrupted, and reports the result.
 pub(crate) fn finish_restore(core: &mut Core) {
     let Some(keeper) = core.services.snapshots.workspace.clone().filter(Keeper::interrupted) else { return };
     let (tx, watched) = (core.tx.clone(), watched(core));
@@ -319,13 +319,13 @@ pub(crate) fn finish_restore(core: &mut Core) {
             }
             Ok(())
         });
-        // One that failed is tried again with the next state.
+        // A failure is tried again with the next state.
         let _ = credit.await;
         let _ = tx.send(Msg::Files(FilesMsg::Notices)).await;
     });
 }
 
-/// Writes everything to the disk, once nothing waits.
+/// Flushes the snapshots once no request waits.
 pub(crate) fn settle_files(core: &Core) {
     let Some(keeper) = &core.services.snapshots.workspace else { return };
     let (store, quota, mine) = (core.services.store.clone(), keeper.quota(), keeper.clone());
@@ -333,7 +333,7 @@ pub(crate) fn settle_files(core: &Core) {
     drop(keeper.submit(move |s| {
         s.settle()?;
         if mine.collect_now() {
-            // When the sessions cannot be read, nothing is taken for unneeded.
+            // When the sessions cannot be read, every snapshot counts as used.
             let Ok(used) = store.steps().snapshots_in_use(&project) else { return Ok(()) };
             let keep: Vec<Id> = used.iter().filter_map(|id| id.parse().ok()).collect();
             let done = s.collect(&keep, UNNEEDED, quota)?;
@@ -343,7 +343,7 @@ pub(crate) fn settle_files(core: &Core) {
     }));
 }
 
-/// Sends without waiting; gives back the message where the inbox is full, to be sent later. A closed inbox needs none.
+/// Sends without waiting; returns the message when the inbox is full, to be sent later. A closed inbox needs none.
 fn send_now(tx: &mpsc::Sender<Msg>, message: Msg) -> Option<Msg> {
     match tx.try_send(message) {
         Err(mpsc::error::TrySendError::Full(message)) => Some(message),

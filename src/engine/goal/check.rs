@@ -1,4 +1,4 @@
-//! Whether a goal is reached: a command says so, or another model.
+//! Checks whether a goal is reached, by a command or by another model.
 
 use crate::context::side_call;
 use crate::goal;
@@ -20,12 +20,12 @@ use crate::prompts::doing::Doing;
 use crate::prompts::msg::PromptMsg;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
-/// Characters of the conversation that the judge reads; the end of it.
+/// Characters of the end of the conversation that the checking model reads.
 const READ: usize = 60_000;
 /// Tokens of its answer.
 const ANSWER: u64 = 1_000;
 
-/// Who judges, where no command does.
+/// The model that checks, where no command does.
 pub(super) fn judge(core: &Core) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     let model =
@@ -52,7 +52,7 @@ pub(super) fn check_goal(core: &mut Core) {
             Err(notice) => return goal::goal_failed(core, &notice.message),
         },
     };
-    // What runs ends by its token, and reports under a number that is not waited for any more.
+    // The check is stopped by its token, and its result has an outdated number then.
     core.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
 }
 
@@ -66,7 +66,7 @@ fn run_check(core: &mut Core, no: u64, line: String) -> CancellationToken {
         let result = loop {
             tokio::select! {
                 result = &mut run => break result,
-                // Its words are reported when it has ended.
+                // The output is reported when the command has ended.
                 Some(_) = live.recv() => {}
             }
         };
@@ -112,7 +112,7 @@ fn ask_judge(
     cancel
 }
 
-/// Yes or no, by the first word; the rest is why.
+/// Reads yes or no from the first word; the rest is the reason.
 fn verdict(answer: &str) -> (bool, String) {
     let answer = answer.trim();
     let word: String = answer.chars().take_while(|c| c.is_alphabetic()).collect();

@@ -1,4 +1,4 @@
-//! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
+//! `/goal`: turns that follow each other until a check succeeds, a limit is reached, or the user stops them.
 
 use crate::bus::agent_view;
 use crate::core::follow_up::FollowUp;
@@ -20,9 +20,9 @@ pub(crate) mod pursuit;
 
 pub(crate) use crate::goal::pursuit::Checked;
 
-/// Turns at most.
+/// Most turns of a goal.
 const TURNS: u32 = 1_000;
-/// Characters of the goal, and of what a check says to the model.
+/// Characters of the goal, and of a check's output for the model.
 const TEXT: usize = 8_000;
 const SAID: usize = 4_000;
 
@@ -85,7 +85,7 @@ fn set_goal(core: &mut Core, mut goal: Goal) -> Result<String, Notice> {
     Ok("the agent works on it on its own; Esc stops it".into())
 }
 
-/// The person takes up a goal that stopped.
+/// Resumes a stopped goal at the user's request.
 fn take_up(core: &mut Core) -> Result<String, Notice> {
     let Some(p) = &mut core.session.goal else {
         return Err(Notice::new(NoticeKind::User, "no goal is set"));
@@ -106,17 +106,17 @@ fn take_up(core: &mut Core) -> Result<String, Notice> {
     Ok("the agent continues with the goal".into())
 }
 
-/// What the session has cost, its agents included; `None`: not known.
+/// Cost of the session, its agents included; `None`: not known.
 fn cost_of_all(core: &Core) -> Option<Cost> {
     let reservations = money::reservations(core);
     match core.identity.child {
         None => core.session.totals.cost.map(|c| c.plus(reservations.spent().session)),
-        // What it used itself is in there.
+        // The branch includes the agent's own cost.
         Some(_) => core.session.totals.cost.map(|_| reservations.branch(&core.identity.id)),
     }
 }
 
-/// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
+/// The goal ended between two turns, and with it the agent's work, unless more messages wait.
 pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
     if core.identity.child.is_some() && !core.occupied() {
         let text = core.session.last_words();
@@ -124,7 +124,7 @@ pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>
     }
 }
 
-/// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
+/// Queues the message of the goal's next turn; it is sent as soon as nothing else runs.
 fn next_turn(core: &mut Core, text: String) {
     let id = QueueId::fresh(&*core.services.ids, core.services.clock.now());
     let message = Message::text(text);
@@ -140,7 +140,7 @@ fn next_turn(core: &mut Core, text: String) {
     }
 }
 
-/// A turn is over, and what waited was sent.
+/// Continues the goal after a turn, once waiting messages were sent.
 pub(crate) fn goal_after(core: &mut Core, status: TurnStatus) {
     let waits = core.session.goal.as_ref().is_some_and(|p| core.prompts.queue.iter().any(|q| p.owns(q)));
     let cost = cost_of_all(core);
@@ -158,13 +158,13 @@ pub(crate) fn goal_after(core: &mut Core, status: TurnStatus) {
         return stop_goal(core, why);
     }
     if waits {
-        // That was another turn: its own is still to come.
+        // That turn was not the goal's.
         return;
     }
     p.view.done += 1;
     p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
     if core.occupied() {
-        // What the person said goes first; it is looked at after that.
+        // Messages of the user have priority; the goal continues after them.
         return goal_changed(core);
     }
     crate::goal::check::check_goal(core);
@@ -215,7 +215,7 @@ pub(crate) fn goal_checked(core: &mut Core, checked: Checked) {
     core.follow_up(FollowUp::GoalOver { status: TurnStatus::Done, why: None });
 }
 
-/// It was checked, and goes no further.
+/// The check failed: the goal stops.
 fn goal_failed(core: &mut Core, why: &str) {
     stop_goal(core, why);
     let why = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
@@ -229,7 +229,7 @@ fn whose_goal(core: &Core) -> String {
     }
 }
 
-/// It waits for the person from here on.
+/// Stops the goal until the user resumes it.
 pub(crate) fn stop_goal(core: &mut Core, why: &str) {
     drop_waiting(core);
     let Some(p) = &mut core.session.goal else { return };
@@ -243,7 +243,7 @@ pub(crate) fn stop_goal(core: &mut Core, why: &str) {
     core.notice(notice.hint("/goal shows its state; /goal go resumes it"));
 }
 
-/// Its message is not sent any more.
+/// Removes the goal's message from the queue.
 fn drop_waiting(core: &mut Core) {
     let Some(id) = core.session.goal.as_mut().and_then(|p| p.queued.take()) else { return };
     let before = core.prompts.queue.len();
@@ -253,7 +253,7 @@ fn drop_waiting(core: &mut Core) {
     }
 }
 
-/// Told and kept.
+/// Publishes and stores the goal's state.
 fn goal_changed(core: &mut Core) {
     let kept = core.session.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
     drop(core.services.store.set_meta(&key(core.session.id), kept));
@@ -264,7 +264,7 @@ fn goal_changed(core: &mut Core) {
     }
 }
 
-/// The text about the goal in the prompt.
+/// The goal's text in the prompt.
 fn first(goal: &Goal) -> String {
     let check = match &goal.check {
         GoalCheck::Command { line } => format!("it is reached when `{line}` exits with 0"),
@@ -282,7 +282,7 @@ fn last_line(text: &str) -> String {
     line.chars().take(200).collect()
 }
 
-/// The end of it.
+/// The end of a text.
 fn tail(text: &str, most: usize) -> String {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(most);

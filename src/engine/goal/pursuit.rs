@@ -1,14 +1,14 @@
-//! A goal that the session pursues. It is stored as it is, so that it survives a restart.
+//! The state of a goal, stored so that it survives a restart.
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::{Cost, GoalState, GoalView, QueueId, Queued, SessionId};
 use tiller_store::{Store, StoreError};
 
-/// A goal and what belongs to it. Kept as it is, so that it survives a restart.
+/// A goal and its progress. Stored as it is, so that it survives a restart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pursuit {
     pub(crate) view: GoalView,
-    /// What the session had cost when it began.
+    /// Cost of the session when the goal began.
     pub(crate) from: Cost,
     /// The message that waits to begin its next turn.
     pub(crate) queued: Option<QueueId>,
@@ -18,7 +18,7 @@ pub(crate) fn key(session: SessionId) -> String {
     format!("goal:{session}")
 }
 
-/// What was pursued when the session was left. It waits for the person. Blocks.
+/// The goal that was pursued when the session was left. The user must resume it. Blocks.
 pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, StoreError> {
     let kept = store.meta(&key(id))?;
     let mut pursuit = kept.and_then(|text| serde_json::from_str::<Pursuit>(&text).ok());
@@ -30,7 +30,7 @@ pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, Stor
 }
 
 impl Pursuit {
-    /// Whether this message is one of its own.
+    /// Whether this message belongs to the goal.
     pub(crate) fn owns(&self, q: &Queued) -> bool {
         self.queued == Some(q.id)
     }
@@ -44,7 +44,7 @@ impl Pursuit {
 pub(crate) struct Checked {
     pub(crate) no: u64,
     pub(crate) holds: bool,
-    /// What it said; for the model and the person.
+    /// Its output, for the model and the user.
     pub(crate) said: String,
     /// The command that ran, and how it ended.
     pub(crate) ran: Option<(String, Option<i32>)>,

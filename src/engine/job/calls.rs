@@ -1,4 +1,4 @@
-//! Tool calls on the engine's side: started, shown, and their results put into the conversation.
+//! Tool calls in the loop: starting them, publishing them, and adding their results to the conversation.
 
 use crate::bus::agent_view;
 use crate::files::record;
@@ -28,7 +28,7 @@ use crate::turn::msg::TurnMsg;
 use crate::turn::part::RunningCall;
 use crate::turn::{CallResult, Input};
 
-/// Live output that waits for the bus. A tool drops what does not fit.
+/// Pieces of live output that may wait for the bus. A tool drops what does not fit.
 const PROGRESS: usize = 64;
 
 pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (ToolCx, mpsc::Receiver<String>) {
@@ -79,13 +79,13 @@ pub(crate) fn spill(core: &Core) -> PathBuf {
 
 pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
-    // The machine runs only tools of its table, which was made from this list.
+    // The turn's machine runs only tools of its table, which was made from this list.
     let Some(tool) = core.services.tool(&call.name) else { return };
     let place = core.place();
     let target = tool.target(&call.arguments);
     let (cx, mut live_output) = tool_cx(core, &call.id, Some(call.id.clone()));
     let (cancel, hard) = (cx.cancel.clone(), cx.hard.clone());
-    // Shown after the reply that asked for it, also when it runs before that is on disk.
+    // Published after the reply that requested it, even when it runs before that is on disk.
     let mut arguments = call.arguments.clone();
     clean::value(&core.services.redaction.redact, &mut arguments);
     let target = core.redact(&target);
@@ -131,7 +131,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
     };
     let (tx, call_id) = (core.tx.clone(), call.id.clone());
     let task = tokio::spawn(async move {
-        // What only looks may run while the reply that asked for it is still being saved.
+        // A read-only call may run while the reply that requested it is still being saved.
         if !matches!(tool.touch(), Touch::Read | Touch::Plan) {
             barrier.await;
         }
@@ -174,8 +174,7 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
     core.feed(Input::ToolDone { call_id: call_id.to_owned(), result: done.result });
 }
 
-/// The result takes its place in the conversation: with reminders and news at its end, and its row in
-/// the audit.
+/// Adds the result to the conversation, with reminders and news at its end, and its row to the audit.
 pub(crate) fn append_result(core: &mut Core, call_id: &str, name: String, mut result: CallResult) {
     let arguments = core
         .turn

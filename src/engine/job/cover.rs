@@ -1,4 +1,4 @@
-//! The files before a call, so that what it changes can be undone; and what is done when they could not be kept.
+//! Keeps the files before a call, so that its changes can be undone, and handles the failure to do so.
 
 use tiller_permit::Verdict;
 use tiller_protocol::PermissionOutcome;
@@ -15,16 +15,16 @@ use crate::files::{Keeper, NotKept, record};
 use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
-/// What is kept before a call.
+/// The states and copies that were kept before a call.
 #[derive(Default)]
 pub(super) struct Covered {
     pub(super) before: Option<Before>,
-    /// Of files that no state covers.
+    /// Copies of files that no state covers.
     pub(super) copies: Vec<OldFile>,
 }
 
 impl Job {
-    /// Keeps the files as they are before the call changes them. `None`: there is nothing to keep, or it is switched off.
+    /// Keeps the state of the files before the call. `None`: there is nothing to keep, or snapshots are off.
     pub(super) async fn files_before(&self) -> Option<Result<Covered, SnapshotError>> {
         let what = match (self.tool.touch(), self.files.written.is_empty()) {
             (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
@@ -40,7 +40,7 @@ impl Job {
                 Covered { before: Some(before), copies }
             }));
         }
-        // Git keeps the agent's own folder; files elsewhere are somebody else's.
+        // Git keeps the agent's own folder; files elsewhere are copied.
         let (Some(keeper), What::Paths(mut paths)) = (&self.services.snapshots.elsewhere, what) else {
             return None;
         };
@@ -52,22 +52,22 @@ impl Job {
         Some(copies.map(|copies| Covered { before: None, copies }))
     }
 
-    /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
+    /// Whether it is a read-only command. If that is wrong, the snapshot at the next message still covers its changes.
     fn only_looks(&self) -> bool {
         self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
     }
 
-    /// The files before the call could not be kept: the person decides whether it runs all the same, in every profile,
-    /// unless a setting says that it does.
+    /// The files before the call could not be kept: the user decides whether it runs anyway, in every profile, unless
+    /// a setting allows it.
     ///
     /// # Errors
-    /// The person's denial, or that no one can answer.
+    /// When the user denies the call, or no user can answer.
     pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
         let keeper =
             self.services.snapshots.workspace.as_ref().or(self.services.snapshots.elsewhere.as_ref());
         let asks = keeper.is_some_and(Keeper::asks);
         let why = error.to_string();
-        // Said once in a session, whatever is answered.
+        // The notice is shown once in a session, whatever the answer.
         let _ = self.tx.send(Msg::Files(FilesMsg::NotKept(Box::new(NotKept(error))))).await;
         if !asks {
             return Ok(());
@@ -99,7 +99,7 @@ impl Job {
         };
         let diff = self.tool.preview(&self.args, &self.cx).await;
         let Some(mut ask) = permission_ask(&question, verdict, diff) else { return Ok(()) };
-        // What was decided on is what runs.
+        // The call runs exactly as it was approved.
         ask.editable = false;
         let answer = tokio::select! {
             answer = self.cx.ports.ask(&self.cx.agent, AskBody::Permission(ask)) => answer,

@@ -1,4 +1,4 @@
-//! May a call run? By rules, or by the person.
+//! Decides whether a call may run: by rules, or by the user.
 
 use std::sync::Arc;
 
@@ -17,20 +17,21 @@ use crate::turn::CallResult;
 /// Why a call did not run, and the result that the model gets.
 pub(super) type Refused = Box<(Decided, CallResult)>;
 
-/// What was decided about a call, and who or what decided it, in words.
+/// A decision about a call, and its source as text.
 pub(super) struct Decided {
     pub(super) decision: PermissionOutcome,
     pub(super) by: String,
 }
 
 impl Job {
-    /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
+    /// Decides whether the call may run. Asks the user where the rules say so; a command that the user changed is
+    /// checked again.
     pub(super) async fn decide(&mut self) -> Result<Decided, Refused> {
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
             self.bus.publish(&self.origin.place, EventBody::State(event));
         }
-        // A bound on the way round: each needs a person's keystrokes.
+        // Limits the rounds; each needs input of the user.
         for _ in 0..20 {
             let access = match self.tool.access(&self.args, &self.cx) {
                 Ok(access) => access,
@@ -108,7 +109,7 @@ impl Job {
         Err(Box::new((decided, result)))
     }
 
-    /// Whether the agent could read, unasked, what it declared to write.
+    /// Whether the agent may read, without a question, the files that it declared to write.
     fn readable(&self, access: &[Access]) -> bool {
         access.iter().all(|a| {
             let Access::Write { path, inside } = a else { return true };
@@ -128,7 +129,7 @@ impl Job {
         })
     }
 
-    /// What an answer means; `None`: the text was changed and is to be judged.
+    /// Applies an answer; `None`: the command was changed and must be checked again.
     fn answered(&mut self, answer: Result<AskReply, String>, rule: &str) -> Option<Result<Decided, Refused>> {
         if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
             match self.args.get_mut("command") {
@@ -150,7 +151,7 @@ impl Job {
         Some(self.consent(answer, rule))
     }
 
-    /// What an answer means that changes nothing in the call.
+    /// Applies an answer that does not change the call.
     pub(super) fn consent(&self, answer: Result<AskReply, String>, rule: &str) -> Result<Decided, Refused> {
         let by = if self.changed.is_some() { "the user, with an edited command" } else { "the user" };
         let person = |decision| Decided { decision, by: by.into() };
@@ -199,7 +200,7 @@ impl Job {
             self.permit.allow_always(pattern)
         } else {
             self.permit.allow_session(pattern).map(|()| {
-                // The rule holds at once; that it survives a restart is second.
+                // The rule holds at once; storing it for a restart may be slower.
                 for one in tiller_permit::split_patterns(pattern) {
                     drop(self.services.store.rules().add(self.origin.root, one));
                 }
@@ -219,7 +220,7 @@ impl Job {
     }
 
     fn tell(&self, decision: PermissionOutcome, by: &str) {
-        // The engine may have ended, or be behind: the audit has it all the same.
+        // The engine may have ended, or its inbox be full: the audit records it anyway.
         let _ = self.tx.try_send(Msg::Question(QuestionMsg::Decided {
             tool: self.tool.name().to_owned(),
             what: (self.services.redaction.redact)(&self.tool.target(&self.args)),

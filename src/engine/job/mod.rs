@@ -1,4 +1,4 @@
-//! One tool call on its own task: judged, asked about, run.
+//! One tool call on a task of its own: permission check, question to the user, execution.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -27,9 +27,9 @@ pub(crate) mod words;
 
 pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
 
-/// Beyond the tool's own grace, until a call that does not end is left behind.
+/// Time after the tool's own grace period until a call that does not end is abandoned.
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);
-/// Longest command of the person's that goes to the model, in bytes.
+/// Longest command of the user's that is reported to the model, in bytes.
 const CHANGED: usize = 10_000;
 
 /// One tool call, from the permission check to its result.
@@ -123,14 +123,14 @@ impl Job {
     /// Runs it. A tool that ignores cancellation is detached after the grace period.
     ///
     /// # Errors
-    /// The person's no, where the files could not be kept before it.
+    /// When the files could not be kept before it, and the user denied the call for that.
     async fn execute(&self) -> Result<(CallResult, Option<crate::files::Waiting>), decide::Refused> {
         let mut args = self.args.clone();
         if args.is_null() {
             args = Value::Object(serde_json::Map::new());
         }
         self.keep_before().await;
-        // The first look at a large folder takes seconds: a stop does not wait for it.
+        // The first snapshot of a large folder takes seconds: an interrupt does not wait for it.
         let before = tokio::select! {
             before = self.files_before() => before.transpose(),
             () = self.cx.cancel.cancelled() => Ok(None),
@@ -160,7 +160,7 @@ impl Job {
         Ok((result, step))
     }
 
-    /// Files as they are before the call writes them, for the review of the turn.
+    /// Keeps files before the call writes them, for the review of the turn.
     async fn keep_before(&self) {
         let Some(turn) = self.origin.prompt.filter(|_| !self.files.written.is_empty()) else { return };
         let (reviews, root) = (Arc::clone(&self.files.reviews), self.cx.workspace.root.clone());
@@ -170,7 +170,7 @@ impl Job {
                 before::keep(&reviews, turn, &root, &path);
             }
         });
-        // A panic there costs the review its exactness, nothing else.
+        // After a panic there the review of the turn is less exact.
         let _ = kept.await;
     }
 

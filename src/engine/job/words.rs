@@ -1,4 +1,4 @@
-//! A call and its result in words: for the model, the audit and the screen.
+//! A call and its result as text: for the model, the audit and the screen.
 
 use serde_json::Value;
 use tiller_protocol::tool::Display;
@@ -8,7 +8,7 @@ use tiller_tool::ToolError;
 use crate::core::services::Redact;
 use crate::turn::CallResult;
 
-/// Longest text of an act in the audit.
+/// Longest description of a call in the audit, in bytes.
 pub(crate) const WHAT: usize = 2_000;
 
 /// A failed call, for the model.
@@ -42,15 +42,15 @@ pub(crate) fn outcome_word(o: ToolOutcome) -> &'static str {
     }
 }
 
-/// Arguments for the audit, without secrets, bounded. Each text is looked at as it is: written as JSON its
-/// line ends would hide where words begin.
+/// Arguments for the audit: redacted, of bounded length. Each text is redacted by itself: in JSON its escaped line
+/// ends would hide the boundaries of words.
 pub(crate) fn what(redact: &Redact, args: &Value) -> String {
     let mut args = shortened(args);
     crate::context::clean::value(redact, &mut args);
     cut(&redact(&args.to_string()), WHAT)
 }
 
-/// A copy whose texts are no longer than what could be kept.
+/// A copy whose texts are cut to what the audit could keep.
 fn shortened(args: &Value) -> Value {
     match args {
         Value::String(s) => s[..s.floor_char_boundary(2 * WHAT)].into(),
@@ -62,13 +62,13 @@ fn shortened(args: &Value) -> Value {
     }
 }
 
-/// The beginning of a long text.
+/// Cuts a text to `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let end = text.floor_char_boundary(most);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
 }
 
-/// Output and display of a result, as its entry has them: what is shown is what is stored, without secrets.
+/// Output and display of a result entry: the same redacted text that is stored.
 pub(crate) fn told(entry: &Entry) -> (String, Option<Display>) {
     match &entry.body {
         EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),

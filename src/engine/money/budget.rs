@@ -1,16 +1,16 @@
-//! Money: what was spent against what may be spent.
+//! Budgets: spending against limits.
 
 use tiller_config::schema::Budget;
 use tiller_protocol::{Cost, Notice, NoticeKind};
 
-/// What was spent, as far as prices are known.
+/// Cost so far, as far as prices are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     pub session: Cost,
     pub day: Cost,
 }
 
-/// Limits that hold now. The person can raise the hard ones.
+/// The present limits. The user can raise the hard ones.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
     session_soft: Option<Cost>,
@@ -29,7 +29,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// For people.
+    /// Text for the user.
     pub fn words(self) -> &'static str {
         match self {
             Self::Session => "this session",
@@ -44,12 +44,12 @@ pub struct Over {
     pub which: Which,
     pub spent: Cost,
     pub limit: Cost,
-    /// The limit itself is not reached, but the input of the next request, which costs this, does not fit.
+    /// Cost of the next request's input, when the limit is not reached yet but this does not fit.
     pub next: Option<Cost>,
 }
 
 impl Over {
-    /// For people.
+    /// Text for the user.
     pub fn notice(self) -> Notice {
         let Self { which, spent, limit, next } = self;
         let of = which.words();
@@ -76,19 +76,19 @@ impl Limits {
         }
     }
 
-    /// Another session is open: its limits are those of the configuration; those of the day stay.
+    /// Resets the session's limits to those of the configuration; those of the day stay.
     pub fn new_session(&mut self, b: &Budget) {
         let Self { session_soft, session_hard, .. } = Self::new(b);
         (self.session_soft, self.session_hard, self.warned_session) = (session_soft, session_hard, false);
     }
 
-    /// A new day: what was raised yesterday holds no more.
+    /// Resets the day's limits to those of the configuration.
     pub fn new_day(&mut self, b: &Budget) {
         let Self { day_soft, day_hard, .. } = Self::new(b);
         (self.day_soft, self.day_hard, self.warned_day) = (day_soft, day_hard, false);
     }
 
-    /// The session's hard limit: from the configuration, the command line or the person.
+    /// Sets the session's hard limit: from the configuration, the command line or the user.
     pub fn set_session(&mut self, limit: Cost) {
         self.session_hard = Some(limit);
         self.warned_session = false;
@@ -117,7 +117,7 @@ impl Limits {
             .or_else(|| check(Which::Day, spent.day, self.day_hard))
     }
 
-    /// A warning, once for each soft limit that was passed.
+    /// Returns a warning, once for each soft limit that was passed.
     pub fn warning(&mut self, spent: Spent) -> Option<Notice> {
         let rows = [
             (Which::Session, spent.session, self.session_soft, &mut self.warned_session),
@@ -134,7 +134,7 @@ impl Limits {
         None
     }
 
-    /// A hard limit that is set, and whose it is.
+    /// The first hard limit that is set, and a name for it.
     pub fn first_hard(&self) -> Option<(String, Cost)> {
         let of = |which: Which, limit: Option<Cost>| limit.map(|l| (which.words().to_owned(), l));
         of(Which::Session, self.session_hard).or_else(|| of(Which::Day, self.day_hard))

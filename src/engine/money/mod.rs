@@ -1,4 +1,4 @@
-//! Prices and books: what each call cost, and the budget line in the prompt.
+//! Costs: prices of calls, spending per session, day and tier, and the budget line in the prompt.
 
 use crate::session::model;
 use std::sync::Arc;
@@ -27,13 +27,13 @@ pub(crate) struct Unpriced {
 }
 
 impl Unpriced {
-    /// For people.
+    /// Text for the user.
     pub(crate) fn why(&self) -> String {
         let Self { of, limit, .. } = self;
         format!("its price is not known, so the budget of {of} ({limit}) cannot be enforced")
     }
 
-    /// For where nobody can be asked, or the answer was no.
+    /// The notice when no user can be asked, or the answer was no.
     pub(crate) fn notice(&self) -> Notice {
         let (name, id) = (self.model.provider(), self.model.model());
         let first = match &self.kind {
@@ -49,7 +49,7 @@ impl Unpriced {
     }
 }
 
-/// What limits leave for a request beside the conversation; `None`: any amount.
+/// What the limits leave for a side call; `None`: any amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     pub(crate) tokens: Option<u64>,
@@ -63,7 +63,7 @@ impl Left {
         Self { tokens, cost: self.cost.into_iter().chain(other.cost).min() }
     }
 
-    /// Why a request is not made whose input has so many tokens; `None`: it fits.
+    /// Why a request with this many input tokens is not made; `None`: it fits.
     pub(crate) fn refuses(self, input: u64, info: &ModelInfo) -> Option<String> {
         if let Some(left) = self.tokens.filter(|left| input > *left) {
             return Some(format!(
@@ -78,7 +78,7 @@ impl Left {
     }
 }
 
-/// The hard limit that the tier has for today, when it is used up.
+/// The tier's hard limit for today, when it is used up.
 pub(crate) fn tier_over(core: &Core, tier: &str) -> Option<Cost> {
     let limit = tier_limit(core, tier)?;
     (reservations(core).tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
@@ -94,8 +94,8 @@ pub(crate) fn reservations(core: &Core) -> &Arc<Reservations> {
     core.identity.child.as_ref().map_or(&core.crew.reservations, |c| &c.reservations)
 }
 
-/// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
-/// machine charge nothing.
+/// A hard limit that cannot be enforced for `model`, because its price is not known. Servers on this machine charge
+/// nothing.
 pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpriced> {
     let config = core.services.config();
     let limit = core.money.limits.first_hard().or_else(|| {
@@ -113,8 +113,8 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpr
     })
 }
 
-/// Why a request beside the conversation (a title, a summary, a question) may not be made. It never breaks a
-/// limit, and no question is asked. Whether its input fits is looked at when it goes out: [`left_beside`].
+/// Why a side call (a title, a summary, a question) may not be made. It never exceeds a limit, and no question is
+/// asked. Whether its input fits is checked when it is sent: [`left_beside`].
 pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     if model::is_demo(core, model) {
         return Ok(());
@@ -142,7 +142,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     Ok(())
 }
 
-/// What is left for a request beside the conversation that counts for `tier`.
+/// What is left for a side call that counts for `tier`.
 pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
     let spent = reservations(core).tiers().spent.get(tier).copied().unwrap_or_default();
     let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
@@ -163,7 +163,7 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage:
     call
 }
 
-/// As [`book`], for a session that is not open any more.
+/// Like [`book`], for a session that is no longer open.
 pub(crate) fn book_elsewhere(
     core: &mut Core,
     model: &ModelRef,
@@ -194,7 +194,7 @@ pub(crate) fn day_matters(core: &Core) -> bool {
     b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
 }
 
-/// At local midnight the day's books begin anew.
+/// Starts a new day at local midnight.
 pub(crate) fn roll_day(core: &mut Core) {
     if !day_matters(core) {
         return;
@@ -208,25 +208,25 @@ pub(crate) fn roll_day(core: &mut Core) {
     }
 }
 
-/// What the store knows of a day, other processes included. What we booked may still be on its way there, so
-/// the larger number holds.
+/// Takes the spending of the day from the store, other processes included. Our own calls may not be stored yet, so the
+/// larger number counts.
 pub(crate) fn day_read(core: &mut Core, read: Today) {
     roll_day(core);
     if read.tiers.day != core.money.day {
         return;
     }
-    // What our agents used is in there, and is counted with theirs.
+    // It includes the cost of our agents, which is counted with theirs.
     let others = Cost(read.all.0.saturating_sub(core.crew.reservations.spent().day.0));
     core.money.spent.day = core.money.spent.day.max(others);
     reservations(core).learn(read.tiers);
 }
 
-/// Tells the model its budget when that has changed by a fifth since the last time.
+/// Reports the budget to the model when it has changed by a fifth since the last time.
 pub(crate) fn tell_budget(core: &mut Core) {
     let Some(left) = core.money.limits.left(crate::crew::spent_so_far(core)) else { return };
     let told = core.money.announced_left.unwrap_or(Cost(u64::MAX));
     if left.0 < told.0 / 5 * 4 {
-        // The first time is only noted: the prefix said it.
+        // The first value is only recorded, since the prefix contains it.
         if core.money.announced_left.is_some() {
             core.context.news.set("budget", format!("budget left: {left}"));
         }

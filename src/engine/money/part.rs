@@ -4,14 +4,14 @@ use tiller_protocol::Cost;
 
 use crate::money::budget::{Limits, Spent};
 
-/// Limits, and what was spent.
+/// Limits and spending.
 pub(crate) struct MoneyPart {
     pub(crate) limits: Limits,
     pub(crate) spent: Spent,
-    /// The day that `spent` is of, in the person's time zone.
+    /// The day that `spent` is of, in the user's time zone.
     pub(crate) day: String,
     /// The remaining budget in the last line about it that went to the model.
     pub(crate) announced_left: Option<Cost>,
-    /// What this run may cost.
+    /// Limit of this run's cost.
     pub(crate) max_cost: Option<Cost>,
 }

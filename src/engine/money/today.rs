@@ -1,4 +1,4 @@
-//! What was spent on the present day.
+//! Spending of the present day.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use tiller_store::StoreError;
 use crate::core::services::Services;
 use crate::crew::Tiers;
 
-/// What was spent on a day, by everybody.
+/// Spending of a day, all processes included.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Today {
     pub(crate) all: Cost,
     pub(crate) tiers: Tiers,
 }
 
-/// The books of the present day. Reads the store: blocks.
+/// Reads the spending of the present day from the store: blocks.
 pub(crate) fn today(w: &Services) -> Result<Today, StoreError> {
     let day = w.store.costs().day(w.clock.now());
     let mut spent = HashMap::new();

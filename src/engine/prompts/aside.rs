@@ -1,5 +1,5 @@
-//! A question on the side (`/btw`): answered by the session's model from what was said so far, without tools
-//! and without a trace in the conversation, so that neither the turn in flight nor the prefix notices it.
+//! A side question (`/btw`): answered by the session's model from the conversation so far, without tools and without
+//! an entry, so that neither the turn in flight nor the prefix changes.
 
 use crate::context::side_call;
 use crate::money;
@@ -16,7 +16,7 @@ use crate::core::msg::Msg;
 use crate::prompts::msg::{Aside, LINE, RunningLine};
 
 const PROMPT: &str = include_str!("../../../assets/prompts/aside.md");
-/// Of the model's window, how much the conversation may fill, in percent; about 2.5 characters a token.
+/// Percentage of the model's window that the conversation may fill, at about 2.5 characters a token.
 const FILL: u64 = 50;
 /// Tokens of the window where it is not known.
 const WINDOW: u64 = 100_000;

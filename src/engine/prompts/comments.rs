@@ -1,5 +1,5 @@
-//! A line comment that ends in `tiller!`, in a file that the person changed, asks for a turn: where that is
-//! switched on (`watch.comments`). Each comment asks once for as long as it stands there.
+//! A line comment that ends in `tiller!`, in a file that the user changed, starts a turn where `watch.comments` allows
+//! it. Each comment does so once for as long as it stays in the file.
 
 use crate::prompts::queue;
 use std::path::Path;
@@ -13,21 +13,21 @@ use crate::core::msg::Msg;
 use crate::core::services::Human;
 use crate::prompts::msg::{Comment, Found, PromptMsg};
 
-/// What it ends in.
+/// The mark at the end of such a comment.
 const MARK: &str = "tiller!";
-/// What line comments begin with.
+/// Starts of line comments.
 const STARTS: [&str; 5] = ["//", "#", "--", ";", "%"];
-/// Bytes of a file that is looked through, and files of one report.
+/// Largest file that is searched, in bytes, and most files of one report.
 const BYTES: u64 = 512 << 10;
 const FILES: usize = 50;
-/// Who hears of it when it cannot be sent: nobody asked on a screen.
+/// The client of such a message: none, so replies are dropped.
 const NOBODY: ClientId = ClientId(u64::MAX);
 
-/// The comments of a text that end in the mark, without it.
+/// The comments of a text that end in the mark, without the mark.
 fn comments(text: &str) -> Vec<Comment> {
     let of = |line: &str| -> Option<String> {
         let rest = line.trim_end().strip_suffix(MARK)?;
-        // The last comment mark of the line before the words; without one it is no comment.
+        // The first comment mark of the line; without one it is no comment.
         let at = STARTS.iter().filter_map(|s| rest.find(s).map(|at| (at, s.len()))).min()?;
         let words = rest[at.0 + at.1..].trim_start_matches(['/', '#', '-', ';', '%', '!']).trim();
         (!words.is_empty()).then(|| words.to_owned())
@@ -45,7 +45,7 @@ fn look(root: &Path, path: String) -> Option<Found> {
     Some(Found { path, comments: comments(&text) })
 }
 
-/// Looks through files that the person changed.
+/// Searches files that the user changed.
 pub(crate) fn look_for_comments(core: &mut Core, changes: &[FileChange]) {
     if !core.services.config().watch.comments
         || core.session.read_only
@@ -73,7 +73,7 @@ pub(crate) fn look_for_comments(core: &mut Core, changes: &[FileChange]) {
     });
 }
 
-/// What they ask goes out as the person's message: at once, or after the turn that runs.
+/// Sends the comments as the user's message: at once, or after the turn that runs.
 pub(crate) fn comments_found(core: &mut Core, all: Vec<Found>) {
     for found in all {
         let new = core.prompts.asked.news(&found);

@@ -1,5 +1,5 @@
-//! From what the person typed to an entry: attachments are read, the prefix is waited for, and the message
-//! goes out, waits in the queue, or comes back with a reason.
+//! Makes an entry of what the user typed: attachments are read, the prefix is awaited, and the message is sent,
+//! queued, or returned with a reason.
 
 use crate::context::prefix;
 use crate::core::follow_up::FollowUp;
@@ -41,12 +41,12 @@ pub(crate) fn prefix(w: &Services, facts: Facts) -> PrefixTask {
     let settings = w.config().context.clone();
     let (specs, tools) = (Arc::clone(&w.tools.specs), w.tools.visible.clone());
     let made = tokio::task::spawn_blocking(move || {
-        // Asked for with the first message, which should not have to wait for them.
+        // Derived here, so that the first message does not wait for them.
         specs.of(&tools);
         layers::layers(&facts, &settings)
     });
     async move {
-        // A panic while files are read leaves the agent its own prompt.
+        // After a panic while files are read the prefix is the agent's own prompt.
         Arc::new(made.await.unwrap_or_else(|_| Layers::bare()))
     }
     .boxed()
@@ -64,7 +64,7 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
     compose(core, Goal::Steer { turn }, waiting);
 }
 
-/// Goes on with a turn that was interrupted, cut or parked.
+/// Continues a turn that was interrupted, cut off or parked.
 pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
     let why = if core.session.read_only {
         "this session is open read-only"
@@ -73,7 +73,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
     } else if core.session.last_message().is_some() {
         return compose(core, Goal::Continue { cause }, Vec::new());
     } else if !core.prompts.queue.is_empty() {
-        // Its first message was stopped on its way.
+        // The agent's first message was stopped before it was sent.
         return core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
     } else {
         "there is nothing to continue"
@@ -88,7 +88,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
 
 /// Reads attachments and waits for the prefix, away from the engine's own task.
 pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
-    // What may be read is what the rules say now.
+    // Which files may be read depends on the present rules.
     core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
     // A program of another vendor has a prompt of its own.
     let ours = core.identity.external().is_none();
@@ -118,7 +118,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
     let task = async move {
         let mut items = Vec::new();
         for (id, message, files, texts) in messages {
-            // What was written by hand may name a file as well.
+            // Text typed by hand may name a file as well.
             let reads = files.text.contains('@')
                 || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
             let content = if reads {
@@ -141,7 +141,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
             None => None,
         };
         let today = match books {
-            // What cannot be read now is what was known before.
+            // When the day's spending cannot be read, the known one stays.
             Some(w) => {
                 tokio::task::spawn_blocking(move || money::today::today(&w)).await.ok().and_then(Result::ok)
             }
@@ -157,7 +157,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
     if let Some(doing) = doing {
         core.busy_with(no, doing, task);
     } else if let Some(live) = &mut core.turn.live {
-        // An interrupt drops the turn and this with it.
+        // An interrupt drops the turn and this task with it.
         live.tasks.timer = Some(AbortOnDropHandle::new(task));
     }
 }
@@ -190,14 +190,14 @@ fn prompt_composed(
             match client {
                 // The client still holds the draft.
                 Some((client, cause)) => core.refuse(client, cause, notice),
-                // It stays in the queue, to be mended there.
+                // It stays in the queue, where it can be edited.
                 None => core.notice(notice),
             }
             return;
         }
     };
     if let Some(id) = item.id {
-        // Taken back or changed while its files were read.
+        // It was removed or edited while its files were read.
         let unchanged = core.prompts.queue.iter().any(|q| q.id == id && q.message == item.message);
         if !unchanged {
             return;
@@ -246,8 +246,7 @@ fn continue_composed(core: &mut Core, cause: CommandId, prefix: Option<&(String,
     begin::begin(core, place, String::new(), entries, events, false, None, Vec::new());
 }
 
-/// What must stand before a message: the prefix of a fresh session, and the output of the person's own
-/// commands.
+/// Entries before a message: the prefix of a new session, and the output of the user's own commands.
 fn prefix_entries(
     core: &mut Core,
     prefix: Option<&(String, Vec<LayerCost>)>,
@@ -299,7 +298,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
         entries.push(entry);
     }
     for item in items {
-        // Taken back or changed while its files were read: then it waits for the next chance.
+        // It was removed or edited while its files were read: then it waits for the next safe point.
         let Some(at) =
             core.prompts.queue.iter().position(|q| Some(q.id) == item.id && q.message == item.message)
         else {
@@ -316,7 +315,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
                 entries.push(entry);
             }
             Err(notice) => {
-                // Not lost: it waits as a turn of its own until it is mended.
+                // It waits as a turn of its own until it is edited.
                 core.prompts.queue[at].mode = SendMode::Queue;
                 core.notice(notice);
             }
@@ -338,7 +337,7 @@ fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
     record::keep_points(core, spoken);
 }
 
-/// Words of the engine's to the model, in the middle of a turn.
+/// Sends a message of the engine's to the model, in the middle of a turn.
 pub(crate) fn tell_model(core: &mut Core, text: &str) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     let place = core.place();

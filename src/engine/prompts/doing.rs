@@ -1,4 +1,4 @@
-//! What keeps new messages waiting although no turn runs.
+//! The job that keeps new messages waiting although no turn runs.
 
 use tiller_protocol::{CommandId, Message};
 use tokio_util::sync::CancellationToken;
@@ -6,16 +6,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 
-/// The thing under way. Dropping it stops it.
+/// The running job. Dropping it stops it.
 pub(crate) struct Busy {
     pub(crate) no: u64,
     pub(crate) doing: Doing,
     pub(crate) task: AbortOnDropHandle<()>,
 }
 
-/// What it is, and who hears of its end.
+/// The kind of a job, and the client that gets its result.
 pub(crate) enum Doing {
-    /// `client`: who sent it just now; `None`: it stands in the queue until it goes out.
+    /// A message is being prepared. `client`: the client that sent it; `None`: it stays in the queue until it is sent.
     Message {
         client: Option<(ClientId, CommandId)>,
         message: Message,
@@ -35,7 +35,7 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
-    /// A turn comes of it.
+    /// Whether it leads to a turn.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
     }

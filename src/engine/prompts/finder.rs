@@ -1,5 +1,5 @@
-//! Files and definitions for `@`. The workspace is walked once for all letters that are typed within some seconds; a question that
-//! a newer one overtook is given up. One thread at a time walks or compares.
+//! Finds files and definitions for `@`. The workspace is walked once for all letters that are typed within some
+//! seconds; a query is given up when a newer one arrives. One thread at a time walks or compares.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use tokio::sync::Mutex;
 use crate::lock::lock;
 use crate::prompts::symbols::{self, Symbol};
 
-/// Files looked at, at most.
+/// Most files that are listed.
 const FILES: usize = 200_000;
 /// Bytes of a preview.
 const PREVIEW: usize = 2_000;
-/// How long a walk is good for.
+/// How long the result of a walk is used.
 const FRESH: Duration = Duration::from_secs(5);
-/// Names between two looks whether the work is still wanted.
+/// Names between two checks whether the query is still current.
 const LOOK: usize = 512;
 
-/// How long definitions are good for, how many are shown, after how many letters, and behind how many files.
+/// How long definitions are used, how many are shown, after how many letters, and after how many files.
 const SYMBOLS: Duration = Duration::from_secs(30);
 const DEFINED: usize = 20;
 const LETTERS: usize = 2;
@@ -30,18 +30,18 @@ const BEST: usize = 3;
 /// Paths relative to the workspace, and whether each is a folder.
 type Names = Arc<Vec<(String, bool)>>;
 
-/// What it knows of the workspace.
+/// The names and definitions of the workspace.
 pub(crate) struct Finder {
     root: PathBuf,
-    /// The last question.
+    /// Number of the last query.
     last: AtomicU64,
-    /// Files came or went.
+    /// Files were added or removed.
     stale: Arc<AtomicBool>,
-    /// Its handle was dropped: walks end.
+    /// The finder was dropped: walks end.
     over: Arc<AtomicBool>,
-    /// Held while one task walks or compares; other tasks wait without a thread.
+    /// Locked while one task walks or compares; other tasks wait without a thread.
     walked: Mutex<Option<(Instant, Names)>>,
-    /// Definitions, made beside the questions: until they are there, only files are found.
+    /// Definitions, found in the background: until then, only files are found.
     symbols: Arc<Symbols>,
     /// Walks so far, for tests.
     walks: AtomicU64,
@@ -73,18 +73,18 @@ impl Finder {
         }
     }
 
-    /// Files came or went.
+    /// Files were added or removed.
     pub(crate) fn stir(&self) {
         self.stale.store(true, Ordering::Release);
     }
 
-    /// A number for a new question; the ones before it are overtaken.
+    /// The number of a new query; earlier ones are outdated.
     pub(crate) fn asked(&self) -> u64 {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// Files and folders whose path holds the letters of `text` in order; the best first. Nothing, when a newer
-    /// question came meanwhile.
+    /// Files and folders whose path contains the letters of `text` in order, best first. Empty when a newer query
+    /// arrived meanwhile.
     pub(crate) async fn find(self: &Arc<Self>, number: u64, text: &str, limit: usize) -> Vec<Mention> {
         let mut walked = self.walked.lock().await;
         if self.overtaken(number) {
@@ -94,7 +94,7 @@ impl Finder {
         if !fresh || self.stale.swap(false, Ordering::AcqRel) {
             self.walks.fetch_add(1, Ordering::Relaxed);
             let (root, over) = (self.root.clone(), Arc::clone(&self.over));
-            // Newer questions need it, too: only the end of everything stops it.
+            // Newer queries need it, too: only dropping the finder stops it.
             let names = tokio::task::spawn_blocking(move || walk(&root, &over)).await.unwrap_or_default();
             *walked = Some((Instant::now(), Arc::new(names)));
         }
@@ -106,7 +106,7 @@ impl Finder {
         found.unwrap_or_default()
     }
 
-    /// Looks for definitions on a thread of its own, when those that are known are old.
+    /// Searches for definitions on a thread of its own when the known ones are old.
     fn make_symbols(&self, names: &Names) {
         let old = lock(&self.symbols.made).as_ref().is_none_or(|(at, _)| at.elapsed() > SYMBOLS);
         if !old || self.symbols.making.swap(true, Ordering::AcqRel) {
@@ -121,7 +121,7 @@ impl Finder {
         });
     }
 
-    /// The definitions whose names hold the text, the best first.
+    /// The definitions whose names contain the text, best first.
     fn defined(&self, text: &str) -> Vec<Mention> {
         let text = text.to_lowercase();
         if text.chars().count() < LETTERS {
@@ -152,7 +152,7 @@ impl Finder {
             );
         }
         found.sort_unstable();
-        // Definitions stand behind the best files.
+        // Definitions follow the best files.
         let defined = self.defined(text);
         let files = limit.saturating_sub(defined.len());
         found.truncate(files);

@@ -1,4 +1,4 @@
-//! What the person types, until it is an entry: attachments, names behind `@`, lines behind `!`, what waits.
+//! What the user types, until it is an entry: attachments, names after `@`, commands after `!`, the queue.
 
 pub(crate) mod aside;
 pub(crate) mod comments;

@@ -1,4 +1,4 @@
-//! What the tasks that prepare and follow a person's message report to the engine's loop.
+//! Reports of the tasks that prepare and follow a message of the user.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::context::prefix::layers::Layers;
 use crate::goal::pursuit::Checked;
 use crate::money::today::Today;
 
-/// A report about a message that is prepared, a line of the person's shell, a goal, or the todo list.
+/// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
 pub(crate) enum PromptMsg {
     Composed(Box<Composed>),
     LineDone(Box<ShellDone>),
-    /// A line has run on both sides of a comparison.
+    /// A command has run on both sides of a comparison.
     RanOnBoth(Box<AuditRow>),
-    /// Comments in files that ask for a turn.
+    /// Comments in files that start a turn.
     Comments(Vec<Found>),
     GoalChecked(Box<Checked>),
     Todos {
         items: Vec<TodoItem>,
-        /// Answered when the list is stored.
+        /// Gets its answer when the list is stored.
         reply: oneshot::Sender<Result<(), String>>,
     },
 }
 
-/// A line number from 1 on, and the words.
+/// A line number from 1, and the text.
 pub(crate) type Comment = (usize, String);
 
-/// Comments that stand in a file now.
+/// Comments that are in a file now.
 pub(crate) struct Found {
     pub(crate) path: String,
     pub(crate) comments: Vec<Comment>,
 }
 
-/// What each file asked for when it was looked at last.
+/// The comments of each file when it was searched last.
 #[derive(Default)]
 pub(crate) struct Asked(HashMap<String, Vec<String>>);
 
 impl Asked {
-    /// Those that are new.
+    /// The new ones of these comments.
     pub(crate) fn news(&mut self, found: &Found) -> Vec<Comment> {
         let before = self.0.remove(&found.path).unwrap_or_default();
         if !found.comments.is_empty() {
@@ -58,14 +58,14 @@ impl Asked {
 /// The layers of the system prompt, read in the background when a session starts.
 pub(crate) type PrefixTask = Shared<BoxFuture<'static, Arc<Layers>>>;
 
-/// Where a message goes.
+/// The destination of a message.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
-    /// Begins a turn. The client that sent it hears why if it cannot.
+    /// Begins a turn. The client that sent it gets the reason if that fails.
     Prompt { client: Option<(ClientId, CommandId)> },
     /// Joins the turn in flight.
     Steer { turn: u64 },
-    /// Goes on with what stands there.
+    /// Continues the conversation without a new message.
     Continue { cause: CommandId },
 }
 
@@ -76,18 +76,18 @@ pub(crate) struct Item {
     pub(crate) content: Result<Vec<Part>, Notice>,
 }
 
-/// Ready to go out.
+/// A message that is ready to be sent.
 pub(crate) struct Composed {
     pub(crate) goal: Goal,
     pub(crate) items: Vec<Item>,
     pub(crate) prefix: Option<Prefix>,
-    /// What was spent today, where that is limited.
+    /// Spending of the day, where that is limited.
     pub(crate) today: Option<Today>,
-    /// See `busy`; 0 for steering, which belongs to its turn.
+    /// Number of the [`crate::prompts::doing::Busy`] that waits for it; 0 for steering, which belongs to its turn.
     pub(crate) no: u64,
 }
 
-/// Lines of the person's: which of them runs, and those that wait for its end.
+/// Shell lines of the user's: the running one and the waiting ones.
 #[derive(Default)]
 pub(crate) struct TypedLines {
     pub(crate) running: Option<ShellLineView>,
@@ -95,21 +95,21 @@ pub(crate) struct TypedLines {
 }
 
 impl TypedLines {
-    /// As clients show them, in the order in which they were typed.
+    /// The lines in the order in which they were typed, for clients.
     pub(crate) fn views(&self) -> Vec<ShellLineView> {
         let waiting = self.waiting.iter().map(|t| t.view.clone());
         self.running.iter().cloned().chain(waiting).collect()
     }
 }
 
-/// A line that was typed and does not run yet.
+/// A line that does not run yet.
 pub(crate) struct Typed {
     pub(crate) place: Place,
     pub(crate) line: String,
     pub(crate) view: ShellLineView,
 }
 
-/// A line that runs, and how to end it.
+/// A running line, and the token that ends it.
 pub(crate) struct RunningLine {
     pub(crate) line: String,
     pub(crate) cancel: CancellationToken,

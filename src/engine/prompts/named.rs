@@ -1,5 +1,5 @@
-//! What `@` names besides files and definitions: `@diff`, what the last turn changed, and `@session/ID`, what was
-//! said in another session of this project. A file of that name comes first.
+//! What `@` names besides files and definitions: `@diff`, the changes of the last turn, and `@session/ID`, the
+//! conversation of another session of this project. A file of that name has priority.
 
 use crate::session::turn_entries;
 use std::path::Path;
@@ -14,21 +14,21 @@ use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::prompts::msg::{Named, Texts};
 
-/// The words behind the `@`.
+/// The names after the `@`.
 const DIFF: &str = "diff";
 const SESSION: &str = "session/";
-/// Letters of `session/` after which sessions are offered, and how many are.
+/// Letters of `session/` after which sessions are offered, and how many are offered.
 const LETTERS: usize = 2;
 const OFFERED: u32 = 10;
-/// Letters of an id that name a session: its time to the millisecond.
+/// Letters of an id that identify a session: its time to the millisecond.
 const ID: usize = 13;
-/// Characters of a difference, and of what was said, that are attached.
+/// Characters that are attached of a difference or a conversation.
 const MOST: usize = 100_000;
 const SAID: usize = 40_000;
 /// Characters of a preview.
 const PREVIEW: usize = 600;
 
-/// Looks for them; reads the store, so it may block.
+/// Searches for them; reads the store, so it may block.
 pub(crate) type Look = Box<dyn FnOnce() -> Vec<Mention> + Send>;
 
 fn named(path: &str, root: &Path) -> Option<Named> {
@@ -42,7 +42,7 @@ fn named(path: &str, root: &Path) -> Option<Named> {
     (!root.join(path).exists()).then_some(what)
 }
 
-/// Takes what it names out of a message's attachments, also what was written by hand.
+/// Takes such names out of a message: from its attachments and its text.
 pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<Named> {
     let mut all = Vec::new();
     let mut add = |what: Named| {
@@ -74,7 +74,7 @@ fn diff_of(entries: &[Arc<Entry>], workspace: &tiller_tool::Workspace) -> String
     let mut out = String::new();
     for e in entries {
         if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
-            // A file that may not be read is not shown by what changed in it either.
+            // The difference of a file that may not be read is not shown either.
             let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
             files.iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
         }
@@ -94,7 +94,7 @@ fn tokens(bytes: usize) -> Option<u64> {
     Some((bytes as u64).saturating_mul(2).div_ceil(5))
 }
 
-/// What was said in a session, from its last compaction on. Blocks.
+/// The conversation of a session from its last compaction on. Blocks.
 fn said(store: &Store, id: &str) -> Result<String, String> {
     let id = store.sessions().find(id).map_err(|e| e.to_string())?;
     let head = store.sessions().get(id).map_err(|e| e.to_string())?.head;
@@ -104,7 +104,7 @@ fn said(store: &Store, id: &str) -> Result<String, String> {
     Ok(compact::transcript(&entries, None, SAID))
 }
 
-/// Puts their texts behind the message. Blocks.
+/// Adds their texts to the message. Blocks.
 ///
 /// # Errors
 /// When one cannot be read; nothing is sent then.
@@ -129,7 +129,7 @@ fn last_diff(core: &Core) -> Option<String> {
     turn_entries::turn_entries(core, None).map(|(_, _, entries)| diff_of(&entries, &core.services.workspace))
 }
 
-/// Reads what it can of it now; the rest is read away from the engine's task.
+/// Reads what is in memory now; the rest is read away from the engine's task.
 pub(crate) fn texts(core: &Core, named: Vec<Named>) -> Texts {
     named.into_iter().map(|n| if n == Named::Diff { (n, last_diff(core)) } else { (n, None) }).collect()
 }

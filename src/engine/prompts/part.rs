@@ -1,4 +1,4 @@
-//! The part of the loop's state that belongs to what the person types.
+//! The part of the loop's state that belongs to what the user types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,28 +7,28 @@ use tiller_protocol::{EntryBody, Queued, SendMode};
 
 use crate::prompts::doing::Busy;
 
-/// What the person sent, until it is an entry.
+/// Messages of the user, until they are entries.
 pub(crate) struct PromptPart {
     pub(crate) queue: Vec<Queued>,
-    /// Of those, what was sent while a job was under way that does not lead to a turn.
+    /// Messages of the queue that arrived during a job which leads to no turn.
     pub(crate) behind_job: Vec<tiller_protocol::QueueId>,
-    /// Entries that wait for a safe point: output of the person's own commands.
+    /// Entries that wait for a safe point: output of the user's own commands.
     pub(crate) pending: Vec<EntryBody>,
-    /// Comments in files that asked for a turn.
+    /// Comments in files that started a turn.
     pub(crate) asked: crate::prompts::msg::Asked,
-    /// The order of the person's own commands.
+    /// The user's own commands, in order.
     pub(crate) typed: crate::prompts::msg::TypedLines,
-    /// What runs for the person beside turns, and how to end it: own commands, questions on the side.
+    /// What runs beside turns, with the tokens to end it: the user's own commands and side questions.
     pub(crate) lines: HashMap<String, crate::prompts::msg::RunningLine>,
     pub(crate) finder: Arc<crate::prompts::finder::Finder>,
-    /// A message is being prepared, or the person's own compaction runs; new ones wait in the queue.
+    /// The running job; new messages wait in the queue.
     pub(crate) busy: Option<Busy>,
-    /// Numbers what `busy` holds.
+    /// Number of the last job.
     pub(crate) jobs: u64,
 }
 
 impl PromptPart {
-    /// Whether something waits that goes into the turn in flight at its next safe point.
+    /// Whether a message waits for the next safe point of the turn in flight.
     pub(crate) fn steering(&self) -> bool {
         !self.pending.is_empty() || self.queue.iter().any(|q| q.mode == SendMode::Steer)
     }

@@ -1,9 +1,9 @@
-//! What waits for a safe point, as an entry.
+//! Adds entries that waited for a safe point.
 
 use crate::core::Core;
 use tiller_protocol::{Entry, EntryBody};
 
-/// What waited finds its place.
+/// Adds an entry that waited.
 pub(crate) fn grow_pending(core: &mut Core, body: EntryBody) -> Entry {
     let id = match &body {
         EntryBody::Checkpoint { name } => core.files.named.iter().find(|n| n.name == *name).map(|n| n.entry),

@@ -1,4 +1,4 @@
-//! What the person says, and what of it waits: sent at once, or queued, edited, moved and taken back.
+//! Messages of the user: sent at once, or queued, edited, moved and removed.
 
 use crate::prompts::compose;
 use tiller_protocol::command::QueueCommand;
@@ -58,11 +58,11 @@ pub(crate) fn submit(
     send_by_mode(core, mode);
 }
 
-/// A session of a run without a screen becomes the person's own with their first message in it.
+/// A session of a run without a screen becomes the user's own with the user's first message in it.
 fn adopt(core: &mut Core) {
     if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
         core.session.info.exec = false;
-        // What cannot be written is reported by the writes of the turn.
+        // A failure is reported by the writes of the turn.
         drop(core.services.store.sessions().adopt(core.session.id));
     }
 }
@@ -94,7 +94,7 @@ fn send_by_mode(core: &mut Core, mode: SendMode) {
     }
 }
 
-/// Shows the queue and saves it; what was `queued` is `accepted` once it is on disk.
+/// Publishes the queue and saves it; messages of `queued` are `accepted` once they are on disk.
 pub(crate) fn queue_changed(core: &mut Core, cause: Option<CommandId>) {
     core.state(cause, StateEvent::QueueChanged { queue: core.prompts.queue.clone() });
     let mut append = core.append();
@@ -169,7 +169,7 @@ pub(crate) fn queue_command(core: &mut Core, client: ClientId, cause: CommandId,
     }
 }
 
-/// After a turn: the next waiting message, if it is to go out by itself.
+/// Sends the next waiting message after a turn, if one is due.
 pub(crate) fn next_queued(core: &mut Core, status: TurnStatus) {
     let by_itself = matches!(status, TurnStatus::Done | TurnStatus::Refused);
     let next = core.prompts.queue.iter().find(|q| by_itself || q.mode == SendMode::Now).map(|q| q.id);
@@ -178,8 +178,8 @@ pub(crate) fn next_queued(core: &mut Core, status: TurnStatus) {
     }
 }
 
-/// After a job that moved nothing and began no turn: the first message that was sent while it was under way. What
-/// waited before the job waits on. Does nothing while another job or a turn is under way.
+/// After a job that changed nothing and began no turn: sends the first message that arrived during it. Messages that
+/// waited before the job keep waiting. Does nothing while another job or a turn runs.
 pub(crate) fn send_behind_job(core: &mut Core) {
     let behind = std::mem::take(&mut core.prompts.behind_job);
     if let Some(id) = behind.into_iter().find(|id| core.prompts.queue.iter().any(|q| q.id == *id)) {

@@ -1,8 +1,8 @@
-//! `!` and `!!` lines: commands of the person's own. The output of `!!` stays with the person, and no rule judges
-//! it; that of `!` is shared with the model, so what may not be read is not shown by it.
+//! `!` and `!!` lines: commands of the user's own. The output of `!!` stays with the user, and no rule applies to it;
+//! that of `!` is shared with the model, so it must not show files that may not be read.
 //!
-//! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
-//! ones wait their turn, and clients receive both states.
+//! They run in a shell of their own, so that the agent's commands never wait for them. One runs at a time; later ones
+//! wait, and clients receive both states.
 
 use crate::job::calls;
 use crate::prompts::compose;
@@ -31,7 +31,7 @@ use crate::turn::Input;
 /// Characters of output kept in the note of a private line.
 const NOTE: usize = 4_000;
 
-/// Ends the name of the shell in which the lines of the person run; the agent's has none of it.
+/// Suffix of the name of the shell that runs the user's lines; the agent's shell has none.
 const OWN: &str = "!";
 
 fn started(view: &ShellLineView) -> EventBody {
@@ -125,7 +125,7 @@ pub(crate) fn shell_done(core: &mut Core, done: ShellDone) {
     while core.prompts.typed.running.is_none()
         && let Some(next) = core.prompts.typed.waiting.pop_front()
     {
-        // What was typed in another session is not for this one's folder and conversation.
+        // A line that was typed in another session must not run in this folder and conversation.
         if next.place.session == core.session.id && core.lifecycle.quitting.is_none() {
             run_typed(core, next);
         } else {
@@ -134,7 +134,7 @@ pub(crate) fn shell_done(core: &mut Core, done: ShellDone) {
     }
 }
 
-/// A line that waited is not run any more.
+/// A waiting line is dropped.
 fn not_run(core: &Core, typed: Typed) {
     let Typed { place, view, .. } = typed;
     let event = ToolEvent::ShellLine {
@@ -184,7 +184,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         return;
     }
     if core.occupied() {
-        // Between a call and its result nothing may stand: it is kept, and waits for a safe point.
+        // No entry may stand between a call and its result: it waits for a safe point.
         core.prompts.pending.push(body);
         let mut append = core.append();
         append.pending = Some(core.prompts.pending.clone());
@@ -208,7 +208,7 @@ pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
     let (bus, place) = (Arc::clone(&core.bus), core.place_of(Some(cause)));
     let redact = Arc::clone(&core.services.redaction.redact);
     core.spawn(async move {
-        // Their last words may stand on a screen, which is read under a lock.
+        // Their last output may be on a terminal that is read under a lock.
         let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();
         let clean = |row: ProcessRow| ProcessRow {
             intervention: redact(&row.intervention),
@@ -221,10 +221,10 @@ pub(crate) fn processes(core: &mut Core, client: ClientId, cause: CommandId) {
     });
 }
 
-/// Ends a background process, or a line of the person's.
+/// Ends a background process, or a line of the user's.
 pub(crate) fn stop_process(core: &mut Core, client: ClientId, cause: CommandId, id: String) {
     if id == crate::prompts::msg::LINE {
-        // Whichever are asked on the side now.
+        // All side questions that are running.
         let asides =
             core.prompts.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::msg::LINE));
         asides.for_each(|(_, line)| line.cancel.cancel());
@@ -237,7 +237,7 @@ pub(crate) fn stop_process(core: &mut Core, client: ClientId, cause: CommandId, 
         return;
     }
     if let Some(line) = core.prompts.lines.get(&id) {
-        // The second time is harder.
+        // The second stop kills it.
         if line.cancel.is_cancelled() {
             line.hard.cancel();
         }

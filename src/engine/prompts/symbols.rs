@@ -1,12 +1,12 @@
-//! Definitions for `@`: where functions, types and the like begin and end, found by their words at the start of
-//! a line. No grammar: what it misses can still be named by file and lines.
+//! Definitions for `@`: the first and last lines of functions, types and the like, found by keywords at the start of a
+//! line. Without a grammar: what it misses can still be named by file and lines.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_protocol::view::Mention;
 
-/// Files that are looked through, bytes of one, and definitions that are kept.
+/// Most files that are searched, bytes of one, and definitions that are kept.
 const FILES: usize = 4_000;
 const BYTES: u64 = 256 << 10;
 const MOST: usize = 40_000;
@@ -20,7 +20,7 @@ const SOURCES: &[&str] = &[
     "rs", "py", "go", "js", "jsx", "mjs", "ts", "tsx", "java", "kt", "swift", "rb", "php", "cs", "scala",
     "ex", "exs", "lua", "zig", "sh",
 ];
-/// Words before the one that says what it is.
+/// Modifiers before the keyword.
 const BEFORE: &[&str] = &[
     "pub",
     "export",
@@ -43,7 +43,7 @@ const BEFORE: &[&str] = &[
     "local",
     "declare",
 ];
-/// Words that a definition begins with.
+/// Keywords that begin a definition.
 const KINDS: &[&str] = &[
     "fn",
     "struct",
@@ -80,7 +80,7 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
-    /// As the list shows it: what is attached is the part of the file.
+    /// A row of the list; attaching it attaches these lines of the file.
     pub(crate) fn mention(&self) -> Mention {
         Mention {
             kind: format!("{} {}", self.kind, self.name),
@@ -91,7 +91,7 @@ impl Symbol {
         }
     }
 
-    /// Smaller is better; `None`: no match. Only names that hold the text itself, for there are many.
+    /// Smaller is better; `None`: no match. Only names that contain the text as it is, since there are many.
     pub(crate) fn score(&self, text: &str) -> Option<usize> {
         let name = self.name.to_lowercase();
         let at = name.find(text)?;
@@ -136,7 +136,7 @@ fn of(path: &str, text: &str) -> Vec<Symbol> {
     all
 }
 
-/// What a line defines: the kind, and the name behind it.
+/// The kind and the name that a line defines.
 fn defined(line: &str) -> Option<(&'static str, &str)> {
     let mut rest = line.trim_start();
     loop {
@@ -162,7 +162,7 @@ fn defined(line: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-/// The last line of what begins at `from`: what is indented more belongs to it, and the bracket that closes it.
+/// The last line of the definition at `from`: it includes lines that are indented more, and the closing bracket.
 fn end(lines: &[&str], from: usize) -> usize {
     let indent = |l: &str| l.len() - l.trim_start().len();
     let own = indent(lines[from]);

@@ -1,5 +1,5 @@
-//! A title after the first turn: by the fast tier, never in the way. Made from the prompt where no model
-//! should be asked.
+//! Makes a title after the first turn: by the fast tier in the background, or from the prompt where no model should be
+//! asked.
 
 use crate::context::side_call;
 use crate::money;
@@ -23,7 +23,7 @@ pub(crate) fn title_after(core: &mut Core, prompt: &str) {
         return;
     }
     let made = from_prompt(prompt);
-    // Not the session's model when only the fast one's budget is used up: a title is not worth that.
+    // The session's model is not used when only the fast tier's budget is used up.
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     let model =
         fast.filter(|f| model::provider(core, f).is_ok()).unwrap_or_else(|| core.session.model.clone());
@@ -65,7 +65,7 @@ pub(crate) fn title_found(core: &mut Core, session: SessionId, title: &str) {
     core.saves.push(ticket, After { events, then: Then::Nothing });
 }
 
-/// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
+/// At the end of the engine a title is made from the prompt, also where no turn was done.
 pub(crate) fn titles_at_the_end(core: &mut Core) {
     if core.session.info.title.is_empty() && !core.session.info.titled && !core.session.read_only {
         let said = core.session.history.path.iter().find_map(|e| match &e.body {
@@ -82,7 +82,7 @@ pub(crate) fn titles_at_the_end(core: &mut Core) {
     }
 }
 
-/// The first words.
+/// A title from the first words of a prompt.
 pub(crate) fn from_prompt(prompt: &str) -> String {
     let words: Vec<&str> = prompt.split_whitespace().take(8).collect();
     clean(&words.join(" "))
@@ -91,12 +91,12 @@ pub(crate) fn from_prompt(prompt: &str) -> String {
 /// One line without quotation marks and control characters.
 fn clean(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
-    // Models like to say what it is that they say.
+    // Models often put `Title:` in front.
     let head = line.get(..6).filter(|h| h.eq_ignore_ascii_case("title:"));
     let line = head.map_or(line, |h| &line[h.len()..]);
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     let line = match line.char_indices().nth(LONGEST) {
-        // Not in the middle of a word, where there are words.
+        // Cuts between words, where there are several.
         Some((end, _)) => line[..end].rsplit_once(' ').map_or(&line[..end], |(head, _)| head),
         None => &line,
     };

@@ -1,10 +1,10 @@
-//! What the engine itself asks the person.
+//! Questions of the engine itself to the user.
 
 use tiller_protocol::{CommandId, SessionId};
 
 use crate::bus::ClientId;
 
-/// What the engine itself asked.
+/// What a question of the engine is about.
 #[derive(Clone, Debug)]
 pub(crate) enum About {
     Budget {
@@ -24,7 +24,7 @@ pub(crate) enum About {
     },
     Busy {
         session: SessionId,
-        /// The branch of it.
+        /// The session's branch.
         head: String,
     },
     /// Another session (`None`: a fresh one) is to be opened, and what runs in this one would end.

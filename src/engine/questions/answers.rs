@@ -1,4 +1,4 @@
-//! The person's answers, and what the engine does with those to questions of its own.
+//! The user's answers, and what the engine does with those to its own questions.
 
 use crate::money;
 use crate::questions::asking;
@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::questions::about::About;
 use crate::turn::{Input, Prepared};
 
-/// The person's answer to a question.
+/// Takes the user's answer to a question.
 pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: AskId, reply: AskReply) {
     let said = reply.clone();
     match core.asks.answer(id, reply.clone()) {
@@ -43,7 +43,7 @@ pub(crate) fn answer(core: &mut Core, client: ClientId, cause: CommandId, id: As
     }
 }
 
-/// An answer to a question of the engine's own.
+/// Applies the answer to a question of the engine itself.
 pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, String>) {
     let yes = match &reply {
         Ok(AskReply::Yes { value }) => Some(value.clone()),
@@ -60,7 +60,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
                     crate::money::budget::Which::Day => all.day,
                 };
                 let typed = value.and_then(|v| v.trim().trim_start_matches('$').parse::<f64>().ok());
-                // A yes without a number: as much again, and room for the next request.
+                // A yes without a number allows as much again, and room for the next request.
                 let next = prepare::over_budget(core).and_then(|o| o.next).unwrap_or_default();
                 let to = typed.map_or(
                     tiller_protocol::Cost(spent.0.saturating_add(next.0).saturating_mul(2)),

@@ -1,4 +1,4 @@
-//! Questions to the person: put, kept over a restart, closed when nobody waits any more.
+//! Questions to the user: opening, storing over a restart, closing when no task waits any more.
 
 use crate::bus::agent_view;
 use tiller_protocol::PermissionOutcome;
@@ -14,7 +14,7 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::questions::msg::QuestionMsg;
 
-/// A tool's question: shown, or refused where no person can answer.
+/// Opens a tool's question, or refuses it where no user can answer.
 pub(crate) fn ask(
     core: &mut Core,
     agent: AgentId,
@@ -40,7 +40,7 @@ pub(crate) fn ask(
     asks_changed(core);
 }
 
-/// A question of the engine's own; the answer comes back as a report.
+/// Opens a question of the engine itself; the answer arrives as a report.
 pub(crate) fn ask_self(core: &mut Core, about: About, body: AskBody) {
     let (reply, answer) = oneshot::channel();
     ask(core, core.identity.id.clone(), None, body, reply);
@@ -51,7 +51,7 @@ pub(crate) fn ask_self(core: &mut Core, about: About, body: AskBody) {
     });
 }
 
-/// Questions survive a restart.
+/// Stores the open questions, so that they survive a restart.
 pub(crate) fn asks_changed(core: &mut Core) {
     let mut append = core.append();
     append.asks = Some(asks_to_keep(core));
@@ -59,9 +59,9 @@ pub(crate) fn asks_changed(core: &mut Core) {
     agent_view::agent_changed(core);
 }
 
-/// As they are stored: without secrets.
+/// The open questions as they are stored: without secrets.
 pub(crate) fn asks_to_keep(core: &Core) -> Vec<Ask> {
-    // A child's call asks again by itself when the child goes on.
+    // A child agent's call asks again when the child continues.
     let mine = core.asks.list().into_iter().filter(|a| a.agent == core.identity.id);
     mine.map(|a| clean::ask(&core.services.redaction.redact, a)).collect()
 }
@@ -82,7 +82,7 @@ pub(crate) fn prune_asks(core: &mut Core) {
     asks_changed(core);
 }
 
-/// For a question that nobody will answer any more.
+/// The event for a question that is closed without an answer.
 pub(crate) fn closed(ask: &Ask, why: &str) -> AskEvent {
     match &ask.body {
         AskBody::Permission(p) => AskEvent::PermissionDecided {

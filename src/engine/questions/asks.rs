@@ -1,10 +1,10 @@
-//! Questions that wait for the person. Each has its own id; an answer can only reach the question that it
-//! was given to. Calls that ask for exactly the same share one question.
+//! Open questions. Each has an id of its own, and an answer reaches only its question. Equal questions of one agent's
+//! calls are one question.
 
 use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply};
 use tokio::sync::oneshot;
 
-/// Who waits. The asking task holds the other end; it closes when the call ends first.
+/// The waiting task's end. The asking task holds the receiver; it closes when the call ends first.
 type Waiter = oneshot::Sender<Result<AskReply, String>>;
 
 /// The open questions, oldest first.
@@ -18,7 +18,7 @@ pub(crate) struct Asks {
 pub(crate) enum Wrong {
     /// Answered already, or its call has ended.
     Gone,
-    /// The answer was given to other text.
+    /// The text of the question has changed since.
     OtherText,
     /// It does not answer this kind of question.
     Kind,
@@ -35,8 +35,8 @@ impl Wrong {
 }
 
 impl Asks {
-    /// Opens a question, or joins one of the same agent's that asks the same. `Some` when it is new to the person.
-    /// Each agent has its own, so that nobody answers for one that was not shown; who answers several at once says so.
+    /// Opens a question, or adds a waiting task to an equal one of the same agent. `Some` when it is new. Questions of
+    /// different agents are never joined, so that an answer applies only to questions that were shown.
     pub(crate) fn open(
         &mut self,
         id: AskId,
@@ -58,7 +58,7 @@ impl Asks {
         self.open.last().map(|(ask, _)| ask)
     }
 
-    /// Takes an answer to its question and wakes the waiting task.
+    /// Applies an answer to its question and wakes the waiting tasks.
     pub(crate) fn answer(&mut self, id: AskId, reply: AskReply) -> Result<Ask, Wrong> {
         let at = self.open.iter().position(|(a, _)| a.id == id).ok_or(Wrong::Gone)?;
         fits(&self.open[at].0.body, &reply)?;
@@ -70,7 +70,7 @@ impl Asks {
         Ok(ask)
     }
 
-    /// Drops the questions that nobody waits for any more; gives them.
+    /// Removes and returns the questions that no task waits for any more.
     pub(crate) fn prune(&mut self) -> Vec<Ask> {
         let (gone, open) = std::mem::take(&mut self.open)
             .into_iter()

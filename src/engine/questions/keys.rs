@@ -1,5 +1,5 @@
-//! Keys that the person enters. They go into the key file and nowhere else: no event, no entry and no log
-//! holds one.
+//! API keys that the user enters. They are written to the key file and nowhere else: no event, entry or log contains
+//! one.
 
 use crate::session::manage;
 use crate::session::model;
@@ -58,7 +58,7 @@ pub(crate) fn store_key(
         let file = keys.file.clone();
         let (providers, result) = keep(keys, &provider, key).await;
         let tried = Tried { client, cause, provider, file, providers, over, result };
-        // The engine may have ended; the key is kept or not all the same.
+        // The engine may have ended; the key is stored or not regardless.
         let _ = tx.send(Msg::Question(QuestionMsg::KeyTried(Box::new(tried)))).await;
     });
 }
@@ -104,7 +104,7 @@ pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
     core.done(client, cause, said);
 }
 
-/// The provider itself, and whatever else became ready by it (two names may share a key).
+/// Takes over the provider and all others that became ready by it (two names may share a key).
 fn take_over(core: &Core, provider: &str, fresh: &Providers) {
     let mut all = core.services.models.providers.write().unwrap_or_else(PoisonError::into_inner);
     for name in fresh.names() {
@@ -125,7 +125,7 @@ fn key_ok(key: &str) -> bool {
     !key.is_empty() && key.len() <= LONGEST && !key.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// Saves it, makes the provider, and tries it with a question that costs nothing.
+/// Saves the key, makes the provider, and tests it with a request that costs nothing.
 async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Result<(), Failed>) {
     let (file, name) = (keys.file.clone(), provider.to_owned());
     let saved = tokio::task::spawn_blocking(move || {

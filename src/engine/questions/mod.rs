@@ -1,4 +1,4 @@
-//! Questions to the person, their answers, and what the person decided beforehand.
+//! Questions to the user, their answers, and decisions that were made beforehand.
 
 pub(crate) mod about;
 pub(crate) mod answers;

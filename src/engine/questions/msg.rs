@@ -1,4 +1,4 @@
-//! What tasks report about questions to the person, decisions and settings.
+//! What tasks report about questions to the user, decisions and settings.
 
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{AgentId, AskBody, AskReply, PermissionOutcome};
@@ -9,7 +9,7 @@ use crate::core::given::Read;
 use crate::core::given::Tried;
 use crate::questions::about::About;
 
-/// A question, its answer, or a decision.
+/// Reports about questions, answers and decisions.
 pub(crate) enum QuestionMsg {
     Ask {
         agent: AgentId,
@@ -22,18 +22,18 @@ pub(crate) enum QuestionMsg {
         about: About,
         reply: Result<AskReply, String>,
     },
-    /// A question of a child is answered, or withdrawn.
+    /// A question of a child agent is answered or withdrawn.
     Over,
-    /// What the rules decided of a call, for the screen.
+    /// The rules' decision about a call, for the screen.
     Decided {
         tool: String,
         what: String,
         decision: PermissionOutcome,
         by: String,
     },
-    /// What was decided of a request of an external program.
+    /// The decision about a request of an external program.
     Settled(Box<AuditRow>),
-    /// The person's answer about the folder is stored, or is not.
+    /// The user's answer about the folder is stored, or is not.
     Trusted {
         yes: bool,
         result: Result<Agreed, String>,

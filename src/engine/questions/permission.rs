@@ -1,4 +1,4 @@
-//! The seam to the permission room: the policy in force, and what the person added to it.
+//! The interface to `tiller-permit`: the policy in force, and the rules that the user added.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,16 +10,16 @@ use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdi
 use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, Touch};
 
-/// Adds a pattern to the person's `permissions.yaml`.
+/// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
-/// Rules of the person's file as it is now (`None`: those from before hold), and what is wrong in it.
+/// The rules of the user's file (`None`: the earlier ones stay in force), and the faults in it.
 pub type FreshRules = (Option<Vec<Rule>>, Vec<Notice>);
 
-/// Looks at the person's `permissions.yaml`; `None`: it is as it was at the last look. May read the file.
+/// Reads the user's `permissions.yaml`; `None`: it is unchanged since the last call. May read the file.
 pub type RulesReader = Arc<dyn Fn() -> Option<FreshRules> + Send + Sync>;
 
-/// Shared by the engine and the calls that run.
+/// The policy of an agent. Shared by the engine and running calls.
 #[derive(Clone)]
 pub struct Permit {
     policy: Arc<RwLock<Policy>>,
@@ -27,9 +27,9 @@ pub struct Permit {
     base: Arc<RwLock<RuleSet>>,
     always: AlwaysWriter,
     reader: Option<RulesReader>,
-    /// What one agent may do less than the others.
+    /// Rules that restrict this agent further.
     narrow: Arc<Vec<Rule>>,
-    /// Its own folder, where it has one.
+    /// The agent's own folder, where it has one.
     moved: Option<Roots>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct Question<'a> {
     pub(crate) args: &'a Value,
     pub(crate) access: &'a [Access],
     pub(crate) profile: Profile,
-    /// The shell of ours that runs its command.
+    /// State of the shell that runs its command.
     pub(crate) shell: Option<&'a ShellState>,
 }
 
 impl Permit {
-    /// `policy` as files and flags make it; `always` writes to the person's file.
+    /// `policy` as files and flags make it; `always` writes to the user's file.
     pub fn new(policy: Policy, always: AlwaysWriter) -> Self {
         Self {
             base: Arc::new(RwLock::new(policy.rules.clone())),
@@ -61,10 +61,10 @@ impl Permit {
         }
     }
 
-    /// For an agent of the crew: the same rules, now and later, and those of its kind, which only narrow.
+    /// The policy of a child agent: the same rules, now and later, and those of its definition, which only restrict.
     pub(crate) fn child(&self, rules: Option<&Narrowing>) -> Self {
         let parse = |effect: Effect, list: &[String]| -> Vec<Rule> {
-            // They were read when the definition was; what cannot be read would have been told there.
+            // Faulty patterns were reported when the definition was read.
             list.iter().filter_map(|p| Rule::parse(effect, Source::Agent, p).ok()).collect()
         };
         let mut narrow = (*self.narrow).clone();
@@ -75,19 +75,19 @@ impl Permit {
         Self { narrow: Arc::new(narrow), ..self.clone() }
     }
 
-    /// For an agent that works in a folder of its own.
+    /// The policy of an agent that works in a folder of its own.
     pub(crate) fn moved(self, root: &std::path::Path) -> Self {
         let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
         Self { moved: Some(roots), ..self }
     }
 
-    /// The names that nobody may write, for a workspace at `root`.
+    /// The names that no call may write, for a workspace at `root`.
     pub(crate) fn protection(&self, root: &std::path::Path) -> tiller_tool::Protected {
         let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
         tiller_permit::Protected::new(roots).as_fn()
     }
 
-    /// Why `agent` may not read a path, by the rules as they are at each moment.
+    /// Tells why `agent` may not read a path, by the rules in force at each call.
     pub(crate) fn unreadable(&self, agent: &AgentId) -> tiller_tool::Unreadable {
         let (this, agent) = (self.clone(), agent.0.clone());
         Arc::new(move |path| {
@@ -103,25 +103,25 @@ impl Permit {
         })
     }
 
-    /// The rules that deny `agent` to read, with the files that they name.
+    /// The rules that deny reading to `agent`, with the files that they name.
     pub(crate) fn denied_reads(&self, agent: &AgentId) -> Vec<tiller_permit::DeniedRead> {
         self.in_force(|policy| tiller_permit::denied_reads(&policy.rules, &policy.roots, &agent.0))
     }
 
-    /// Why what a command line of the person's own shows may not be shared with the model.
+    /// Why the output of a command line of the user's may not be shared with the model.
     pub(crate) fn unshared(&self, agent: &AgentId, line: &str, folder: &std::path::Path) -> Option<String> {
         self.in_force(|policy| tiller_permit::unreadable_by(policy, &agent.0, line, folder))
     }
 
-    /// With rules that are read again when their file changes.
+    /// Reads the rules again when their file changes.
     #[must_use]
     pub fn live(mut self, reader: RulesReader) -> Self {
         self.reader = Some(reader);
         self
     }
 
-    /// Puts the rules of the person's file in force as they are now. Gives what is wrong in them. Blocks for as
-    /// long as a look at a file takes, or reading it when it was changed.
+    /// Applies the present rules of the user's file and returns its faults. Blocks while the file is checked, or read
+    /// when it was changed.
     pub fn refresh(&self) -> Vec<Notice> {
         let Some((rules, notices)) = self.reader.as_ref().and_then(|read| read()) else { return Vec::new() };
         let Some(rules) = rules else { return notices };
@@ -133,19 +133,19 @@ impl Permit {
         notices
     }
 
-    /// Whether a call that touches these changes no file, as far as is known.
+    /// Whether a call with this access changes no file, as far as is known.
     pub(crate) fn only_looks(&self, access: &[Access]) -> bool {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         access.iter().all(|a| tiller_permit::only_looks(&policy, a))
     }
 
-    /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its
-    /// reason, where questions are put.
+    /// Checks a call against the rules. Whether a user can answer is not considered: where none can, the question is
+    /// refused where it would be opened.
     pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {
         self.with_request(q, |policy, request| tiller_permit::decide_in(policy, request, q.shell))
     }
 
-    /// What a deny rule or the danger list says of words that may be a command, run in `folder`.
+    /// What a deny rule or the list of dangerous commands says of text that may be a command, run in `folder`.
     pub(crate) fn suspected(&self, q: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
         self.with_request(q, |policy, request| tiller_permit::suspected(policy, request, text, folder))
     }
@@ -190,17 +190,17 @@ impl Permit {
 
     /// Allows `patterns` (one, or several joined by ` && `) for good.
     pub(crate) fn allow_always(&self, patterns: &str) -> Result<(), String> {
-        // Read first: what cannot be read must not be written either.
+        // Parsed first: a pattern that cannot be parsed must not be written.
         for rule in rules_of(patterns, Source::User)? {
             (self.always)(rule.text())?;
-            // Also for the sessions that are opened after this one.
+            // Also holds for sessions that are opened later.
             self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
             self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
         }
         Ok(())
     }
 
-    /// Adds the rules of a project that the person trusts from now on.
+    /// Adds the rules of a project that the user trusts from now on.
     pub(crate) fn add_project(&self, rules: &[Rule]) {
         for set in [
             &mut *self.base.write().unwrap_or_else(PoisonError::into_inner),
@@ -210,7 +210,7 @@ impl Permit {
         }
     }
 
-    /// Forgets the session's patterns and takes these: another session was opened.
+    /// Replaces the session's patterns when another session was opened.
     pub(crate) fn restore(&self, patterns: &[String]) {
         let mut rules = self.base.read().unwrap_or_else(PoisonError::into_inner).clone();
         for p in patterns {
@@ -230,7 +230,7 @@ fn rules_of(patterns: &str, source: Source) -> Result<Vec<Rule>, String> {
         .collect()
 }
 
-/// What the dialog shows. `shown` is exactly what runs; the hash ties the answer to it.
+/// The question for the dialog. `shown` is exactly what runs; the hash ties the answer to it.
 pub(crate) fn permission_ask(
     q: &Question<'_>,
     verdict: Verdict,

@@ -1,5 +1,4 @@
-//! The profile in which nothing but a plan is made: what was there before comes back when the person approves the
-//! plan, or drops it.
+//! The plan profile: the earlier profile returns when the user approves or drops the plan.
 
 use crate::session::manage;
 use std::path::PathBuf;
@@ -9,7 +8,7 @@ use tiller_protocol::{CommandId, Profile};
 use crate::bus::ClientId;
 use crate::core::Core;
 
-/// The text about a new profile for the model.
+/// The line about a new profile for the model.
 pub(crate) fn news(profile: Profile) -> String {
     if profile == Profile::Plan {
         return "the permission profile is now plan: nothing can be written or run. Explore, ask what only the \
@@ -19,12 +18,12 @@ pub(crate) fn news(profile: Profile) -> String {
     format!("the permission profile is now {}", profile.name())
 }
 
-/// Where the plans of this session are: the person's, outside of the workspace.
+/// Folder of this session's plans: in the user's data, outside of the workspace.
 pub(crate) fn plans(core: &Core) -> PathBuf {
     core.services.places.state.join("plans").join(core.session.id.to_string())
 }
 
-/// The profile is about to change: what is there is kept for the way back.
+/// Remembers the present profile before the plan profile replaces it.
 pub(crate) fn planning_begins(core: &mut Core, to: Profile) {
     let before = (to == Profile::Plan).then_some(core.session.profile);
     if before != core.session.before_plan {

@@ -1,4 +1,4 @@
-//! The question about what a folder brings. Until the person says yes, nothing of it is loaded.
+//! The question whether to trust a folder's own files. Until the user says yes, none of them is loaded.
 
 use crate::questions::asking;
 use crate::session::settings;
@@ -10,7 +10,7 @@ use crate::core::given::{Agreed, TrustOffer};
 use crate::core::msg::Msg;
 use crate::questions::msg::QuestionMsg;
 
-/// Asks. No answer and "not now" change nothing.
+/// Opens the question. No answer and "not now" change nothing.
 pub(crate) fn ask_trust(core: &mut Core, offer: TrustOffer) {
     let TrustOffer { folder, items, changed, decide, never: _ } = offer;
     let (reply, answer) = oneshot::channel();
@@ -31,12 +31,12 @@ pub(crate) fn ask_trust(core: &mut Core, offer: TrustOffer) {
         let result = tokio::task::spawn_blocking(move || decide(yes))
             .await
             .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
-        // The engine may have ended; the word itself is kept.
+        // The engine may have ended; the decision is stored regardless.
         let _ = tx.send(Msg::Question(QuestionMsg::Trusted { yes, result })).await;
     });
 }
 
-/// The word is kept: rules and settings apply from now on.
+/// The decision is stored: rules and settings apply from now on.
 pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>) {
     match result {
         Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
@@ -71,7 +71,7 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>
     }
 }
 
-/// What a yes brings in.
+/// Describes what is loaded after a yes.
 fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
     let many = |n: usize, one: &str| match n {
         0 => None,

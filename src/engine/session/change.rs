@@ -1,4 +1,4 @@
-//! What each change of the session goes through: whether it may be made, its operation, its event after the write.
+//! Checks, records and publishes a change of the session.
 
 use crate::core::Core;
 use crate::core::saves::{After, Then};
@@ -6,7 +6,7 @@ use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandId, EventBody, Notice, NoticeKind, Op, OpId, SessionId};
 
-/// For the log of operations. The store knows which one was the last.
+/// An operation for the log. The store links it to the last one.
 pub(crate) fn op(
     core: &Core,
     session: SessionId,
@@ -29,7 +29,7 @@ pub(crate) fn op(
     }
 }
 
-/// Why a session's own row must not be written from here.
+/// Why a session's row must not be written from here.
 pub(crate) fn cannot_change(core: &Core, id: SessionId) -> Option<Notice> {
     let ours = id == core.session.id;
     (core.identity.look_only || (ours && core.session.read_only)).then(|| {

@@ -8,7 +8,7 @@ pub(crate) fn effort_key(session: SessionId) -> String {
     format!("effort:{session}")
 }
 
-/// How much the session's model thinks.
+/// The effort of the session's model.
 pub(crate) fn effort(store: &Store, id: SessionId) -> Result<Option<Effort>, StoreError> {
     Ok(store.meta(&effort_key(id))?.and_then(|word| word.parse().ok()))
 }

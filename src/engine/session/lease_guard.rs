@@ -1,10 +1,10 @@
-//! A lease in transit: dropping it releases it.
+//! A lease that is released when it is dropped.
 
 use tiller_protocol::SessionId;
 use tiller_store::{AcquireMode, Lease, Store, StoreError};
 use tokio::sync::oneshot;
 
-/// A lease that nobody has taken over yet.
+/// A lease that was not handed to a session yet.
 #[derive(Debug, Default)]
 pub(crate) struct LeaseGuard(Option<(Lease, Store)>);
 
@@ -13,11 +13,11 @@ impl LeaseGuard {
         Self(Some((lease, store.clone())))
     }
 
-    /// Takes a head if it is free. A caller that stops waiting does not hold it; and nothing here blocks a thread,
-    /// for the store may not answer for long.
+    /// Acquires a free head. A caller that stops waiting does not hold it. Blocks no thread, since the store may take
+    /// long to answer.
     pub(crate) async fn acquire(store: &Store, session: SessionId, head: &str) -> Result<Self, StoreError> {
         let (ticket, store) = (store.leases().acquire(session, head, AcquireMode::IfFree), store.clone());
-        // The other end is held below; when that is dropped, so is what is sent.
+        // The receiver is held below; when it is dropped, so is the lease.
         let (answer, held) = oneshot::channel();
         tokio::spawn(async move {
             let _ = answer.send(ticket.await.map(|lease| Self::new(lease, &store)));
@@ -25,12 +25,12 @@ impl LeaseGuard {
         held.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Whether there is one: a session that was in the store before.
+    /// Whether it holds a lease: for a session that was in the store before.
     pub(crate) fn is_some(&self) -> bool {
         self.0.is_some()
     }
 
-    /// From here on it is the caller's.
+    /// Hands the lease to the caller.
     pub(crate) fn take(mut self) -> Option<Lease> {
         self.0.take().map(|(lease, _)| lease)
     }
@@ -39,7 +39,7 @@ impl LeaseGuard {
 impl Drop for LeaseGuard {
     fn drop(&mut self) {
         if let Some((lease, store)) = self.0.take() {
-            // Nobody waits for the answer.
+            // The answer is not awaited.
             drop(store.leases().release(lease));
         }
     }

@@ -1,4 +1,4 @@
-//! Reading a stored session, all at once, away from the engine's task.
+//! Reads a stored session away from the engine's task.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::lease_guard::LeaseGuard;
 use super::{Approvals, Head, History, Session, SessionInfo, TAIL, Totals};
 use crate::core::services::Services;
 
-/// Everything of a session that is needed to go on with it.
+/// Everything of a session that is needed to continue it.
 pub(crate) struct Loaded {
     /// Its lease is in `held`.
     pub(crate) session: Session,
@@ -24,16 +24,16 @@ pub(crate) struct Loaded {
     pub(crate) running: Option<Running>,
     pub(crate) budget: Option<Cost>,
     pub(crate) spent: CostSum,
-    /// It was made in another folder: what was allowed there is not allowed here.
+    /// It was made in another folder: its permissions do not apply here.
     pub(crate) foreign: bool,
-    /// Who has it open, when that is not us.
+    /// The other process that has it open.
     pub(crate) holder: Option<String>,
     pub(crate) damaged: u32,
-    /// Refused for want of a person since the person last did something here.
+    /// Calls that were refused because no user was present, since the user's last action in it.
     pub(crate) refused: usize,
 }
 
-/// A session that nothing was said in yet. Its row is made in the background.
+/// A new, empty session. Its row is made in the background.
 pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: bool) -> Session {
     let now = w.clock.now();
     Session {
@@ -62,7 +62,7 @@ pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: 
     }
 }
 
-/// Takes and reads a stored session, where the person spoke last.
+/// Acquires and reads a stored session, at the branch where the user spoke last.
 pub(crate) async fn load(w: &Arc<Services>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
     let store = w.store.clone();
     let row = blocking(move || store.sessions().get(id)).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn load(w: &Arc<Services>, id: SessionId, look_only: bool) -> R
     blocking(move || read(&w, row, held, holder, look_only)).await
 }
 
-/// What may wait for the disk runs on a thread that may.
+/// Runs work that may wait for the disk on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {

@@ -1,4 +1,4 @@
-//! Names, branches, models, profiles and budgets of the open session.
+//! Name, archive state, model, profile and budget of the open session.
 
 use crate::bus::agent_view;
 use crate::context::effort;
@@ -27,7 +27,7 @@ pub(crate) fn rename(core: &mut Core, client: ClientId, cause: CommandId, id: Se
     if let Some(why) = change::cannot_change(core, id) {
         return core.refuse(client, cause, why);
     }
-    // What it was called before, the store knows.
+    // The store fills in the old name.
     let before = String::new();
     let op = change::op(core, id, cause, "rename", OpChange::Title { before, after: title.clone() });
     let ticket = core.services.store.sessions().set_title(id, &title, true, Some(op));
@@ -54,7 +54,7 @@ pub(crate) fn archive(core: &mut Core, client: ClientId, cause: CommandId, id: S
     core.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
 }
 
-/// Throws a session away for 30 days, or takes it back.
+/// Moves a session to the trash for 30 days, or restores it.
 pub(crate) fn trash(core: &mut Core, client: ClientId, cause: CommandId, id: SessionId, trashed: bool) {
     let open = (id == core.session.id).then(|| {
         Notice::new(NoticeKind::User, "the open session cannot be deleted").hint("open another session first")
@@ -75,7 +75,7 @@ pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, mod
     }
     model::accept_local(core, &model);
     if model.model().is_empty() && model::provider(core, &model).is_ok() {
-        // A server without a model named: the client gets what it offers, and chooses again.
+        // A server without a model: the client gets the list of its models.
         return model_choices::models(core, client, cause);
     }
     if let Err(error) = model::provider(core, &model) {

@@ -1,4 +1,4 @@
-//! What is known of a model: its server, its prices and window, the tier that it stands for.
+//! Facts about a model: its server, prices, window and tier.
 
 use crate::core::Core;
 use crate::core::services::Human;
@@ -17,19 +17,19 @@ pub(crate) fn provider(core: &Core, model: &ModelRef) -> Result<Arc<dyn Provider
         .get(model.provider())
 }
 
-/// What the configuration and the built-in list state of a model.
+/// What the configuration and the built-in list state about a model.
 pub(crate) fn stated_info(core: &Core, model: &ModelRef) -> ModelInfo {
     models::lookup(model.provider(), model.model(), &core.services.config())
 }
 
-/// The same, with what its server has said.
+/// Like [`stated_info`], with the window that its server stated.
 pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
     let mut info = stated_info(core, model);
     info.window = core.services.models.windows.narrowed(model, info.window, core.services.clock.now());
     info
 }
 
-/// Whether it is the built-in model that understands nothing.
+/// Whether it is the built-in demo model.
 pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
     use tiller_config::schema::ProviderKind;
     match core.services.config().providers.get(model.provider()) {
@@ -54,7 +54,7 @@ pub(crate) fn tier(core: &Core) -> &'static str {
     }
 }
 
-/// The longest wait that a server may ask for, where no person can skip it.
+/// The longest wait that a server may request, where no user can skip it.
 pub(crate) fn longest_wait(core: &Core) -> Option<std::time::Duration> {
     let seconds = core.services.config().limits.longest_wait;
     (core.services.user.human == Human::Absent && seconds > 0)
@@ -70,7 +70,7 @@ pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
     if *model == core.session.model { tier(core) } else { "fast" }
 }
 
-/// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
+/// Allows requests to a local server that the user chose, in later sessions too.
 pub(crate) fn accept_local(core: &mut Core, model: &ModelRef) {
     let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
     let Some(local) = local.filter(|_| provider(core, model).is_err()) else { return };

@@ -14,7 +14,7 @@ use tiller_provider::registry::{self, Local};
 /// How long a local server may take to accept a connection.
 const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
-/// The models that are known, and those that their servers offer.
+/// The known models, and those that their servers offer.
 pub(crate) fn models(core: &mut Core, client: ClientId, cause: CommandId) {
     let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place_of(Some(cause)));
     let current = core.session.model.clone();
@@ -38,7 +38,7 @@ pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice
             }
         }
     }
-    // Only connects: nothing is said to them before the person's yes.
+    // Only opens a connection: no request is sent before the user's consent.
     let names: Vec<String> = ready.iter().map(|p| p.name().to_owned()).collect();
     let unknown: Vec<Local> =
         registry::LOCALS.iter().filter(|l| !names.iter().any(|n| n == l.name)).cloned().collect();

@@ -10,7 +10,7 @@ use crate::files::msg::Rest;
 use crate::session::lease_guard::LeaseGuard;
 use crate::session::load::Loaded;
 
-/// A session was loaded, or a branch was made, entered or summarised.
+/// Reports about a loaded session, or a branch that was made, opened or summarised.
 pub(crate) enum SessionMsg {
     Opened {
         /// The number of the [`crate::prompts::doing::Busy`] that waits for it.
@@ -25,15 +25,15 @@ pub(crate) enum SessionMsg {
     Carried(Box<Carried>),
 }
 
-/// Where to go, and what the log says of it.
+/// A change to another branch, with its text for the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Going {
     pub(crate) head: String,
-    /// In the log.
+    /// Its title in the log.
     pub(crate) title: String,
-    /// The operation that is undone or done again by it. Such a way never ends in only looking.
+    /// The operation that this undoes or redoes. Such a change never ends in read-only mode.
     pub(crate) of: Option<OpId>,
-    /// Where the branch begins when it is not there any more.
+    /// Where the branch begins when it must be made again.
     pub(crate) at: Option<Option<EntryId>>,
     /// What is undone after it.
     pub(crate) rest: Option<Rest>,
@@ -45,14 +45,14 @@ pub(crate) struct Went {
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
     pub(crate) going: Going,
-    /// `Ok(None)`: there is no such branch any more.
+    /// `Ok(None)`: the branch no longer exists.
     pub(crate) result: Result<Option<There>, StoreError>,
 }
 
-/// What belongs to a branch alone.
+/// The state of a branch.
 pub(crate) struct There {
     pub(crate) held: LeaseGuard,
-    /// Who has it open, when that is not us.
+    /// The other process that has it open.
     pub(crate) holder: Option<String>,
     pub(crate) label: String,
     pub(crate) archived: bool,
@@ -84,11 +84,11 @@ pub(crate) struct Forked {
     pub(crate) result: Result<Branch>,
 }
 
-/// What the log says of a branch that begins.
+/// How a branch begins, with its text for the log.
 pub(crate) struct How {
     pub(crate) title: String,
     pub(crate) of: Option<OpId>,
-    /// It was done in one with this operation.
+    /// The operation that this one belongs to.
     pub(crate) with: Option<OpId>,
     /// `None`: a new one.
     pub(crate) head: Option<String>,

@@ -1,4 +1,4 @@
-//! Opening sessions and branches beside them.
+//! Opens sessions, and branches beside those that another process has open.
 
 use crate::bus::agent_view;
 use crate::context::effort;
@@ -28,14 +28,14 @@ use crate::questions::about::About;
 use crate::session::msg::SessionMsg;
 use crate::undo::before::Reviews;
 
-/// The answer that ends what runs in the session which is left.
+/// The answer that ends running work in the session that is left.
 const END: &str = "end and leave";
 const STAY: &str = "stay here";
 
-/// `Open` and `New`: first the turn in flight must be over, and the person must know what else ends.
+/// `Open` and `New`: the turn in flight must have ended, and the user must know what else ends.
 pub(crate) fn open(core: &mut Core, client: ClientId, cause: CommandId, id: Option<SessionId>) {
     if id == Some(core.session.id) && !core.session.read_only {
-        // It is here already; to take it once more would meet our own lease (which may still be on its way).
+        // It is open already; acquiring it again would conflict with our own lease.
         return announce(core, Some(cause), true);
     }
     if core.occupied() {
@@ -68,7 +68,7 @@ pub(crate) fn open(core: &mut Core, client: ClientId, cause: CommandId, id: Opti
     asking::ask_self(core, About::Leave { client, cause, id }, body);
 }
 
-/// The person heard what ends.
+/// The user answered the question about leaving.
 pub(crate) fn leave_answered(
     core: &mut Core,
     client: ClientId,
@@ -95,7 +95,7 @@ fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<Sess
     let no = core.next_job();
     let (w, tx, look_only) = (Arc::clone(&core.services), core.tx.clone(), core.identity.look_only);
     let task = tokio::spawn(async move {
-        // Stopped meanwhile: what was loaded is dropped, and its lease with it.
+        // When the job was stopped, the loaded session and its lease are dropped.
         let result = load(&w, id, look_only).await;
         let _ =
             tx.send(Msg::Session(SessionMsg::Opened { no, client, cause, result: Box::new(result) })).await;
@@ -125,7 +125,7 @@ pub(crate) fn opened(
     }
 }
 
-/// Makes the session, which is fresh, the one that is open.
+/// Opens the new session.
 pub(crate) fn enter_fresh(core: &mut Core) {
     let session = std::mem::replace(
         &mut core.session,
@@ -153,7 +153,7 @@ pub(crate) fn enter_fresh(core: &mut Core) {
     create_row(core);
 }
 
-/// The row and the lease of a fresh session, in the background. It is listed from its first message on.
+/// Creates the row and the lease of a new session in the background. It is listed from its first message on.
 pub(crate) fn create_row(core: &mut Core) {
     if core.session.read_only {
         return;
@@ -173,14 +173,14 @@ pub(crate) fn create_row(core: &mut Core) {
     if core.session.effort != core.services.config().effort {
         drop(effort::keep_effort(core));
     }
-    // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
-    // written after it in the same order needs no proof of it.
+    // No other process knows this session yet, so the lease is granted; later writes of the same queue need no proof
+    // of it.
     let lease =
         core.services.store.leases().acquire(core.session.id, &core.session.head.name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 
-/// Takes a session's place in the engine; gives the other one back.
+/// Makes a loaded session the open one; releases the other.
 pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     leave(core);
     let Loaded {
@@ -199,7 +199,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         damaged,
         refused,
     } = loaded;
-    // One without entries may have agents, and workflows.
+    // A session without entries may have agents and workflows.
     let stored = session.head.id.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
@@ -213,7 +213,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     *lock(&core.context.todo) = Todo::new(todos);
     core.prompts.queue = queue;
     if let Some(goal) = &core.session.goal {
-        // It waits for the person's word, and so does its next turn.
+        // The goal and its next turn wait until the user resumes it.
         core.prompts.queue.retain(|q| !goal.owns(q));
     }
     core.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
@@ -233,7 +233,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         core.money.limits.set_session(limit);
     }
     core.money.announced_left = core.money.limits.left(core.money.spent);
-    // Questions on the side are answered all the same: they are paid for.
+    // Side questions are answered all the same: they are paid for.
     let lines = core.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
     lines.for_each(|(_, l)| l.cancel.cancel());
     if core.identity.child.is_none() {
@@ -264,7 +264,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
         let about = About::Busy { session: core.session.id, head: core.session.head.name.clone() };
         asking::ask_self(core, about, AskBody::SessionBusy { holder });
     } else if !core.session.read_only {
-        // What waited for a yes in another folder is not run in this one.
+        // A call that waited for approval in another folder does not run in this one.
         recover::recover(core, running, if foreign { &[] } else { &asks });
     }
 }
@@ -281,7 +281,7 @@ fn foreign_notice(core: &Core) {
     core.notice(notice);
 }
 
-/// Tells the clients which session is open now.
+/// Announces the open session to the clients.
 pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool) {
     let place = core.place_of(cause);
     let event = TurnEvent::SessionStarted {
@@ -300,13 +300,13 @@ pub(crate) fn announce(core: &mut Core, cause: Option<CommandId>, resumed: bool)
     agent_view::agent_changed(core);
 }
 
-/// Gives the lease of the open head back.
+/// Releases the lease of the open head.
 pub(crate) fn leave(core: &mut Core) {
     let lease = core.session.lease.take();
     give_back(core, lease);
 }
 
-/// Another process may hold it.
+/// Releases a lease, so that another process may acquire it.
 pub(crate) fn give_back(core: &mut Core, lease: Option<tiller_store::Lease>) {
     if let Some(lease) = lease {
         let ticket = core.services.store.leases().release(lease);
@@ -314,7 +314,7 @@ pub(crate) fn give_back(core: &mut Core, lease: Option<tiller_store::Lease>) {
     }
 }
 
-/// The session is open elsewhere: a branch beside it, or only looking.
+/// The answer about a session that another process has open: make a branch beside it, or open it read-only.
 pub(crate) fn busy_answered(
     core: &mut Core,
     session: SessionId,
@@ -327,7 +327,7 @@ pub(crate) fn busy_answered(
         return;
     }
     core.session.read_only = false;
-    // What waits there stays there.
+    // The other branch's queue stays there.
     core.prompts.queue.clear();
     core.prompts.pending.clear();
     core.state(None, StateEvent::QueueChanged { queue: Vec::new() });
@@ -340,7 +340,7 @@ pub(crate) fn busy_answered(
     core.notice(notice);
 }
 
-/// Entries are added to the new head `name` from now on; it is ours alone.
+/// Entries are added to the new head `name` from now on; no other process has it.
 pub(crate) fn go_to_branch(
     core: &mut Core,
     name: String,
@@ -352,22 +352,22 @@ pub(crate) fn go_to_branch(
     core.session.head.label = String::new();
     let (id, head) = (core.session.id, core.session.head.id);
     let ticket = core.services.store.heads().set(id, &core.session.head.name, head, op);
-    // Clients take a new snapshot: it can be written again.
+    // Clients request a new snapshot: the session can be written again.
     let moved = StateEvent::HeadMoved { head, draft: None, branch: core.session.branch() };
     let mut shown = vec![(core.place_of(cause), EventBody::State(moved))];
     if !events.is_empty() {
         shown = events.into_iter().map(|e| (core.place_of(cause), EventBody::State(e))).collect();
     }
     core.saves.push(ticket, After { events: shown, then: Then::Nothing });
-    // After it, so that the person does not wait for two commits.
+    // Done afterwards, so that the user does not wait for two commits.
     leave(core);
-    // As for a fresh session: no other process can know this head yet.
+    // As for a new session: no other process knows this head yet.
     let lease = core.services.store.leases().acquire(id, &core.session.head.name, AcquireMode::IfFree);
     core.saves.push_lease(lease);
 }
 
 pub(crate) fn branch_name(core: &Core) -> String {
     let id = core.services.ids.next(core.services.clock.now()).simple().to_string();
-    // The last digits are the random ones.
+    // The last digits of the id are random.
     format!("branch-{}", &id[id.len() - 8..])
 }

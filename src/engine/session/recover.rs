@@ -1,4 +1,4 @@
-//! After a crash: every call gets its result, the person hears what was interrupted, and may go on.
+//! Recovery after a crash: every call gets a result, the user is notified of what was interrupted, and may continue.
 
 use crate::turn::begin;
 use std::collections::HashSet;
@@ -10,19 +10,19 @@ use crate::core::Core;
 use crate::core::saves::Then;
 use crate::turn::CallResult;
 
-/// What a call gets whose process ended before it was done.
+/// Result of a call whose process ended before it was done.
 const ENDED: &str =
     "Interrupted: Tiller ended before this call finished. Its changes up to that point are kept.";
 
-/// What the conversation says at that place from then on.
+/// The note in the conversation after a crash.
 const CRASHED: &str = "Interrupted: Tiller ended before this turn finished.";
 
-/// Mends the open session after its last process ended.
+/// Repairs the open session after its last process ended.
 pub(crate) fn recover(core: &mut Core, running: Option<Running>, asks: &[Ask]) {
     let dangling = dangling(&core.session.history.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
     if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
-        // A question was open: its call never ran. It asks again, and the turn goes on from there.
+        // A call with an open question never ran. It asks again, and the turn continues from there.
         let calls = dangling
             .into_iter()
             .map(|c| {

@@ -1,5 +1,5 @@
-//! Settings that change while the engine runs. Who may read files makes them; here they are put in place
-//! as a whole, and what cannot be read changes nothing.
+//! Settings that change while the engine runs. The composition root reads them; here they replace the old ones as a
+//! whole, and a faulty file changes nothing.
 
 use crate::session::manage;
 use std::sync::{Arc, PoisonError};
@@ -16,7 +16,7 @@ use crate::questions::msg::QuestionMsg;
 /// The client of a reload that no client asked for; replies to it are dropped.
 const NOBODY: ClientId = ClientId(u64::MAX);
 
-/// Reads them again.
+/// Reads the settings again.
 pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
     let Some(settings) = core.services.user.settings.clone() else {
         if let Some((client, cause)) = asked {
@@ -30,7 +30,7 @@ pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
         let result = tokio::task::spawn_blocking(move || (settings.read)()).await.unwrap_or_else(|e| {
             Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
         });
-        // The engine may have ended: then they are not needed.
+        // The engine may have ended.
         let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
     });
 }
@@ -46,7 +46,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
         }
     };
     let before = core.services.config();
-    // A limit that the person raised by hand stays, unless the limits themselves were changed.
+    // A limit that the user raised stays, unless the configured limits changed.
     if before.budget != fresh.config.budget {
         core.money.limits = crate::money::budget::Limits::new(&fresh.config.budget);
         if let Some(limit) = core.money.max_cost {
@@ -54,7 +54,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
         }
     }
     let mut changed = changed(&before, &fresh.config);
-    // What the person chose here a moment ago, and was kept for later sessions, is no news.
+    // A model that was just chosen here, and stored as the default, is no news.
     if fresh.config.model.as_deref() == Some(core.session.model.0.as_str()) {
         changed.retain(|section| !section.starts_with("model "));
     }
@@ -65,12 +65,12 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
         let text = format!("Settings reloaded: {}", changed.join(", "));
         core.notice(Notice::new(NoticeKind::Info, text));
     }
-    // What is stricter holds at once; what is looser, in sessions that begin from now on.
+    // A stricter profile holds at once; a looser one in sessions that begin later.
     if profile < before.profile && profile < core.session.profile {
         let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
         manage::set_profile(core, client, cause, profile);
     }
-    // More of them may run at once now.
+    // The limit of running agents may be higher now.
     core.crew_driver().start_waiting();
     let Some((client, cause)) = read.asked else { return };
     if core.session.model.0.is_empty() {
@@ -82,7 +82,7 @@ pub(crate) fn settings_read(core: &mut Core, read: Read) {
     core.done(client, cause, "Settings reloaded".into());
 }
 
-/// The sections that differ, but for the screen's, which tells its own.
+/// The names of the sections that differ; the screen reports its own.
 fn changed(before: &Config, after: &Config) -> Vec<String> {
     let plain = |c: &Config| serde_json::to_value(c).unwrap_or_default();
     let (before, after) = (plain(before), plain(after));

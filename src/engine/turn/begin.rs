@@ -1,4 +1,4 @@
-//! The beginning of a turn, once its words are on disk.
+//! Begins a turn.
 
 use crate::bus::agent_view;
 use crate::files::record;
@@ -65,15 +65,15 @@ pub(crate) fn begin(
     let spoken = record::spoken(&entries);
     let mut append = core.append().entries(entries);
     append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));
-    // What an agent says to another is not what the person typed.
+    // A message of another agent is not part of the user's prompt history.
     append.prompt = history.filter(|_| core.identity.child.is_none());
-    // What waited stands before the words now.
+    // The waiting entries are written with the message.
     append.pending = Some(core.prompts.pending.clone());
     if queue {
         append.queue = Some(core.prompts.queue.clone());
     }
     core.save(append, events, Then::StartTurn(no));
-    // Beside the disk's work.
+    // Connects to the provider while the entries are being written.
     let ours = core.identity.external().is_none();
     if let Some(provider) = model::provider(core, &core.session.model).ok().filter(|_| ours) {
         core.spawn(async move { provider.prepare().await });
@@ -81,7 +81,7 @@ pub(crate) fn begin(
     record::keep_points(core, spoken);
 }
 
-/// The words are on disk: the turn goes.
+/// The entries are on disk: the turn starts.
 pub(crate) fn turn_started(core: &mut Core) {
     let place = core.place();
     core.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
@@ -92,7 +92,7 @@ pub(crate) fn turn_started(core: &mut Core) {
     core.feed(Input::Start);
 }
 
-/// What the layers of a fresh prefix are made of, now.
+/// The facts for the layers of a new prefix.
 pub(crate) fn facts(core: &Core) -> Facts {
     Facts {
         folder: core.services.workspace.root.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn facts(core: &Core) -> Facts {
     }
 }
 
-/// What the prompt says of who it is.
+/// Definition and identity of the agent, for the prompt.
 fn role(core: &Core) -> Option<Role> {
     let identity = core.identity.child.as_ref().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
@@ -122,7 +122,7 @@ fn role(core: &Core) -> Option<Role> {
     })
 }
 
-/// What its kind and its task name, each once. A skill that went since then is not there.
+/// The skills that its definition and its task name, each once. Deleted skills are left out.
 pub(crate) fn skills(core: &Core) -> Vec<Arc<Skill>> {
     let roles = core.services.roles();
     let kind = core.identity.role.iter().flat_map(|r| &r.skills);

@@ -1,4 +1,4 @@
-//! Does what a turn decides. Nothing here decides anything about the turn itself.
+//! Carries out what a turn decides. Nothing here decides anything about the turn itself.
 
 use crate::bus::agent_view;
 use crate::context::compaction;
@@ -30,7 +30,7 @@ use crate::core::services::Human;
 use crate::questions::about::About;
 use crate::turn::msg::TurnMsg;
 
-/// Gives the turn its inputs, and does what it says to each, until there are none.
+/// Gives the turn its inputs and carries out its effects, until there are no inputs.
 pub(crate) fn pump(core: &mut Core) {
     while let Some(input) = core.turn.inputs.pop_front() {
         let Some(live) = &mut core.turn.live else {
@@ -158,9 +158,9 @@ pub(crate) fn request(core: &mut Core, n: u32) {
     agent_view::agent_changed(core);
 }
 
-/// Books a request whose reply stands nowhere.
+/// Records the cost of a request whose reply is not stored.
 fn spent_for_nothing(core: &mut Core, used: &Used) {
-    // A program of another vendor counts by itself.
+    // An external program reports its own usage.
     if core.identity.external().is_some() {
         return;
     }
@@ -208,7 +208,7 @@ fn usage_event(core: &Core) -> EventBody {
     })
 }
 
-/// Books what a call of the session's model cost.
+/// Records the cost of a request to the session's model.
 fn spend(core: &mut Core, used: &Used) -> ModelCall {
     let model = core.session.model.clone();
     let tier = model::tier(core);
@@ -259,7 +259,7 @@ fn ask_repeats(core: &mut Core, calls: String, rounds: u32) {
     asking::ask_self(core, About::Repeats { turn }, AskBody::Repeats { calls, rounds });
 }
 
-/// Ends the turn as something that neither the person nor the model wanted.
+/// Ends the turn because of a limit or a failed store.
 pub(crate) fn halt(core: &mut Core, status: TurnStatus, notice: Notice) {
     if let Some(live) = &mut core.turn.live {
         live.end.forced.get_or_insert((status, notice));
@@ -302,12 +302,12 @@ pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: 
     core.save(append, events, Then::TurnOver { turn, status });
 }
 
-/// A line for the next reader of the session, where no entry says that the turn did not end well. (Who is
-/// there now is shown the notice itself.)
+/// A note in the conversation that the turn did not end well, where no entry says so. Present clients are shown the
+/// notice itself.
 fn ending_note(core: &Core, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
     let told = match core.session.history.path.last().map(|e| &e.body) {
         Some(EntryBody::Assistant { stop, .. }) => !matches!(stop, StopReason::EndTurn | StopReason::ToolUse),
-        // That says that it was stopped, and not why.
+        // The result says that it was interrupted, and not why.
         Some(EntryBody::ToolResult { outcome, .. }) => {
             *outcome == ToolOutcome::Interrupted && notice.is_none()
         }

@@ -7,10 +7,10 @@ use tiller_provider::{Chunk, ProviderError};
 use super::reply::Used;
 use super::state::CallResult;
 
-/// What happened outside. `n` numbers the streams of a turn: what belongs to an older one is ignored.
+/// An input of the turn. `n` is the number of a stream: inputs of an older one are ignored.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// The words that begin it are on disk (or it goes on from where it stood).
+    /// Its entries are on disk, or it continues where it was interrupted.
     Start,
     /// Answer to [`Effect::Prepare`].
     Prepared(Prepared),
@@ -18,31 +18,31 @@ pub enum Input {
         n: u32,
         chunk: Chunk,
     },
-    /// The stream ended; `Ok` without a stop chunk before it means that it was cut.
+    /// The stream ended; `Ok` without a stop chunk before it means that it was cut off.
     StreamEnded {
         n: u32,
         result: Result<(), ProviderError>,
     },
-    /// The wait before another try is over.
+    /// The wait before a retry is over.
     WaitOver {
         n: u32,
     },
-    /// The person does not want to wait for it.
+    /// The user skips the wait.
     SkipWait,
-    /// The agent is paused: a request of whose reply nothing has arrived is given up until [`Input::Resume`].
+    /// The agent is paused: a request without any reply so far is given up until [`Input::Resume`].
     Rest,
     Resume,
     ToolDone {
         call_id: String,
         result: CallResult,
     },
-    /// The person wants this one call ended.
+    /// The user stops this one call.
     StopTool {
         call_id: String,
     },
     /// Whether steering messages wait to be delivered.
     Steer(bool),
-    /// They are in the conversation.
+    /// The steering messages are in the conversation.
     Steered,
     Compacted(Result<(), Notice>),
     /// The answer to [`Effect::AskRepeats`].
@@ -54,11 +54,11 @@ pub enum Input {
     },
 }
 
-/// May the next request go out?
+/// Whether the next request may be sent.
 #[derive(Clone, Debug)]
 pub enum Prepared {
     Go,
-    /// Not before the path has been compacted.
+    /// The path must be compacted first.
     Compact,
     /// A limit was reached, or the store cannot be written.
     Stop {
@@ -67,7 +67,7 @@ pub enum Prepared {
     },
 }
 
-/// A step of the reply, for the screen.
+/// A piece of the reply, for the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delta {
     Text(String),
@@ -75,7 +75,7 @@ pub enum Delta {
     CallBegun(String),
 }
 
-/// What is to be done.
+/// An action that the driver carries out.
 #[derive(Clone, Debug)]
 pub enum Effect {
     /// Check budgets and the size of the context, then answer with [`Input::Prepared`].
@@ -89,17 +89,17 @@ pub enum Effect {
     /// Close the stream of the present request.
     CancelStream,
     Delta(Delta),
-    /// Put the reply into the conversation.
+    /// Add the reply to the conversation.
     AppendReply {
         blocks: Vec<Block>,
         stop: StopReason,
         used: Used,
     },
-    /// Book a request whose reply does not become part of the conversation.
+    /// Record the cost of a request whose reply does not become part of the conversation.
     Spent {
         used: Used,
     },
-    /// Judge the call and run it; answer with [`Input::ToolDone`].
+    /// Check and run the call; answer with [`Input::ToolDone`].
     RunTool {
         call: ToolCall,
     },
@@ -107,13 +107,13 @@ pub enum Effect {
         call_id: String,
         hard: bool,
     },
-    /// Put the result into the conversation. Comes in call order.
+    /// Add the result to the conversation. Given in call order.
     AppendResult {
         call_id: String,
         name: String,
         result: CallResult,
     },
-    /// Wait, then [`Input::WaitOver`]. `discard`: what was streamed will come again.
+    /// Wait, then [`Input::WaitOver`]. `discard`: the streamed text will be sent again.
     Backoff {
         n: u32,
         attempt: u32,
@@ -129,13 +129,13 @@ pub enum Effect {
         round: u32,
     },
     CancelCompact,
-    /// Put the waiting steering messages into the conversation, then [`Input::Steered`].
+    /// Add the waiting steering messages to the conversation, then [`Input::Steered`].
     DeliverSteer,
-    /// Put these words of ours to the model into the conversation, then [`Input::Steered`].
+    /// Add a message of the engine's to the conversation, then [`Input::Steered`].
     Tell {
         text: String,
     },
-    /// Ask the person whether these calls go on, whose results were equal so often; then [`Input::Repeats`].
+    /// Ask the user whether these repeated calls may continue; then [`Input::Repeats`].
     AskRepeats {
         calls: String,
         rounds: u32,

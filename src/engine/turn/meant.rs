@@ -1,6 +1,6 @@
-//! The tool that a model means by a name that is not quite one.
+//! Finds the tool that a model means by a misspelt name.
 
-/// Words that frameworks and chat templates put around a tool's name.
+/// Prefixes and suffixes that frameworks and chat templates add to a tool's name.
 const AROUND: &[&str] = &[
     "functions",
     "function",
@@ -19,7 +19,7 @@ const AROUND: &[&str] = &[
     "recipient",
     "json",
 ];
-/// Names longer than this are not looked at.
+/// Names longer than this are not considered.
 const LONGEST: usize = 128;
 
 /// The one tool that `name` can mean: `functions.read_file`, `Read-File` and `read_file:0` mean `read_file`. `None`
@@ -43,7 +43,7 @@ pub(super) fn meant<'t>(name: &str, tools: impl Iterator<Item = &'t str>) -> Opt
     if found.next().is_some() { None } else { first }
 }
 
-/// What stays of a name when case and marks are left out.
+/// A name without case and punctuation.
 fn key(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

@@ -1,7 +1,7 @@
-//! One turn: from the person's words to the model's last.
+//! One turn: from the user's message to the model's last reply.
 //!
 //! [`state`], [`step`], `slots`, [`reply`] and [`effect`] are a pure machine: inputs in, effects out as data. They
-//! wait for nothing, read no clock and touch no file. The rooms beside them do the effects.
+//! wait for nothing, read no clock and touch no file. The other modules carry out the effects.
 
 pub(crate) mod begin;
 pub(crate) mod driver;

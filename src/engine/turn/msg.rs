@@ -8,7 +8,7 @@ use tiller_provider::{Chunk, ProviderError};
 
 use crate::turn::CallResult;
 
-/// A report about the turn in flight. `turn` and `n` name the stream; what belongs to an older one is dropped.
+/// Reports about the turn in flight. `turn` and `n` name the stream; reports of an older one are dropped.
 pub(crate) enum TurnMsg {
     Chunks {
         turn: u64,
@@ -51,11 +51,11 @@ impl TurnMsg {
 /// How a call ended, with its row for the audit.
 pub(crate) struct CallDone {
     pub(crate) result: CallResult,
-    /// What it did to the files, once that is known.
+    /// Its changes of the files, once they are known.
     pub(crate) step: Option<crate::files::Waiting>,
     pub(crate) audit: AuditRow,
-    /// What it ran with, where the person changed that.
+    /// The arguments that it ran with, where the user changed them.
     pub(crate) args: Option<Value>,
-    /// Files that it declared to write, and did not fail to.
+    /// Files that it declared to write, unless it failed.
     pub(crate) wrote: Vec<PathBuf>,
 }

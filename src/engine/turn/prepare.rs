@@ -1,4 +1,4 @@
-//! May the next request go out? Budgets, tiers and the size of the context say so; the person where they do not.
+//! Decides whether the next request may be sent: by budgets, tiers and the size of the context, or by the user.
 
 use crate::context::effort;
 use crate::money;
@@ -17,10 +17,10 @@ use crate::crew::{Answer, limit};
 use crate::money::budget::Over;
 use crate::questions::about::About;
 
-/// Budgets, tiers, the size of the context: may the next request go out?
+/// Checks budgets, tiers and the size of the context before the next request.
 pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     if let tiller_store::Health::Failing(_) = &*core.services.store.health().borrow() {
-        // The turn rests until saving works again; the banner says why.
+        // The turn waits until saving works again; the banner shows the reason.
         core.with_live(|l| l.deferred_check = Some(may_compact));
         return;
     }
@@ -28,7 +28,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         return;
     }
     if core.identity.external().is_some() {
-        // Its model, its prices and its context are its own.
+        // An external program has its own model, prices and context.
         return match core.child_driver().reserve_request(false) {
             Answer::Go => core.turn.inputs.push_back(Input::Prepared(Prepared::Go)),
             Answer::Wait => core.child_driver().wait_for_budget(may_compact),
@@ -41,7 +41,8 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     money::roll_day(core);
     crate::crew::limit_money(core);
-    // Session and day are the main agent's: the reservations have what these leave for the other agents.
+    // Limits of session and day are checked by the main agent: the reservations hold what they leave for the other
+    // agents.
     let mains = core.identity.child.is_none();
     if let Some(notice) =
         mains.then(|| core.money.limits.warning(crate::crew::spent_and_reserved(core))).flatten()
@@ -105,7 +106,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         Answer::Go => core.turn.inputs.push_back(Input::Prepared(go)),
         // The agent waits until others have settled their reservations.
         Answer::Wait => core.child_driver().wait_for_budget(may_compact),
-        // An agent paid for something meanwhile.
+        // Another agent spent something meanwhile.
         Answer::Over(_) if mains && over_budget(core).is_some() => {
             prepare(core, may_compact);
         }

@@ -1,4 +1,4 @@
-//! Rounds of calls that repeat: a model that makes the same calls and gets the same results goes round in circles.
+//! Detects rounds of calls that repeat with the same results.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,20 +10,20 @@ use super::state::CallResult;
 
 /// Equal laps in a row after which the model gets a note.
 pub const TELL: u32 = 3;
-/// Rounds of the longest circle that is seen: A B C A B C.
+/// Rounds of the longest cycle that is detected: A B C A B C.
 const CIRCLE: usize = 3;
 
-/// What the rounds so far ask for.
+/// What follows from the rounds so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     GoOn,
     /// Adds a note for the model that it repeats itself.
     Tell,
-    /// The person is asked whether it goes on. So many equal laps in a row.
+    /// Asks the user whether to continue, after this many equal laps in a row.
     Ask(u32),
 }
 
-/// A round of calls that is over.
+/// A finished round of calls.
 #[derive(Clone, Debug)]
 struct Round {
     hash: u64,
@@ -31,22 +31,22 @@ struct Round {
     names: Vec<String>,
 }
 
-/// Compares each round of calls with those before it. A lap is a round, or a circle of a few rounds.
+/// Compares each round of calls with those before it. A lap is one round, or a cycle of a few rounds.
 #[derive(Clone, Debug, Default)]
 pub struct Repeats {
-    /// Of the round that runs.
+    /// Hash of the present round.
     now: DefaultHasher,
     names: Vec<String>,
     /// The newest rounds, the newest last.
     past: VecDeque<Round>,
     /// Rounds in a row that equal the one 1, 2 or 3 rounds before them.
     equal: [u32; CIRCLE],
-    /// The model has its note about these laps.
+    /// The model got its note about these laps.
     told: bool,
 }
 
 impl Repeats {
-    /// A call of the present round has its result.
+    /// Adds a finished call to the present round.
     pub fn call(&mut self, call: &ToolCall, result: &CallResult) {
         call.name.hash(&mut self.now);
         call.arguments.to_string().hash(&mut self.now);
@@ -59,7 +59,7 @@ impl Repeats {
         self.names.push(call.name.clone());
     }
 
-    /// The present round is over. `limit`: equal laps after which the person is asked; 0: never.
+    /// Ends the present round. `limit`: equal laps after which the user is asked; 0: never.
     pub fn round(&mut self, limit: u32) -> Verdict {
         let hash = std::mem::take(&mut self.now).finish();
         for (back, equal) in (1..).zip(&mut self.equal) {
@@ -79,7 +79,7 @@ impl Repeats {
         }
     }
 
-    /// The model gets its note now; until then each round asks for it.
+    /// Records that the model got its note; until then each round requests it.
     pub fn told(&mut self) {
         self.told = true;
     }
@@ -87,11 +87,11 @@ impl Repeats {
     /// The most laps, and of how many rounds each is.
     fn laps(&self) -> (u32, usize) {
         let of = |(back, equal): (u32, &u32)| (equal.saturating_add(back) / back, back as usize);
-        // Of equals the shorter one.
+        // Of equal counts, the shorter cycle.
         (1..).zip(&self.equal).map(of).reduce(|a, b| if b.0 > a.0 { b } else { a }).unwrap_or((1, 1))
     }
 
-    /// The calls that repeat, and a fresh count of their rounds.
+    /// Returns the names of the repeated calls, and resets the counts.
     pub fn take(&mut self) -> String {
         let (_, rounds) = self.laps();
         let past = std::mem::take(self).past;
@@ -106,7 +106,7 @@ impl Repeats {
     }
 }
 
-/// What came of a call, of a line of its result: not how long it took, and not where the whole output is kept.
+/// Hashes a line of a result, without durations and without the path of the full output.
 fn came_of_it(line: &str, hash: &mut DefaultHasher) {
     if line.strip_prefix("[took ").is_some_and(|l| l.ends_with(" s]")) {
         return;
@@ -146,7 +146,7 @@ fn seconds(word: &str) -> bool {
         && word.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'h' | 'm' | 's' | 'n' | 'u' | 'µ'))
 }
 
-/// For the model.
+/// The note for the model.
 pub fn told() -> String {
     format!(
         "You have made the same tool calls with the same results {TELL} times in a row. Repeating them again will \

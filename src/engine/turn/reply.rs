@@ -8,23 +8,23 @@ use tiller_provider::{Assembler, Chunk, ProviderError};
 
 use crate::context::tokens;
 
-/// What a request used: counted by the server as far as it did, and measured here.
+/// Tokens that a request used: the server's counts, and an estimate of what arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// What the server counted; all zero when it counted nothing.
     pub usage: Usage,
     /// Tokens of what arrived, estimated from its length.
     pub arrived: u64,
-    /// The reply came to its end, so that the server's counts are final.
+    /// The reply is complete, so that the server's counts are final.
     pub whole: bool,
 }
 
-/// A reply as far as it has come.
+/// A reply while it arrives.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     parts: Assembler,
     shown: bool,
-    /// The server took the request: something came back that is no error.
+    /// The server accepted the request: something other than an error arrived.
     begun: bool,
     /// Bytes of text, thinking and arguments.
     bytes: u64,
@@ -40,8 +40,8 @@ pub struct Whole {
     pub used: Used,
 }
 
-/// Takes calls out of a reply, and the signatures of the thoughts that led to them: no vendor takes such a thought
-/// back alone.
+/// Removes calls from a reply, and the signatures of the thinking that led to them: no vendor accepts such thinking
+/// alone.
 pub fn drop_calls(blocks: &mut Vec<Block>, gone: impl Fn(&ToolCall) -> bool) {
     for block in std::mem::take(blocks) {
         match block {
@@ -76,12 +76,12 @@ impl Reply {
         self.parts.push(chunk);
     }
 
-    /// Whether the end came.
+    /// Whether the stop chunk has arrived.
     pub fn stopped(&self) -> bool {
         self.parts.stop.is_some()
     }
 
-    /// Whether the person has seen anything of it.
+    /// Whether any of it was shown.
     pub fn shown(&self) -> bool {
         self.shown
     }
@@ -91,31 +91,31 @@ impl Reply {
         self.parts.is_empty()
     }
 
-    /// Whether the server took the request, and so will charge for it.
+    /// Whether the server accepted the request, and so charges for it.
     pub fn begun(&self) -> bool {
         self.begun
     }
 
-    /// Whether the server charges for it, which ended with `error`. An answer that was no reply (a login page, an
-    /// error under the status of a success) costs nothing.
+    /// Whether the server charges for the reply that ended with `error`. A response that is no reply (a login page, an
+    /// error with a success status) costs nothing.
     pub fn charged(&self, error: &ProviderError) -> bool {
         let refused = matches!(error, ProviderError::Rejected(_) | ProviderError::Auth(_));
         self.begun && !(refused && self.is_empty() && self.parts.usage == Usage::default())
     }
 
-    /// What it used so far.
+    /// Usage so far.
     pub fn used(&self) -> Used {
         Used { usage: self.parts.usage, arrived: tokens::of_bytes(self.bytes), whole: self.stopped() }
     }
 
-    /// What has arrived, for a client that comes late. Calls are left out: they may not be whole.
+    /// The blocks so far, for a client that connects late. Calls are left out: they may be incomplete.
     pub fn so_far(&self) -> Vec<Block> {
         let mut blocks = self.parts.partial();
         blocks.retain(|b| !matches!(b, Block::ToolCall(_)));
         blocks
     }
 
-    /// Ends it. The ids of its calls are added to `ids`.
+    /// Ends the reply. The ids of its calls are added to `ids`.
     pub fn finish(&mut self, ids: &mut HashSet<String>) -> Whole {
         let used = self.used();
         let whole = std::mem::take(&mut self.parts).finish();

@@ -1,4 +1,4 @@
-//! The calls of a reply: which of them can be run at all, and which may run now.
+//! The calls of a reply: which of them can run at all, and which may run now.
 
 use tiller_protocol::{ToolCall, ToolOutcome, Touch};
 
@@ -32,8 +32,8 @@ impl Turn {
         calls.into_iter().enumerate().map(slot).collect()
     }
 
-    /// The call under the tool's own name, where the model wrote a name that can mean only that one. The
-    /// conversation keeps what it wrote.
+    /// The call with the tool's own name, where the model wrote a name that can mean only that one. The conversation
+    /// keeps the model's spelling.
     pub(super) fn known(&self, mut call: ToolCall) -> ToolCall {
         if !self.tools.0.contains_key(&call.name)
             && let Some(tool) = meant(&call.name, self.tools.0.keys().map(String::as_str))
@@ -54,8 +54,8 @@ impl Turn {
         }
     }
 
-    /// Calls that only look run side by side; every other call waits for all before it and is waited for
-    /// by all after it. Calls that keep the plan or ask are in order among themselves.
+    /// Read-only calls run in parallel; every other call waits for all before it, and all after it wait for it.
+    /// Planning and asking calls run in order among themselves.
     pub(super) fn start_calls(&mut self, out: &mut Vec<Effect>) {
         let mut running = self.slots.iter().filter(|s| matches!(s.state, SlotState::Running)).count();
         let mut unfinished = false;

@@ -1,4 +1,4 @@
-//! What a turn knows.
+//! The state of a turn.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,24 +9,24 @@ use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch};
 use super::repeats::Repeats;
 use super::reply::Reply;
 
-/// Numbers that end the loops of one turn.
+/// Limits of the loops of one turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnLimits {
-    /// Requests, tries of the same one not counted.
+    /// Requests; retries are not counted.
     pub requests: u32,
-    /// Tries of one request.
+    /// Attempts of one request.
     pub attempts: u32,
     /// The longest wait that a server may ask for before another try; `None`: any.
     pub longest_wait: Option<std::time::Duration>,
     /// Read-only calls at once.
     pub parallel: usize,
-    /// Calls taken from one reply.
+    /// Calls of one reply that are run.
     pub calls_per_reply: usize,
     /// Compactions forced by the provider's context-length error.
     pub overflows: u32,
     /// Empty replies in a row before it gives up.
     pub empties: u32,
-    /// Rounds of equal calls with equal results after which the person is asked; 0: never.
+    /// Rounds of equal calls with equal results after which the user is asked; 0: never.
     pub repeats: u32,
 }
 
@@ -45,7 +45,7 @@ impl Default for TurnLimits {
     }
 }
 
-/// The tools in the request, and which kind of thing each touches.
+/// The tools in the request, and what each touches.
 #[derive(Clone, Debug, Default)]
 pub struct ToolTable(pub BTreeMap<String, Touch>);
 
@@ -57,7 +57,7 @@ pub struct CallResult {
     pub display: Option<Display>,
     /// From monotonic time.
     pub seconds: f64,
-    /// It was refused because nobody was there to say yes.
+    /// It was refused because no user could approve it.
     pub nobody: bool,
 }
 
@@ -73,13 +73,13 @@ impl CallResult {
         }
     }
 
-    /// What a call gets that the person stopped before it was done.
+    /// The result of a call that the user stopped before it was done.
     pub fn interrupted() -> Self {
         Self::text(ToolOutcome::Interrupted, INTERRUPTED)
     }
 }
 
-/// The text that stands for the result of a call which never got one.
+/// The text of the result of a call that never got one.
 pub const INTERRUPTED: &str = "Interrupted by the user before it finished.";
 
 /// One call of the present reply.
@@ -90,17 +90,17 @@ pub struct Slot {
     pub state: SlotState,
 }
 
-/// How far a call is.
+/// The progress of a call.
 #[derive(Clone, Debug)]
 pub enum SlotState {
     Waiting,
     Running,
-    /// Waits for its place in the order.
+    /// Finished; waits for the results of earlier calls.
     Done(CallResult),
     Appended,
 }
 
-/// Where a turn stands.
+/// The phase of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not begun.
@@ -109,16 +109,16 @@ pub enum Phase {
     Preparing,
     /// A reply is coming.
     Streaming,
-    /// Waits to try again.
+    /// Waits before a retry.
     Waiting,
     /// The agent is paused, and its request goes out when it is resumed.
     Resting,
     /// Calls are running.
     Tools,
     Steering,
-    /// The person is asked whether calls that repeat go on.
+    /// The user is asked whether repeated calls continue.
     Asking,
-    /// `overflow`: the provider said that the request was too long.
+    /// `overflow`: the provider rejected the request as too long.
     Compacting {
         overflow: bool,
     },
@@ -178,8 +178,8 @@ pub(super) struct Overflow {
 }
 
 impl Turn {
-    /// `provider` is the configured name of the model's provider, `ids` those of the calls that the path
-    /// holds already.
+    /// A turn that has not begun. `provider` is the configured name of the model's provider, `ids` are the ids of all
+    /// calls of the path.
     pub fn new(limits: TurnLimits, tools: ToolTable, provider: &str, ids: HashSet<String>) -> Self {
         Self {
             limits,
@@ -200,8 +200,8 @@ impl Turn {
         }
     }
 
-    /// A turn that was left in the middle of its calls by the end of a process: `calls` are those that
-    /// have no result yet, in order; the ones with `None` are run (again), the others get what is given.
+    /// Continues a turn that the end of a process interrupted during its calls: `calls` are those without a result, in
+    /// order; the ones with `None` are run (again), the others get the given result.
     #[must_use]
     pub fn with_calls(mut self, calls: Vec<(ToolCall, Option<CallResult>)>) -> Self {
         self.slots = calls
@@ -221,17 +221,17 @@ impl Turn {
         self.counts.streams
     }
 
-    /// What the provider said when it refused the last request as too long.
+    /// The provider's text when it rejected the last request as too long.
     pub fn too_long(&self) -> &str {
         &self.overflow.error
     }
 
-    /// Whether a reply is awaited, or coming.
+    /// Whether a reply is awaited or arriving.
     pub fn streaming(&self) -> bool {
         self.phase == Phase::Streaming
     }
 
-    /// Whether a reply is awaited of which no block has begun.
+    /// Whether a reply is awaited and no block of it has begun.
     pub fn unanswered(&self) -> bool {
         self.streaming() && self.reply.is_empty()
     }
@@ -245,7 +245,7 @@ impl Turn {
         matches!(self.phase, Phase::Finished(_))
     }
 
-    /// What has arrived of the reply in flight.
+    /// The blocks of the reply so far.
     pub fn partial(&self) -> Vec<tiller_protocol::Block> {
         if self.phase == Phase::Streaming { self.reply.so_far() } else { Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The rules of a turn.
+//! The transitions of a turn.
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall};
@@ -11,7 +11,7 @@ use super::state::{CallResult, Phase, Slot, SlotState, Turn};
 use crate::bus::notices;
 
 impl Turn {
-    /// Takes one input and says what is to be done. Inputs that do not fit the state change nothing.
+    /// Takes one input and returns the effects. Inputs that do not fit the phase change nothing.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         let mut out = Vec::new();
         if !self.finished() {
@@ -113,13 +113,13 @@ impl Turn {
         }
         self.reply.push(chunk);
         if self.reply.stopped() {
-            // The end is the end: nobody waits for the server to close its socket.
+            // The stop chunk ends the reply: the server need not close its connection.
             out.push(Effect::CancelStream);
             self.whole(out);
         }
     }
 
-    /// The reply is whole.
+    /// The reply is complete.
     fn whole(&mut self, out: &mut Vec<Effect>) {
         let Whole { mut blocks, dropped, stop, used } = self.reply.finish(&mut self.ids);
         self.overflow.rounds = 0;
@@ -150,7 +150,7 @@ impl Turn {
             self.phase = Phase::Tools;
             self.go_on(out);
         } else if let Some(name) = cut_call.filter(|_| self.counts.cut_calls < self.limits.empties) {
-            // The model wanted to act and ran out of room: it hears so, and tries a smaller step.
+            // The model's call was cut off by the output limit: a note asks it for a smaller step.
             self.counts.cut_calls += 1;
             self.phase = Phase::Steering;
             out.push(Effect::Tell { text: cut_call_text(&name) });
@@ -161,7 +161,7 @@ impl Turn {
         }
     }
 
-    /// Nothing for the person in it: asked again a bounded number of times, then parked.
+    /// An empty reply: the request is repeated a limited number of times, then the turn is parked.
     fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
         self.counts.empties += 1;
         if self.counts.empties < self.limits.empties {
@@ -182,7 +182,7 @@ impl Turn {
         }
     }
 
-    /// Appends what is due, starts what may start, and goes on when all calls have their results.
+    /// Appends finished results in order, starts calls that may start, and continues when all have results.
     fn go_on(&mut self, out: &mut Vec<Effect>) {
         for slot in &mut self.slots {
             match std::mem::replace(&mut slot.state, SlotState::Appended) {
@@ -213,7 +213,7 @@ impl Turn {
         self.start_calls(out);
     }
 
-    /// All calls have their results: goes on, unless they repeat.
+    /// All calls have their results: continues, unless they repeat.
     fn next_round(&mut self, repeats: Verdict, out: &mut Vec<Effect>) {
         match repeats {
             Verdict::GoOn => self.prepare(out),
@@ -236,7 +236,7 @@ impl Turn {
         out.push(Effect::DeliverSteer);
     }
 
-    /// The reply did not become whole.
+    /// The reply is incomplete.
     fn cut(&mut self, error: ProviderError, out: &mut Vec<Effect>) {
         if let ProviderError::TooLong(why) = &error {
             if self.overflow.rounds < self.limits.overflows {
@@ -260,7 +260,7 @@ impl Turn {
         let why = error.to_string();
         let charged = self.reply.charged(&error);
         let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
-        // A call of a reply that was cut is never run, so it must not stand in the history either.
+        // A call of an incomplete reply is never run, so it must not be in the history either.
         drop_calls(&mut blocks, |_| true);
         self.text = text_of(&blocks);
         if charged {
@@ -282,7 +282,7 @@ impl Turn {
         });
     }
 
-    /// Gives up a request of whose reply nothing has arrived. The server charges for it when it took it.
+    /// Gives up a request without any reply so far. The server charges for it if it accepted it.
     fn rest(&mut self, out: &mut Vec<Effect>) {
         out.push(Effect::CancelStream);
         if self.reply.begun() {
@@ -302,7 +302,7 @@ impl Turn {
             Ok(()) => {
                 self.overflow.compacted = true;
                 if overflow {
-                    // The same request again, not a new one.
+                    // This repeats the request and is no new one.
                     self.counts.requests = self.counts.requests.saturating_sub(1);
                 }
                 self.prepare(out);
@@ -311,7 +311,7 @@ impl Turn {
                 let notice = notices::cannot_shorten(&self.overflow.error, &notice);
                 self.finish(TurnStatus::Failed, Some(notice), out);
             }
-            // A limit of ours was passed, not the provider's: better a long request than none.
+            // Only our own limit was exceeded, not the provider's: a long request is better than none.
             Err(_) => self.prepare(out),
         }
     }
@@ -347,7 +347,7 @@ impl Turn {
         self.finish(TurnStatus::Interrupted, None, out);
     }
 
-    /// What had arrived stays, marked; calls that were whole get their result at once.
+    /// Keeps the partial reply, marked as interrupted; complete calls get their result at once.
     fn keep_partial(&mut self, out: &mut Vec<Effect>) {
         let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         drop_calls(&mut blocks, |call| call.malformed.is_some());
@@ -372,7 +372,7 @@ impl Turn {
     }
 }
 
-/// A reply without any block is no part of the conversation, but the server charges for its request all the same.
+/// A reply without blocks is not part of the conversation, but the server charges for its request.
 fn append_reply(blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
     out.push(match blocks.is_empty() {
         false => Effect::AppendReply { blocks, stop, used },

@@ -1,5 +1,5 @@
-//! A model's reply on its way to the engine's task: piece by piece at first, then gathered, because each piece that
-//! is handed over wakes the engine, the client and the terminal.
+//! Delivers a model's reply to the engine's loop: the first pieces at once, later ones in batches, because each
+//! delivery wakes the engine, the client and the terminal.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,39 +14,39 @@ use crate::context::clean::QUIET;
 use crate::core::msg::Msg;
 use crate::turn::msg::TurnMsg;
 
-/// Pieces that are handed over together at most.
+/// Most pieces of one batch.
 const BATCH: usize = 256;
 
-/// Least time between words that are handed over: nothing draws more often than at 60 Hz. The first words, and
-/// everything that is no word, go at once. Timers have steps of a millisecond.
+/// Least time between two batches of text: no terminal draws more often than at 60 Hz. The first text, and everything
+/// other than text, is delivered at once. Timers have a resolution of a millisecond.
 const PACE: Duration = Duration::from_millis(15);
 
-/// Pieces between two frames from which on the model is faster than any screen: then there is no rest, so that the
-/// connection is emptied as fast as it can be.
+/// Pieces between two frames above which the model is faster than any screen: then reading never pauses, so that the
+/// connection is emptied as fast as possible.
 const FLOOD: usize = 64;
 
-/// After a rest: see [`gather`].
+/// Yields after a pause; see [`gather`].
 const TURNS: u32 = 1;
 
-/// Pieces with words that go at once: the first words are to be seen as they come.
+/// Pieces of text that are delivered at once, so that the first text appears without delay.
 const EARLY: u32 = 8;
 
-/// Pieces that wait for each other, and when they go. Reads no clock.
+/// Pieces of the present batch, and when it is delivered. Reads no clock.
 #[derive(Default)]
 struct Pace {
-    /// Joined, so that what is done for each piece is done for each frame only.
+    /// Joined, so that the work per piece is done once per frame.
     waiting: VecDeque<Chunk>,
-    /// When words went last.
+    /// When text was delivered last.
     last: Option<Instant>,
-    /// How often words went.
+    /// How often text was delivered.
     gone: u32,
-    /// Pieces since words went last, and whether there were too many of them the time before.
+    /// Pieces since the last delivery, and whether there were too many of them the time before.
     heard: usize,
     flood: bool,
     eye: Eye,
 }
 
-/// Hands a whole reply over. Ends with it, or when nobody listens any more.
+/// Delivers a whole reply. Ends with it, or when the receiver is gone.
 pub(super) async fn stream(
     provider: Arc<dyn Provider>,
     request: Request,
@@ -58,7 +58,7 @@ pub(super) async fn stream(
     let send = async |chunks: Vec<Chunk>| {
         chunks.is_empty() || tx.send(Msg::Turn(TurnMsg::Chunks { turn, n, chunks })).await.is_ok()
     };
-    // The server has taken the request: from here on it charges for it, whatever comes.
+    // The server has accepted the request: from here on it charges for it.
     send(vec![Chunk::Ping]).await;
     let mut pace = Pace::default();
     let mut heard = Instant::now();
@@ -67,7 +67,7 @@ pub(super) async fn stream(
     loop {
         let rest = pace.rest(heard);
         if let Some(end) = rest {
-            // What comes meanwhile waits in the connection: it is read in one go, with one wake-up.
+            // Pieces that arrive meanwhile wait in the connection: they are read at once, with one wake-up.
             alarm.within(end, std::future::pending::<()>()).await;
         }
         let next = match pace.due().or((!quiet).then_some(heard + QUIET)) {
@@ -78,7 +78,7 @@ pub(super) async fn stream(
             let listening = if pace.due().is_some() {
                 send(pace.take(Instant::now())).await
             } else {
-                // A word that is held back is to be seen when nothing more comes for now.
+                // Withheld text is shown when nothing has arrived for a while.
                 quiet = true;
                 tx.send(Msg::Turn(TurnMsg::Quiet { turn })).await.is_ok()
             };
@@ -108,8 +108,8 @@ pub(super) async fn stream(
     }
 }
 
-/// Adds what has come already. The task of the connection hands over one piece at a time; it is let in so many times
-/// in vain before there counts as nothing more.
+/// Adds pieces that have arrived already. The connection's task delivers one piece at a time; it is scheduled this
+/// many times in vain before nothing more counts as available.
 async fn gather<T>(chunks: &mut (impl Stream<Item = T> + Unpin), batch: &mut Vec<T>, turns: u32) {
     let mut vain = 0;
     while batch.len() < BATCH {
@@ -118,7 +118,7 @@ async fn gather<T>(chunks: &mut (impl Stream<Item = T> + Unpin), batch: &mut Vec
                 batch.push(more);
                 vain = 0;
             }
-            // The end comes once more.
+            // The end is seen again by the next read.
             Some(None) => return,
             None if vain == turns => return,
             None => {
@@ -133,11 +133,11 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-/// Tells whether something is to be seen of what went by: a fence, the rule of a table or a blank line shows nothing.
-/// Then the next words are not kept waiting.
+/// Tells whether text is visible: a code fence, the rule of a table or a blank line shows nothing. The next text is
+/// not delayed then.
 #[derive(Default)]
 struct Eye {
-    /// Backticks with which the line begins, as far as it is known; `None`: it begins with something else.
+    /// Backticks at the start of the line, as far as known; `None`: it starts with something else.
     fence: Option<u8>,
 }
 
@@ -162,18 +162,18 @@ impl Eye {
 }
 
 impl Pace {
-    /// When the words that wait have to go; `None`: none wait.
+    /// When the waiting text is due; `None`: none waits.
     fn due(&self) -> Option<Instant> {
         self.last.filter(|_| self.gone >= EARLY && !self.waiting.is_empty()).map(|last| last + PACE)
     }
 
-    /// Until when nothing has to be read: what comes could not go earlier; `None`: now.
+    /// The time until which reading may pause, since nothing could be delivered earlier; `None`: read now.
     fn rest(&self, now: Instant) -> Option<Instant> {
         let calm = self.gone >= EARLY && self.waiting.is_empty() && !self.flood;
         self.last.filter(|_| calm).map(|last| last + PACE).filter(|end| *end > now)
     }
 
-    /// Whether what waits goes at once.
+    /// Whether the waiting text is delivered at once.
     fn may_go(&self, now: Instant) -> bool {
         self.gone < EARLY
             || self.waiting.len() >= BATCH
@@ -181,9 +181,9 @@ impl Pace {
             || self.last.is_none_or(|last| now.duration_since(last) >= PACE)
     }
 
-    /// What goes now.
+    /// Takes the batch.
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
-        // All of them are looked at, so that the next ones are judged right.
+        // All pieces are checked, so that the state for the next ones is right.
         let mut seen = false;
         for chunk in &self.waiting {
             seen |= self.eye.sees(chunk);

@@ -1,5 +1,5 @@
-//! Files as they were before a turn, for its review: kept in memory up to a budget, of this process only. Turns
-//! of earlier ones, and those that the budget pushed out, are reviewed by what their calls showed.
+//! Files before a turn, for its review: kept in memory up to a budget, for this process only. Turns of earlier
+//! processes, and those that exceeded the budget, are reviewed by the differences that their calls showed.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
@@ -14,35 +14,35 @@ use tiller_tool::files::Masks;
 
 use crate::lock::lock;
 
-/// Bytes of a file that is kept, or compared.
+/// Largest file that is kept or compared, in bytes.
 const KEPT: u64 = 2 << 20;
 /// Files of one turn whose state before it is kept.
 const FILES: usize = 500;
-/// Bytes that all turns of a session keep together; the oldest turns go first.
+/// Bytes that all turns of a session keep together; the oldest turns are dropped first.
 const ALL: usize = 32 << 20;
-/// Turns that are remembered as pushed out.
+/// Most turns that are remembered as dropped.
 const GONE: usize = 10_000;
 /// Bytes of one file's difference.
 const DIFF: usize = 1 << 20;
-/// For one difference; a worse but right one is made when it is over.
+/// Time limit of one difference; after it a coarser but correct one is made.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A file's path relative to the workspace, and the difference that a rejection made.
 pub(crate) type Saved = (String, String);
 
-/// By path relative to the workspace. `None`: there was no such file.
+/// Contents by path relative to the workspace. `None`: the file did not exist.
 pub(crate) type Kept = HashMap<String, Option<Arc<[u8]>>>;
 
-/// The states, and what was taken back last.
+/// Files before each turn, and the last rejection.
 #[derive(Default)]
 pub(crate) struct Reviews {
     /// Oldest first.
     turns: Vec<(EntryId, Kept)>,
     bytes: usize,
     gone: HashSet<EntryId>,
-    /// What the last rejection of parts did.
+    /// The differences that the last rejection of hunks made.
     pub(crate) undo: Vec<Saved>,
-    /// The last rejection was of whole files: the operation in the log.
+    /// The operation of the last rejection of whole files.
     pub(crate) whole: Option<OpId>,
 }
 
@@ -51,7 +51,7 @@ impl Reviews {
         self.turns.iter().find(|(t, _)| *t == turn).map(|(_, kept)| kept.clone()).unwrap_or_default()
     }
 
-    /// Whether something of it was pushed out.
+    /// Whether some of its files were dropped.
     pub(crate) fn forgot(&self, turn: EntryId) -> bool {
         self.gone.contains(&turn)
     }
@@ -72,7 +72,7 @@ impl Reviews {
             self.forget(old);
         }
         if self.bytes + size > all {
-            // One turn alone is over it.
+            // This turn alone exceeds the budget.
             return self.forget(turn);
         }
         if !self.turns.iter().any(|(t, _)| *t == turn) {
@@ -91,13 +91,13 @@ impl Reviews {
     }
 }
 
-/// Remembers a file before a call of `turn` writes it. Reads it: blocks.
+/// Keeps a file before a call of `turn` writes it. Reads it: blocks.
 pub(crate) fn keep(reviews: &Mutex<Reviews>, turn: EntryId, root: &Path, path: &Path) {
     let Some(name) = relative(root, path) else { return };
     if !lock(reviews).wants(turn, &name) {
         return;
     }
-    // Not under the lock.
+    // Read without holding the lock.
     let was = match std::fs::symlink_metadata(path) {
         Ok(m) if m.is_file() => match read(path) {
             Ok(Some(bytes)) => Some(bytes.into()),
@@ -113,9 +113,9 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(tiller_protocol::names::written(path.strip_prefix(root).ok()?))
 }
 
-/// A regular file's bytes; `None` when there are too many.
+/// The bytes of a regular file; `None` when there are too many.
 fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
-    // Looked at first: opening a pipe would wait for a writer.
+    // Checked first: opening a pipe would wait for a writer.
     let meta = std::fs::metadata(path)?;
     if !meta.is_file() || meta.len() > KEPT {
         return Ok(None);
@@ -167,8 +167,8 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
     Since::Changed(file)
 }
 
-/// What masks in a hunk are: text of the file when the hunk was made from the kept bytes, else values that the record
-/// does not hold. `kept`: the state before the turn, as in [`Kept`].
+/// Whether masks in a hunk are text of the file (the hunk was made from the kept bytes) or stand for values that the
+/// record does not hold. `kept`: the state before the turn, as in [`Kept`].
 pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
     let Some(was) = kept else { return Masks::Value };
     let was = was.as_deref().and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();
@@ -193,14 +193,14 @@ pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> Fil
     FileDiff { path: path.into(), kind, added, removed, diff }
 }
 
-/// A copy in our own folder, before anything is touched. A file that is not there needs none.
+/// Copies a file to our own folder before it is changed. A missing file needs no copy.
 pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     let path = root.join(tiller_protocol::names::path(name));
     match std::fs::symlink_metadata(&path) {
         // No larger file is changed.
         Ok(m) if m.is_file() && m.len() <= tiller_snapshot::NAMED_BYTES => {}
-        // Gone, a link, or a giant: what takes it back says what it thinks of that.
+        // A missing file, a link or a large file: the reverse patch reports it.
         _ => return Ok(()),
     }
     let bytes = std::fs::read(&path)?;
@@ -211,7 +211,7 @@ pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Resu
     let file = folder.join(format!("{flat}.{}", &hash.as_str()[..16]));
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
         Ok(mut f) => f.write_all(&bytes).and_then(|()| f.sync_all()),
-        // The same content was saved before.
+        // The same content was copied before.
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(e) => Err(e),
     }

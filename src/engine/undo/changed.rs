@@ -1,4 +1,4 @@
-//! Which files entries of the session changed.
+//! The files that entries of the session changed.
 
 use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Entry, EntryBody};
@@ -9,7 +9,7 @@ pub(crate) fn changed_paths<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec
     for e in entries {
         if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
             for f in files {
-                // What was moved is gone where it was.
+                // A moved file is missing at its old path.
                 let from =
                     (f.kind == ChangeKind::Renamed).then(|| f.diff.lines().next()?.strip_prefix("--- a/"));
                 for path in from.flatten().into_iter().chain([f.path.as_str()]) {

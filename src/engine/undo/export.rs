@@ -1,4 +1,4 @@
-//! A session written to a file that the person names. How it is written is given from outside.
+//! Exports a session to a file that the user names. The writer is a port of the engine.
 
 use crate::files::written;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tiller_protocol::{CommandId, Notice, NoticeKind, SessionId};
 use crate::bus::ClientId;
 use crate::core::Core;
 
-/// The file, from what was typed.
+/// The path of the file from the typed text.
 fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice> {
     let file = file.trim();
     if file.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn export(core: &mut Core, client: ClientId, cause: CommandId, id: Se
         (Arc::clone(&core.bus), core.place_of(Some(cause)), core.services.store.clone());
     let written = written::written(core);
     core.spawn(async move {
-        // All that was said is in it.
+        // Waits until all entries are on disk.
         written.await;
         let done = tokio::task::spawn_blocking(move || exporter(&store, id, &path)).await;
         let reply = match done {

@@ -22,16 +22,16 @@ use tiller_protocol::{Op, OpId};
 /// Operations that are looked through for the next one.
 pub const OPS: u32 = 20_000;
 
-/// What comes next.
+/// The operation that the next undo or redo applies to.
 #[derive(Clone, Debug)]
 pub struct Next {
-    /// The operation.
+    /// The first row of the operation.
     pub root: OpId,
-    /// Its last row: what is to be inverted.
+    /// The row that is to be inverted.
     pub row: Op,
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// Goes with it.
+    /// Another operation that is undone with it.
     pub with: Option<OpId>,
 }
 
@@ -55,16 +55,15 @@ pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
     }
     let (_, mut next) = found.iter().min_by_key(|(at, _)| *at).cloned()?;
     if redo {
-        // What was done in one with it stands behind it in the log.
+        // An operation that belongs to it follows it in the log.
         let partner = |(_, n): &&(usize, Next)| n.with == Some(next.root);
         next.with = found.iter().find(partner).map(|(_, n)| n.root).or(next.with);
     }
     Some(next)
 }
 
-/// The row that an undo (or a redo) inverts, of the rows of one operation, newest first: the last one that changed
-/// something. Where that led to what is asked for already, the last row, which changed nothing and is inverted by
-/// nothing.
+/// The row that an undo or redo inverts, of the rows of one operation, newest first: the last one that changed
+/// something. Where that led to the wanted state already, the last row, which changed nothing and needs no inverse.
 fn to_invert<'a>(rows: &[&'a Op], redo: bool) -> Option<&'a Op> {
     let last = rows.first()?;
     let Some((newer, row)) = rows.iter().enumerate().find(|(_, op)| changes_something(op)) else {
@@ -74,7 +73,7 @@ fn to_invert<'a>(rows: &[&'a Op], redo: bool) -> Option<&'a Op> {
     Some(if does == redo { last } else { row })
 }
 
-/// Whether a row changed anything. One that did not is in the log all the same, so that it is behind what was asked.
+/// Whether a row changed anything. A row that did not is in the log as well, so that the next undo passes it.
 fn changes_something(op: &Op) -> bool {
     match &op.change {
         OpChange::Files { before, after, .. }
@@ -89,7 +88,7 @@ fn changes_something(op: &Op) -> bool {
     }
 }
 
-/// The change of an undo (or a redo) of a value that could not be made: all stays as it was.
+/// The change of an undo or redo of a value that could not be made: everything stays as it was.
 pub(crate) fn still(mut change: OpChange) -> OpChange {
     match &mut change {
         OpChange::Title { before, after } | OpChange::Label { before, after, .. } => after.clone_from(before),
@@ -102,18 +101,17 @@ pub(crate) fn still(mut change: OpChange) -> OpChange {
     change
 }
 
-/// The last row of operation `root`, when it stands so that it can be undone (or redone).
+/// The last row of operation `root`, when it can be undone (or redone).
 pub fn of(ops: &[Op], root: OpId, redo: bool) -> Option<Next> {
     let next = next(ops, redo, |op| op.root() == root)?;
     Some(Next { with: None, ..next })
 }
 
-/// Whether a row can be inverted from branch `head`. Where the conversation goes on is the business of the window
-/// that moved it.
+/// Whether a row can be inverted from branch `head`. A move of the conversation concerns only the window that made it.
 pub fn fits(op: &Op, head: &str) -> bool {
     match &op.change {
         OpChange::Head { name, .. } | OpChange::Compaction { name, .. } => name == head,
-        // The branch that is open cannot be put away.
+        // The open branch cannot be archived.
         OpChange::BranchArchived { name, before: true, .. } => name != head,
         _ => true,
     }

@@ -1,5 +1,5 @@
-//! The diff review of a turn: opened, and parts of it taken back by a reverse patch that must apply, or not at
-//! all. Files are read and compared away from the engine's task.
+//! The diff review of a turn, and rejecting parts of it by a reverse patch that applies as a whole or not at all.
+//! Files are read and compared away from the engine's task.
 
 use crate::files::restore;
 use crate::files::restore::undo;
@@ -44,7 +44,7 @@ pub(crate) fn review_command(core: &mut Core, client: ClientId, cause: CommandId
     }
 }
 
-/// Shows what a turn changed, from its start to now.
+/// Replies with the changes from a turn's start to now.
 fn review(core: &mut Core, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
     let Some((turn, title, entries)) = turn_entries::turn_entries(core, turn) else {
         let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
@@ -147,8 +147,8 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
     });
 }
 
-/// What is no text comes back from the states of the files, as in a restore: what others changed since
-/// stays, and it can be undone.
+/// Rejects files that are not text by a restore from the snapshots: later changes by others stay, and it can be
+/// undone.
 fn reject_whole(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     {
@@ -174,8 +174,8 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
     core.spawn(async move {
         let mut conflicts = Vec::new();
         let mut said = Vec::new();
-        // The last one first: each finds the file as it left it. The reverse of a reverse is the change, and both
-        // were made from the file's bytes.
+        // The last one first, so that each applies to the file as it left it. Reversing a reverse patch restores the
+        // change, and both were made from the file's bytes.
         for (path, diff) in undo.into_iter().rev() {
             match revert(&path, &diff, Masks::Text, &cx).await {
                 Ok(_) => said.push(format!("the user restored your change of {path}")),
@@ -208,7 +208,7 @@ pub(crate) fn reviewed(core: &mut Core, r: Reviewed) {
     core.bus.reply(r.client, &core.place_of(Some(r.cause)), r.reply);
 }
 
-/// What the calls showed of one path, one after the other.
+/// The differences of one path that the calls showed, in order.
 fn shown(entries: &[Arc<Entry>], path: &str) -> Vec<FileDiff> {
     entries
         .iter()

@@ -1,5 +1,5 @@
-//! What a browser of trees asks. Everything is read away from the engine's task; states of files are compared by
-//! their own thread.
+//! Queries of the tree browser. The store is read away from the engine's task; states of files are compared by their
+//! own thread.
 
 use crate::bus::read;
 use crate::files::written;
@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::files::did;
 use crate::files::restore::back;
 
-/// Characters of an entry that a preview shows; rows that are asked for at once.
+/// Characters of an entry in a preview; most rows of one query.
 const TEXT: usize = 16_000;
 const ROWS: usize = 500;
 
@@ -29,7 +29,7 @@ pub(crate) fn tree_query(core: &mut Core, client: ClientId, cause: CommandId, qu
         TreeQuery::Nodes { session } => tree_read(core, client, cause, move || {
             let mut tree = store.tree().load(session.unwrap_or(here.0))?;
             if tree.session == here.0 {
-                // Another window may have gone on with another branch since.
+                // Another window may have moved to another branch since.
                 tree.heads.iter_mut().for_each(|h| h.current = h.name == here.1);
             }
             Ok(TreeReply::Nodes { tree: Box::new(tree) })
@@ -99,7 +99,7 @@ fn tree_preview(core: &mut Core, client: ClientId, cause: CommandId, entry: Entr
     });
 }
 
-/// What an entry says, and the states to compare.
+/// The text of an entry, and the states to compare.
 fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Option<(Id, Id)>)> {
     let entry = store.entries().get(id)?;
     let all = entry.body.search_text();

@@ -1,4 +1,4 @@
-//! The commands: undo and redo of the last operation, whatever its kind.
+//! Undo and redo of the last operation, whatever its kind.
 
 use crate::core::follow_up::FollowUp;
 use crate::files::restore;
@@ -22,7 +22,7 @@ pub(crate) fn undo_op(core: &mut Core, client: ClientId, cause: CommandId, redo:
     undo_one(core, client, cause, redo, None);
 }
 
-/// The rest of what was done in one.
+/// Undoes the remaining operations of the same action.
 pub(crate) fn undo_rest(core: &mut Core, client: ClientId, cause: CommandId, rest: Rest) {
     undo_one(core, client, cause, rest.redo, Some(rest.root));
 }
@@ -33,7 +33,7 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
     }
     let (no, store, session) = (core.next_job(), core.services.store.clone(), core.session.id);
     let (tx, saves, head) = (core.tx.clone(), core.saves.barrier(), core.session.head.name.clone());
-    // Where no states are kept any more, what stands before a restore is still reached.
+    // Without snapshots a restore cannot be undone: operations before it are still reached.
     let files = core.services.snapshots.workspace.is_some();
     let task = tokio::spawn(async move {
         saves.await;
@@ -156,7 +156,7 @@ fn undo_value(
     core.saves.push(ticket, After { events, then });
 }
 
-/// An undo or a redo of a value cannot be made, now or later: it is behind us, and the next one is reached.
+/// An undo or redo of a value that can never be made: it is marked as handled, so that the next one is reached.
 pub(crate) fn close_undo(core: &mut Core, client: ClientId, cause: CommandId, closes: &Op, why: &Notice) {
     let (word, what) = match closes.title.split_once(' ') {
         Some(("redo", what)) => ("redo", what),
@@ -174,7 +174,7 @@ pub(crate) fn close_undo(core: &mut Core, client: ClientId, cause: CommandId, cl
     core.save(append, Vec::new(), Then::Tell { client, cause, reply });
 }
 
-/// Tells that an undo moved the conversation, and goes on with what belongs to it.
+/// Replies that an undo moved the conversation, and continues with what belongs to it.
 pub(crate) fn undone_move(
     core: &mut Core,
     client: ClientId,
@@ -190,7 +190,7 @@ pub(crate) fn undone_move(
     }
 }
 
-/// What was done, in a sentence. `title` is that of the row.
+/// A sentence about what was done. `title` is that of the row.
 pub(crate) fn said(title: &str, more: &str) -> String {
     let (word, what) = match title.split_once(' ') {
         Some(("undo", what)) => ("Undone", what),

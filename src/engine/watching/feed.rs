@@ -40,7 +40,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: Seen) {
         core.prompts.finder.stir();
     }
     for change in &seen.changes {
-        // Files that the model knows are reported by `Watcher::outside`, also where the feed is silent.
+        // The model gets changes of files that it knows from `Watcher::stale`, even where the feed has none.
         let others = matches!(change.who, Who::You | Who::Git);
         if others && change.kind == ChangeKind::Storm && core.session.has_words() {
             core.context.news.set(

@@ -1,4 +1,4 @@
-//! The watcher's seam: changes go to the feed, and changes by others also to the model.
+//! The interface to the watcher: changes are published in the feed, and changes by others are reported to the model.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ pub(crate) mod feed;
 
 /// Lines of the feed that are kept.
 const FEED: usize = 200;
-/// How often, and after which pause, a report is offered to an engine that is behind.
+/// How often a report is offered to an engine whose inbox is full, and the pause between.
 const TRIES: u32 = 200;
-/// Characters of a command beside a change.
+/// Characters of the command that is shown beside a change.
 const DURING: usize = 120;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// For tools: who writes what.
+/// Reports the writes of tools to the watcher.
 #[derive(Clone, Default)]
 pub(crate) struct Writes {
     watcher: Option<Arc<dyn Watcher>>,
-    /// What was found to have changed and is not told yet. Whoever looks puts it here itself, so that nothing is
-    /// lost when the one who asked is stopped.
+    /// Changes that were found and not reported yet. Stored here by the search itself, so that nothing is lost when
+    /// its caller is stopped.
     found: Arc<Mutex<Vec<Outside>>>,
 }
 
@@ -53,7 +53,7 @@ impl Writes {
         }
     }
 
-    /// What `agent` knows now of these files, so that differences can be shown.
+    /// Remembers the present content of these files as known to `agent`, so that differences can be shown.
     pub(crate) fn known(&self, workspace: &Workspace, paths: &[PathBuf]) {
         let Some(w) = &self.watcher else { return };
         let texts: Vec<_> = {
@@ -63,7 +63,7 @@ impl Writes {
         texts.iter().for_each(|(path, text)| w.known(path, text));
     }
 
-    /// Looks what others changed of the files that `agent` knows, since it was asked last.
+    /// Searches for changes by others of files that `agent` knows, since the last search.
     pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
         let Some(w) = self.watcher.clone().filter(|w| w.stirred(agent)) else { return };
         let (agent, seen, found) = (agent.clone(), lock(&workspace.seen).clone(), Arc::clone(&self.found));
@@ -71,11 +71,11 @@ impl Writes {
             let outside = w.outside(&agent, &seen);
             lock(&found).push(outside);
         };
-        // A panic there leaves the agent to the check before each edit.
+        // After a panic there the check before each edit still applies.
         let _ = tokio::task::spawn_blocking(look).await;
     }
 
-    /// What was found, once.
+    /// Takes the changes that were found.
     pub(crate) fn found(&self) -> Vec<Outside> {
         std::mem::take(&mut *lock(&self.found))
     }
@@ -90,8 +90,8 @@ pub(crate) struct Watching {
     pub(crate) feed: VecDeque<FileChange>,
 }
 
-/// Waits a little while the engine is behind, and then leaves the lines out: who ends the watcher waits for
-/// its thread, so that must not wait for the engine.
+/// Waits a little while the inbox is full, then drops the report: ending the watcher waits for its thread, so that
+/// thread must not wait for the engine.
 #[expect(clippy::disallowed_methods, reason = "a thread of the watcher's own, which must not wait for good")]
 fn give(tx: &mpsc::Sender<Msg>, seen: Seen) -> bool {
     let mut msg = Msg::Watch(seen);
@@ -114,7 +114,7 @@ impl Watching {
         Self { git: None, writes: Writes { watcher, ..Writes::default() }, feed: VecDeque::new() }
     }
 
-    /// For an agent of the crew: the same watcher tells who writes what; what it sees goes to the main agent.
+    /// For a child agent: its writes are reported to the same watcher; what the watcher sees goes to the main agent.
     pub(crate) fn for_child(&self) -> Self {
         Self {
             git: self.git.clone(),
@@ -135,10 +135,10 @@ impl Watching {
         }
     }
 
-    /// Ends it. It waits for its thread, so that is done where waiting is allowed.
+    /// Ends the watcher. Waits for its thread, on a thread that may block.
     pub(crate) async fn stop(&mut self) {
         let writes = std::mem::take(&mut self.writes);
-        // A panic there is its own end, too.
+        // A panic there ends it, too.
         let _ = tokio::task::spawn_blocking(move || drop(writes)).await;
     }
 }

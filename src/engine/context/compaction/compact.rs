@@ -1,7 +1,5 @@
-//! Compaction, as far as it is pure: when it is due, what is kept word for word, what the summary is made
-//! from. Calls are never parted from their results.
-//!
-//! Before it the agent will get one chance to save to memory; that comes with memory itself.
+//! The pure part of compaction: when it is due, which messages are kept verbatim, and the text that is summarised. A
+//! call is never separated from its result.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,9 +13,9 @@ use crate::context::tokens;
 
 /// The prompt of the summariser.
 pub(crate) const PROMPT: &str = include_str!("../../../../assets/prompts/compact.md");
-/// Tokens at which a path is compacted when neither the person nor the model table says.
+/// Tokens at which a path is compacted when neither the configuration nor the model table states a limit.
 const UNKNOWN_WINDOW: u64 = 100_000;
-/// Tokens that a summary is taken for in a preview.
+/// Assumed size of a summary in a preview, in tokens.
 const SUMMARY: u64 = 1_000;
 /// Entries that a preview names.
 const NAMED: usize = 50;
@@ -25,7 +23,7 @@ const NAMED: usize = 50;
 const LEAST: usize = 2;
 /// Characters kept of one tool result in the transcript.
 const RESULT: usize = 3_000;
-/// Characters kept of what a person or the model said.
+/// Characters kept of a message of the user or the model.
 const WORDS: usize = 12_000;
 
 /// Whether the path is over one of the limits.
@@ -45,22 +43,22 @@ pub(crate) struct Plan {
     pub kept_from: Option<EntryId>,
     pub kept: usize,
     pub tokens_before: u64,
-    /// Without the summary and the todo list.
+    /// Tokens that are kept, without the summary and the todo list.
     pub tokens_kept: u64,
 }
 
-/// How much of the end of a path is kept word for word. The last two messages always are.
+/// How much of the end of a path is kept verbatim. The last two messages always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keep {
     pub tokens: u64,
-    /// `None`: as many as have room in `tokens`.
+    /// `None`: as many as fit into `tokens`.
     pub messages: Option<u64>,
-    /// Percent of the conversation that may be kept, so that a short one becomes shorter too.
+    /// Percentage of the conversation that may be kept, so that a short one becomes shorter too.
     pub share: u64,
 }
 
 impl Keep {
-    /// Up to so many tokens.
+    /// Keeps up to this many tokens.
     pub(crate) fn tokens(tokens: u64) -> Self {
         Self { tokens, messages: None, share: 100 }
     }
@@ -106,7 +104,7 @@ pub(crate) fn plan(path: &[Arc<Entry>], keep: Keep) -> Option<Plan> {
     let (tokens_before, exact) = tokens::of_path(&live);
     let mut tokens_kept = tokens::of_entry(prefix) + size;
     if exact {
-        // Both numbers by the same measure: the provider's.
+        // Scales the estimate to the provider's count, so that both numbers have the same unit.
         let estimate: u64 = live.iter().map(|e| tokens::of_entry(e)).sum();
         tokens_kept = (u128::from(tokens_kept) * u128::from(tokens_before) / u128::from(estimate.max(1)))
             .try_into()
@@ -130,9 +128,9 @@ fn step_back(rest: &[&Arc<Entry>], end: usize) -> Option<usize> {
     is_message(rest[at]).then_some(at)
 }
 
-/// What the person is shown before it is done.
+/// The preview that is shown before a compaction.
 ///
-/// Every entry that goes is counted under who said it, and named (the first [`NAMED`] of them).
+/// Counts every entry that is removed by its role, and names the first [`NAMED`] of them.
 pub(crate) fn preview(plan: &Plan) -> CompactPreview {
     let mut by_role: Vec<RoleTokens> = Vec::new();
     let mut goes = Vec::new();
@@ -163,7 +161,7 @@ pub(crate) fn preview(plan: &Plan) -> CompactPreview {
     }
 }
 
-/// Who said it, for people.
+/// The role of an entry, as text for the user.
 fn role(body: &EntryBody) -> &'static str {
     match body {
         EntryBody::User { origin: Origin::Engine, .. } => "Tiller",
@@ -250,7 +248,7 @@ fn words(content: &[Part]) -> String {
     parts.join("\n")
 }
 
-/// Head and tail with a mark between them.
+/// Cuts the middle out and puts a mark in its place.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
@@ -260,8 +258,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{}\n[... {} bytes left out ...]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
-/// A summary without a model: what the person asked for, which files were changed, the last words. For
-/// the demo model, which understands nothing.
+/// A summary made without a model: the user's requests, the changed files, the last reply. For the demo model.
 pub(crate) fn extract(entries: &[Arc<Entry>]) -> String {
     let mut out = String::from("## Goal\n");
     for e in entries {

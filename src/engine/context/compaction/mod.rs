@@ -1,4 +1,4 @@
-//! Compaction, done: the summary is asked of a model, then summary, prefix and todo list go into the tree.
+//! Carries out a compaction: a model writes the summary, then summary, prefix and todo list are added to the tree.
 
 pub(crate) mod compact;
 pub(crate) mod shorten;
@@ -33,18 +33,18 @@ use crate::lock::lock;
 use crate::prompts::doing::Doing;
 use crate::turn::Input;
 
-/// Tokens kept word for word, by round: each forced round keeps less; the last keeps two messages only.
+/// Tokens kept verbatim, by round: each forced round keeps less; the last keeps two messages only.
 const KEEP: [u64; 3] = [8_000, 2_000, 0];
-/// Of the summariser's window, how much the transcript may fill, in percent.
+/// Percentage of the summariser's window that the transcript may fill.
 const FILL: u64 = 60;
-/// Where its window is not known.
+/// The window, in tokens, where none is known.
 pub(crate) const WINDOW: u64 = 100_000;
-/// Tokens that a summary may have; more after one that was cut off.
+/// Tokens of a summary; more after one that was cut off.
 const SUMMARY: u64 = 4_000;
-/// Tries with an ever shorter transcript, when the summariser says that it is too long.
+/// Attempts, each with a shorter transcript, when the summariser's server rejects the request as too long.
 const TRIES: u32 = 3;
 
-/// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.
+/// Starts a compaction. `turn`: the turn that waits for it; `client`: the client that requested it.
 pub(crate) fn compact(
     core: &mut Core,
     turn: Option<u64>,
@@ -61,7 +61,7 @@ pub(crate) fn compact(
     let nothing = compact::nothing_to_do(&core.session.history.path);
     let model = summariser(core);
     let demo = model::is_demo(core, &model);
-    // It never breaks a limit: where it may not be paid, the conversation stays as long as it is.
+    // A compaction never exceeds a budget: without one the conversation stays as long as it is.
     let provider = money::may_ask(core, &model)
         .and_then(|()| model::provider(core, &model).map_err(|e| crate::bus::notices::provider(&e)));
     let (facts, settings) = (begin::facts(core), core.services.config().context.clone());
@@ -80,7 +80,7 @@ pub(crate) fn compact(
             },
         };
         let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
-        // No summary, no new prefix.
+        // Without a summary there is no new prefix.
         let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
         let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
         let _ = tx.send(Msg::Context(ContextMsg::Compacted(Box::new(done)))).await;
@@ -93,8 +93,8 @@ pub(crate) fn compact(
     }
 }
 
-/// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
-/// conversation that is shorter than that, a fifth.
+/// Keeps a fifth of the tokens that trigger a compaction, within bounds, and half of the messages that do; of a
+/// shorter conversation, a fifth.
 pub(crate) fn keep(core: &Core) -> Keep {
     let settings = &core.services.config().context;
     let limit = settings.compact_tokens.or(model::window(core)).unwrap_or(WINDOW);
@@ -102,7 +102,7 @@ pub(crate) fn keep(core: &Core) -> Keep {
     Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
 }
 
-/// The fast tier's model; the session's where there is none, or none that may be paid.
+/// The fast tier's model; the session's model where there is none or its budget is used up.
 pub(crate) fn summariser(core: &Core) -> ModelRef {
     let fast = core.services.config().tiers.fast.clone().map(ModelRef);
     fast.filter(|f| model::provider(core, f).is_ok() && money::may_ask(core, f).is_ok())
@@ -149,7 +149,7 @@ fn with_compaction_over(core: &mut Core, result: Result<(), Notice>) {
     core.feed(Input::Compacted(result));
 }
 
-/// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
+/// Adds summary, new prefix and todo list in one commit. The old path stays in the tree.
 fn put_compaction(
     core: &mut Core,
     summary: String,
@@ -177,7 +177,7 @@ fn put_compaction(
     }
     events.extend(entries[1..].iter().map(|e| (place.clone(), compose::added(e))));
     events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
-    // What the model read before is gone from its sight, but files that it read still count as read.
+    // The model no longer sees what it read, but those files still count as read.
     core.session.trim();
     let change = OpChange::Compaction { name: core.session.head.name.clone(), before, after: entry };
     let mut append = core.append().entries(entries);
@@ -185,7 +185,7 @@ fn put_compaction(
     core.save(append, events, Then::Nothing);
 }
 
-/// A summary of the entries by the model of `side`, or why there is none.
+/// Summarises entries with the model of `side`.
 pub(crate) async fn summarise(
     side: &SideCall,
     prompt: &str,
@@ -202,7 +202,7 @@ pub(crate) async fn summarise(
         let text = compact::transcript(entries, focus, most);
         match side.ask(prompt, text, Some(room)).await {
             Ok(answer) if answer.cut && tries < TRIES => room *= 2,
-            // What is missing at its end would be lost for good.
+            // A summary that was cut off would lose its end.
             Ok(answer) if answer.cut => {
                 let why = format!("could not summarize: {} reached its output limit each time", side.model());
                 return Err(Notice::new(NoticeKind::Network, why)

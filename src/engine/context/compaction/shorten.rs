@@ -1,6 +1,6 @@
-//! Files of the prefix that are too long for their layer, shortened by the fast tier. Before the first message of
-//! a session goes out, and at each compaction; kept in the store, so that the same file is paid for once. Where it
-//! does not work out, the cut stands.
+//! Files of the prefix that are too long for their layer, summarised by the fast tier: before the first message of a
+//! session and at each compaction. Summaries are kept in the store, so that the same file is paid for once. When it
+//! fails, the cut text stays.
 
 use crate::context::side_call;
 use crate::money;
@@ -19,12 +19,12 @@ use crate::core::Core;
 use crate::core::services::Services;
 
 const PROMPT: &str = include_str!("../../../../assets/prompts/shorten.md");
-/// How long a first message waits for it at most.
+/// Longest time that a first message waits for the summaries.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Characters of a file that the model sees.
 const SEEN: usize = 200_000;
 
-/// Who shortens.
+/// Summarises files with the fast tier.
 #[derive(Clone)]
 pub(crate) struct Fast {
     services: Arc<Services>,
@@ -33,7 +33,7 @@ pub(crate) struct Fast {
     side: SideCall,
 }
 
-/// The fast tier, where the person has named one.
+/// The fast tier, where one is configured.
 pub(crate) fn fast(core: &Core) -> Option<Fast> {
     let model = ModelRef(core.services.config().tiers.fast.clone()?);
     let provider = model::provider(core, &model)
@@ -43,7 +43,7 @@ pub(crate) fn fast(core: &Core) -> Option<Fast> {
     Some(Fast { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
 }
 
-/// The prefix that these layers make.
+/// Renders the layers as a prefix, with summaries in place of cut files.
 pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
     let cuts = layers.cuts();
     let Some(fast) = fast.filter(|_| !cuts.is_empty()) else { return Arc::new(layers.render()) };
@@ -62,7 +62,7 @@ pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
 }
 
 impl Fast {
-    /// A file in short: as it was made before, or made now. `None`: the cut stands.
+    /// The summary of a file, from the store or made now. `None`: the cut text stays.
     async fn shorten(&self, cut: &Cut) -> Option<String> {
         let whole = (self.services.redaction.redact)(&cut.whole);
         let mut hash = blake3::Hasher::new();
@@ -93,7 +93,7 @@ impl Fast {
                 return None;
             }
         };
-        // Nobody waits for it; if it is not kept, it is made again.
+        // Not awaited: a summary that is not stored is made again.
         drop(self.services.store.set_meta(&key, Some(format!("{hash}\n{text}"))));
         Some(text)
     }

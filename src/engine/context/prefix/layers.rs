@@ -1,6 +1,6 @@
-//! The layers of the system prompt, each with a budget. When all together are over the total, the lowest
-//! are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary takes the
-//! place of a file that was cut, before the first message goes out (see `shorten`).
+//! The layers of the system prompt, each with a budget in tokens. When the total exceeds its own limit, the layers of
+//! lowest priority are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary
+//! replaces a cut file before the first message is sent (see `shorten`).
 //!
 //! The index of all skills, learnings and memory have their places in [`Layer`]'s order and come with their issues.
 
@@ -21,7 +21,7 @@ use crate::context::tokens;
 /// The agent's own prompt.
 pub(crate) const AGENT: &str = include_str!("../../../../assets/prompts/agent.md");
 
-/// In order of priority: the last is shortened first.
+/// Layers in order of priority: the last is shortened first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layer {
     Prompt,
@@ -48,7 +48,7 @@ impl Layer {
         }
     }
 
-    /// Tokens, where the configuration says nothing else.
+    /// Budget in tokens, where the configuration states none.
     fn budget(self) -> u64 {
         match self {
             Self::Prompt => 4_000,
@@ -61,14 +61,14 @@ impl Layer {
     }
 }
 
-/// What the layers are made of. Everything that differs from place to place comes in here.
+/// What the layers are made of: everything that differs from session to session.
 #[derive(Clone, Default)]
 pub(crate) struct Facts {
     pub folder: PathBuf,
-    /// The person's configuration folder, where USER.md is.
+    /// The user's configuration folder, which holds USER.md.
     pub config: PathBuf,
     pub now: Time,
-    /// Nobody is there to answer questions.
+    /// No user can answer questions.
     pub alone: bool,
     pub profile: Profile,
     pub git: Option<GitState>,
@@ -77,14 +77,14 @@ pub(crate) struct Facts {
     /// Background processes that run.
     pub processes: Vec<String>,
     pub budget_left: Option<Cost>,
-    /// What kind of agent it is, and who; `None`: the main one, as it is built in.
+    /// Definition and identity of the agent; `None`: the built-in main agent.
     pub role: Option<Role>,
-    /// Which rule forbids to read a path; `None`: nothing is forbidden.
+    /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
 }
 
 impl Facts {
-    /// The text of a file that goes into the prompt, or that a rule forbids to read it.
+    /// The text of a file for the prompt, or a sentence that a rule forbids reading it.
     fn readable(&self, found: Instructions) -> Instructions {
         match self.unreadable.as_ref().and_then(|rule| rule(&found.path)) {
             Some(_) => Instructions { text: FORBIDDEN.into(), ..found },
@@ -93,17 +93,17 @@ impl Facts {
     }
 }
 
-/// What stands in the prompt for a file that a rule of the person's forbids to read.
+/// Replaces the text of a file that a permission rule forbids to read.
 const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
 
-/// An agent that is not the built-in main one.
+/// An agent other than the built-in main one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Role {
     /// Its definition.
     pub definition: Option<Arc<Definition>>,
-    /// Who it is, in sentences; empty for the main agent.
+    /// Describes the agent to its model; empty for the main agent.
     pub identity: String,
-    /// What its kind and its task name.
+    /// Skills that its definition and its task name.
     pub skills: Vec<Arc<Skill>>,
 }
 
@@ -115,26 +115,26 @@ struct Piece {
     text: String,
     budget: u64,
     shortened: bool,
-    /// All of it, when `text` is only a part.
+    /// The whole text, when `text` is only a part.
     whole: Option<String>,
 }
 
-/// The layers as they fit.
+/// The layers, shortened to their budgets.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers(Vec<Piece>);
 
 /// A file that was cut to fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Its place, for [`Layers::put`].
+    /// Its index, for [`Layers::put`].
     pub at: usize,
     pub source: String,
     pub whole: String,
-    /// Tokens that it may have.
+    /// Budget in tokens.
     pub room: u64,
 }
 
-/// With less room than this a summary would say nothing.
+/// Smallest budget, in tokens, for which a summary is worth a request.
 const ROOM: u64 = 100;
 
 impl Layers {
@@ -146,7 +146,7 @@ impl Layers {
         Self(vec![Piece { layer, source, heading, text, budget, shortened: false, whole: None }])
     }
 
-    /// The files that were cut, and how much room each has.
+    /// The files that were cut, with their budgets.
     pub(crate) fn cuts(&self) -> Vec<Cut> {
         let cut = |(at, p): (usize, &Piece)| {
             let room = tokens::of_text(&p.text);
@@ -156,7 +156,7 @@ impl Layers {
         self.0.iter().enumerate().filter_map(cut).collect()
     }
 
-    /// A summary in the place of what was cut. One that is too long is cut in turn.
+    /// Replaces a cut text by its summary, which is cut in turn when it is too long.
     pub(crate) fn put(&mut self, at: usize, summary: &str) {
         let Some(piece) = self.0.get_mut(at) else { return };
         let room = tokens::of_text(&piece.text);
@@ -198,7 +198,7 @@ pub(crate) fn layers(facts: &Facts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
     for layer in Layer::ALL {
         let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());
-        // The files of one layer share its budget; what one does not use the others may.
+        // The files of one layer share its budget: what one does not use is left for the others.
         let mut left = budget;
         let mut waiting = pieces.iter().filter(|p| p.layer == layer).count() as u64;
         let mut order: Vec<usize> = (0..pieces.len()).filter(|i| pieces[*i].layer == layer).collect();
@@ -238,7 +238,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
     if let Some(role) = &facts.role {
         add(Layer::Prompt, "built in".into(), "# You".into(), role.identity.clone());
     }
-    // Children know nothing of the person, unless their definition says so.
+    // Child agents do not see USER.md, unless their definition says so.
     let child = facts.role.as_ref().is_some_and(|r| !r.identity.is_empty());
     let may = |layer: Layer| match definition {
         Some(d) if d.may.is_some() => d.may(layer.name()),
@@ -250,7 +250,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
         let heading = format!("# Project instructions from {path}");
         add(Layer::Project, path, heading, i.text);
     }
-    // What it was given by name it gets, whatever its kind says of layers.
+    // Skills that were named are included, whatever the definition says of layers.
     for skill in facts.role.iter().flat_map(|r| &r.skills) {
         let path = skill_file(skill, &facts.folder);
         add(Layer::Skills, path, format!("# Skill {}", skill.name), skill.body.clone());
@@ -269,7 +269,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
     out
 }
 
-/// Where a skill is, with its other files beside it.
+/// Path of a skill, and of the other files beside it.
 fn skill_file(skill: &Skill, folder: &Path) -> String {
     folder.join(&skill.file).display().to_string()
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes read of one file.
 const FILE: u64 = 128 << 10;
-/// Folders looked at on the way up.
+/// Most parent folders that are searched.
 const DEPTH: usize = 64;
 
 /// One file with instructions.
@@ -26,7 +26,7 @@ pub(crate) fn repository(folder: &Path) -> PathBuf {
         .map_or_else(|| folder.to_owned(), Path::to_owned)
 }
 
-/// From the repository's root (first) down to `folder` (last).
+/// Instruction files from the repository's root (first) down to `folder` (last).
 pub(crate) fn instructions(folder: &Path) -> Vec<Instructions> {
     let root = repository(folder);
     let mut folders: Vec<&Path> = folder.ancestors().take_while(|f| f.starts_with(&root)).collect();
@@ -39,7 +39,7 @@ pub(crate) fn instructions(folder: &Path) -> Vec<Instructions> {
 
 /// A regular file's text, up to a limit; `None` when it is absent, empty or no regular file.
 pub(crate) fn read(path: &Path) -> Option<Instructions> {
-    // Looked at first: opening a pipe would wait for a writer.
+    // Checked first: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }

@@ -1,5 +1,4 @@
-//! Windows of models, learned from servers that refused a request as too long. Stored, so that the next
-//! session does not run into the same refusal.
+//! The store of context windows that servers stated when they rejected a request as too long.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -9,11 +8,11 @@ use serde_json::Value;
 use tiller_protocol::{ModelRef, Time};
 use tiller_store::Store;
 
-/// The fact of the store that holds them: a JSON object from `provider/model` to what was learned.
+/// Key of the store's fact: a JSON object from `provider/model` to the learned window.
 pub(crate) const KEY: &str = "windows";
-/// No model has a smaller window, and none a larger one: other numbers of a message are something else.
+/// Plausible sizes, in tokens: any other number in a message is something else.
 pub(crate) const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
-/// What stands right before the number that is the window, in the words of vendors and of local servers.
+/// Text right before the number of the window, in the messages of vendors and local servers.
 pub(crate) const BEFORE: &[&str] = &[
     "context length is ",
     "context length of ",
@@ -31,28 +30,28 @@ pub(crate) const BEFORE: &[&str] = &[
     "n_ctx = ",
     "n_ctx\":",
 ];
-/// What stands right behind it.
+/// Text right after it.
 pub(crate) const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
 
-/// Milliseconds for which a window counts as known: servers are set up anew.
+/// Milliseconds after which a learned window is forgotten: servers are reconfigured.
 pub(crate) const AGE: i64 = 30 * 24 * 3600 * 1000;
 
-/// What a server's refusal said of a model.
+/// The window that a server stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Learned {
     /// The window in tokens.
     pub(crate) tokens: u64,
-    /// The window that was stated for the model then. Where another one is stated now, the person has corrected it.
+    /// The configured window at that time. When it differs now, the user has corrected it.
     pub(crate) stated: Option<u64>,
     pub(crate) time: Time,
 }
 
-/// By model. Shared by all agents of the process.
+/// Learned windows by model. Shared by all agents of the process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows(Arc<RwLock<BTreeMap<String, Learned>>>);
 
 impl Windows {
-    /// Reads what earlier sessions learned. Reads the store: blocks. What cannot be read is learned anew.
+    /// Loads what earlier sessions learned. Reads the store: blocks. Unreadable entries are ignored.
     pub(crate) fn load(&self, store: &Store) {
         let text = store.meta(KEY).ok().flatten().unwrap_or_default();
         let known: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap_or_default();
@@ -74,7 +73,7 @@ impl Windows {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(model.0.clone(), learned);
     }
 
-    /// The server took a request of so many tokens. True: a smaller window was learned, and is forgotten.
+    /// Records that the server accepted a request of this size. True: a smaller window was learned, and is forgotten.
     pub(crate) fn took(&self, model: &ModelRef, tokens: u64) -> bool {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let wrong = known.get(&model.0).is_some_and(|l| l.tokens < tokens);

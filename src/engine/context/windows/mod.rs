@@ -1,5 +1,5 @@
-//! Windows of models, learned from servers that refused a request as too long. Kept in the store, so that the next
-//! session does not run into the same refusal.
+//! Learns context windows from servers that reject a request as too long. Kept in the store, so that the next session
+//! avoids the same error.
 
 pub(crate) mod learned_windows;
 
@@ -9,11 +9,11 @@ use tiller_protocol::ModelRef;
 use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
 use crate::core::Core;
 
-/// The server refused a request of about `request` tokens to `model` as too long, in these words.
+/// Learns from the server's rejection `said` of a request of about `request` tokens.
 pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, request: u64) {
     let known = model::model_info(core, model).window;
-    // Without a number in its words the request itself is the only measure; a known window is a better one, and
-    // what has too many bytes may have few tokens.
+    // Without a number in the message the request's size is the only measure. A known window is better, and a request
+    // with too many bytes (413) may have few tokens.
     let guess = known.is_none() && !said.contains("(413)");
     let told = told(said).or(guess.then_some(request / 10 * 9));
     let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && known.is_none_or(|k| *t < k)) else {
@@ -24,7 +24,7 @@ pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, reques
     keep_windows(core);
 }
 
-/// The server took a request to `model` that it counted as so many tokens.
+/// Records that the server accepted a request and counted it as this many tokens.
 pub(crate) fn window_took(core: &mut Core, model: &ModelRef, tokens: u64) {
     if core.services.models.windows.took(model, tokens) {
         keep_windows(core);
@@ -32,7 +32,7 @@ pub(crate) fn window_took(core: &mut Core, model: &ModelRef, tokens: u64) {
 }
 
 fn keep_windows(core: &Core) {
-    // Where it cannot be kept, it is learned again.
+    // If it cannot be stored, it is learned again.
     drop(core.services.store.set_meta(KEY, core.services.models.windows.as_json()));
 }
 

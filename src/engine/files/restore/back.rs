@@ -1,5 +1,5 @@
-//! What going back to an entry means: the state of the files there, and what the session itself did since. Blocking,
-//! and the same for the workbench and for commands without a screen.
+//! What a restore to an entry means: the state of the files there, and the session's own changes since. Blocking; used
+//! by the workbench and by commands without a screen.
 
 use std::collections::{BTreeMap, HashSet};
 use tiller_protocol::compare::TakePart;
@@ -18,25 +18,25 @@ use crate::files::crew;
 use crate::files::restore::hunks;
 use crate::undo;
 
-/// How far up a path the last known state is looked for.
+/// Entries that are searched for the last known state.
 const UP: u32 = 1000;
 /// Files that a preview lists, and bytes of one difference in it.
 pub(crate) const LISTED: usize = 300;
 const DIFF: usize = 64 << 10;
-/// Files that are named in a row of the log; what undoes a longer one looks at all that differs.
+/// Files that a row of the log names; the undo of a longer one compares all files.
 pub const NAMED: usize = 10_000;
 
-/// A state that can be gone back to.
+/// A state that can be restored.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub snapshot: Id,
     pub time: Time,
-    /// What the session did since, oldest first.
+    /// The session's changes since, oldest first.
     pub steps: Vec<Step>,
 }
 
-/// The state at an entry: the one that was kept there, else the last one before it on its path. What agents did in the
-/// session's folder is its own doing.
+/// The state at an entry: the one that was kept there, else the last one before it on its path. Changes by agents in
+/// the session's folder count as its own.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -70,7 +70,7 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     Ok(Some(Point { snapshot, time: row.time, steps }))
 }
 
-/// What the session itself did.
+/// A change by the session itself.
 fn step(row: &StepRow) -> Option<Step> {
     if !matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)) {
         return None;
@@ -78,18 +78,18 @@ fn step(row: &StepRow) -> Option<Step> {
     Some(Step { before: row.before.as_deref()?.parse().ok()?, after: row.after.parse().ok()? })
 }
 
-/// What the person wants of a restore, by path.
+/// The user's choices for a restore, by path.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     pub keep: Vec<String>,
     pub force: Vec<String>,
-    /// Every path that was changed outside of this session, listed or not.
+    /// Overwrite every path that was changed outside of this session, listed or not.
     pub force_all: bool,
     /// Only these hunks of a file.
     pub parts: Vec<TakePart>,
 }
 
-/// Goes to a state. Gives also which files changed, for a row of the log.
+/// Restores a state. Returns also the changed files, for a row of the log.
 ///
 /// # Errors
 /// As [`Shadow::restore`].
@@ -136,7 +136,7 @@ pub fn go(
     Ok((done, files))
 }
 
-/// The present text with some hunks of the way back. `None`: they do not stand there, or it is no text.
+/// The present text with some hunks of the restore applied. `None`: they do not fit, or it is not text.
 fn some(shadow: &Shadow, item: &Item, parts: &[&str]) -> Result<Option<Vec<u8>>, SnapshotError> {
     let file = |e: Option<Entry>| e.filter(|e| e.kind == Kind::File);
     let Some(now) = file(item.diff.before) else { return Ok(None) };
@@ -147,7 +147,7 @@ fn some(shadow: &Shadow, item: &Item, parts: &[&str]) -> Result<Option<Vec<u8>>,
     Ok(hunks::apply(&text, parts).map(String::into_bytes))
 }
 
-/// A file that differs, with its lines where it is text and not too long.
+/// A differing file, with its lines where it is text and not too long.
 pub fn compared(shadow: &Shadow, file: &FileDiff) -> RestoreFile {
     let (diff, added, removed) = match shadow.text(file) {
         Ok(TextChange::Lines { diff, added, removed }) if diff.len() <= DIFF => (diff, added, removed),
@@ -164,7 +164,7 @@ pub fn compared(shadow: &Shadow, file: &FileDiff) -> RestoreFile {
     }
 }
 
-/// The preview of a plan, with at most `listed` files and as many paths that stay; it says how many more there are.
+/// The preview of a plan with at most `listed` files and as many unchanged paths, and the number of further ones.
 pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: usize) -> RestorePreview {
     let file = |item: &Item| RestoreFile {
         conflict: item.conflict.as_ref().map(|c| match c {
@@ -206,7 +206,7 @@ pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
         .collect()
 }
 
-/// A path as records and people see it; [`tiller_protocol::names::path`] reads it back.
+/// A path as text for records and users; [`tiller_protocol::names::path`] reads it back.
 pub fn shown(path: &std::path::Path) -> String {
     names::written(path)
 }
@@ -219,10 +219,10 @@ pub(crate) fn kind(change: Change) -> ChangeKind {
     }
 }
 
-/// A restore that can be undone, or done again.
+/// A restore that can be undone or redone.
 #[derive(Clone, Debug)]
 pub struct Undoable {
-    /// The first operation of it.
+    /// Its first operation.
     pub root: OpId,
     pub goal: Goal,
     pub title: String,
@@ -234,15 +234,15 @@ pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
     Some(Undoable { root: next.root, goal: reverse(&next.row)?, title: next.title })
 }
 
-/// Where the files were before a row of the log.
+/// The state of the files before a row of the log.
 pub fn reverse(op: &Op) -> Option<Goal> {
     let OpChange::Files { before, after, files, .. } = &op.change else { return None };
     let select = (files.len() < NAMED).then(|| files.iter().map(|f| names::path(&f.path)).collect());
     Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
-/// What a restore leaves behind: the change for the log, and the row among the session's own steps. `of`: the restore
-/// that it takes back or does again; `whose`: its operation, or the call that asked for it.
+/// What a restore records: the change for the log, and a row among the session's own steps. `of`: the restore that it
+/// undoes or redoes; `whose`: its operation, or the call that requested it.
 pub fn traces(
     states: Step,
     files: Vec<StepFile>,
@@ -255,12 +255,12 @@ pub fn traces(
     (change, StepRow { began: None, id: 0, of: whose, before: Some(before), after, files, time })
 }
 
-/// The change of an undo (or a redo) of `root` that found nothing to do, or nothing that it could do, at `state`.
+/// The change of an undo or redo of `root` that could change nothing, at `state`.
 pub fn nothing(state: String, root: OpId) -> OpChange {
     OpChange::Files { before: state.clone(), after: state, files: Vec::new(), of: Some(root) }
 }
 
-/// In words: what an undo or a redo did, or why it did not. `title` is that of its row.
+/// A sentence about the result of an undo or redo. `title` is that of its row.
 pub fn undone(title: &str, done: &Restored, files: &[StepFile]) -> String {
     let (redo, what) = match title.split_once(' ') {
         Some(("redo", what)) => (true, what),
@@ -285,7 +285,7 @@ pub fn undone(title: &str, done: &Restored, files: &[StepFile]) -> String {
     format!("{word}: {what}; {}{on}", sentence(done, files))
 }
 
-/// In words: what changed and what stayed.
+/// A sentence about what changed and what stayed.
 pub fn sentence(done: &Restored, files: &[StepFile]) -> String {
     let n = done.done.len();
     let partly = files.iter().filter(|f| f.partly).count();

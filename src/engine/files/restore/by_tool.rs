@@ -1,5 +1,4 @@
-//! Moments that the agent names, and going back to one, in the middle of a turn. The tool asks the person; here it
-//! is done.
+//! Naming a state and restoring it by a tool, in the middle of a turn. The tool asks the user; this carries it out.
 
 use crate::files::record;
 use crate::files::written;
@@ -38,13 +37,13 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     let keeper = core.services.snapshots.workspace.clone().ok_or(OFF)?;
     let name = core.redact(name);
     let watched = record::watched(core);
-    // Now, not when the entry finds its place: what the same reply changes next is not part of it.
+    // The state is kept now, not when the entry is added: later calls of the same reply are not part of it.
     let kept = keeper.submit(move |s| {
         let after = s.snapshot()?;
         let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
         Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
     });
-    // Its row stands before those of what comes next, so the entry has its id from now on.
+    // Its row must precede later ones, so the entry's id is made now.
     let entry = EntryId::fresh(&*core.services.ids, core.services.clock.now());
     record::record(core, StepOf::Point(entry), async { kept.await.ok() });
     core.files.named.push(Named { name: name.clone(), entry });
@@ -106,7 +105,7 @@ fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Resu
     let Gone { done, files, others, .. } = gone?;
     let said = back::sentence(&done, &files);
     let place = core.place();
-    // It is recorded for the call as well, so that the call's own view lists its changes.
+    // Recorded for the call as well, so that the call's own view lists its changes.
     let whose = StepOf::Call(way.call);
     let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
     let logged = change::op(core, core.session.id, CommandId(0), &way.title, change);
@@ -126,11 +125,11 @@ fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Resu
     Ok(said)
 }
 
-/// The last moment of this name.
+/// The last entry with this name.
 fn find(store: &Store, session: SessionId, name: &str) -> Result<EntryId, Notice> {
     let mut names = Vec::new();
     for row in store.steps().list(session, 0).map_err(|e| e.notice())?.iter().rev() {
-        // An entry that is damaged or gone is no way back.
+        // A damaged or deleted entry cannot be restored.
         if let StepOf::Point(id) = row.of
             && let Ok(entry) = store.entries().get(id)
             && let EntryBody::Checkpoint { name: this } = entry.body

@@ -1,9 +1,8 @@
-//! Some hunks of a difference, laid on exactly the text that it was made from: no search, no guess.
+//! Applies hunks to exactly the text that they were made from, without fuzzy matching.
 
 use diffy::{Line, Patch};
 
-/// The text with these hunks only, in whatever order they come. `None`: one of them does not stand there, or two
-/// overlap.
+/// The text with these hunks, in any order. `None`: one does not match, or two overlap.
 pub(crate) fn apply(text: &str, hunks: &[&str]) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let sources: Vec<String> = hunks.iter().map(|h| bare(h)).collect::<Option<_>>()?;
@@ -14,7 +13,7 @@ pub(crate) fn apply(text: &str, hunks: &[&str]) -> Option<String> {
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
     for hunk in parts {
         let old = hunk.old_range();
-        // Of a hunk that only adds, the line before it is named.
+        // A hunk that only adds names the line before it.
         let from = if old.is_empty() { old.start() } else { old.start().checked_sub(1)? };
         out.extend(lines.get(at..from)?.iter().copied());
         at = from;
@@ -37,7 +36,7 @@ pub(crate) fn apply(text: &str, hunks: &[&str]) -> Option<String> {
     Some(out)
 }
 
-/// The hunk with a header of ours: names in its own may hold anything, and are not needed.
+/// The hunk with a generated header: names in the original one may hold anything, and are not needed.
 fn bare(hunk: &str) -> Option<String> {
     let from = if hunk.starts_with("@@ ") { 0 } else { hunk.find("\n@@ ")? + 1 };
     Some(format!("--- a\n+++ b\n{}", &hunk[from..]))

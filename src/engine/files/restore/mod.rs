@@ -1,4 +1,4 @@
-//! The commands: what going back would do, going back, undoing that, and naming a moment.
+//! Commands about states of files: preview, restore, undo, checkpoint.
 
 pub mod back;
 pub(crate) mod by_tool;
@@ -32,7 +32,7 @@ use crate::files::restore::back::Wishes;
 use crate::prompts::doing::Doing;
 use crate::session::load::blocking;
 
-/// Most files that are named to the model.
+/// Most files that the model is shown by name.
 const TOLD: usize = 20;
 
 pub(crate) fn off() -> Notice {
@@ -45,7 +45,7 @@ pub(crate) fn unknown() -> Notice {
         .hint("Choose a later message, or restore the conversation only.")
 }
 
-/// The first line of what stands at an entry.
+/// The first line of an entry's text.
 fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
     let node = store.entries().get(entry)?;
     let name = match &node.body {
@@ -55,7 +55,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
     Ok(name.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim().to_owned())
 }
 
-/// What to restore, with a name for the log.
+/// The state to restore, with a title for the log.
 pub(crate) fn goal(
     store: &Store,
     session: SessionId,
@@ -127,7 +127,7 @@ pub(crate) fn restore_preview(core: &mut Core, client: ClientId, cause: CommandI
             let found = off_thread(move || goal(&store, session, entry)).await;
             let (goal, title, time) = match (found, &keeper) {
                 (Ok(found), Some(_)) => found,
-                // The conversation can go back all the same.
+                // The conversation can be restored without the files.
                 (Err(why), _) => {
                     let title = blocking(move || title(&title_of, entry)).await.unwrap_or_default();
                     let notes = vec![why.message];
@@ -202,7 +202,7 @@ pub(crate) fn restore(
     restoring(core, no, client, cause, done);
 }
 
-/// Takes these files alone back to what they were at `entry`, as operation `op`.
+/// Restores only these files to their state at `entry`, as operation `op`.
 pub(crate) fn restore_only(
     core: &mut Core,
     client: ClientId,
@@ -227,7 +227,7 @@ pub(crate) fn restore_only(
     change_files(core, client, cause, work, op);
 }
 
-/// Changes files by `work`, which gives the title for the log as well.
+/// Changes files by `work`, which returns the title for the log as well.
 pub(crate) fn change_files(
     core: &mut Core,
     client: ClientId,
@@ -251,7 +251,8 @@ pub(crate) fn change_files(
     restoring(core, no, client, cause, done);
 }
 
-/// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
+/// Starts a restore as a job, so that no turn begins meanwhile. Its result is recorded even after the user stopped
+/// waiting for it.
 pub(crate) fn restoring(
     core: &mut Core,
     no: u64,
@@ -307,7 +308,7 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
         with = Some(op.id);
         let step = core.services.store.steps().add(r.session, row);
         core.saves.push(step, nothing());
-        // Another session may be open by now, when the person did not wait.
+        // Another session may be open by now, if the user stopped waiting.
         if r.session != core.session.id {
             return;
         }
@@ -316,11 +317,11 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
         let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
         let events = r.entry.or(core.session.head.id).map(event).into_iter().collect();
         tell_of_files(core, &files, r.talk.is_some(), &way);
-        // The reply goes out once it is in the log, so that it can be undone at once.
+        // The reply is sent once the operation is in the log, so that it can be undone at once.
         core.save(append, events, tell(way));
     } else {
         if let Some(root) = r.of {
-            // It is behind us: the next undo goes on with the one before it.
+            // Marks it as handled: the next undo continues with the operation before it.
             let nothing = back::nothing(done.after.id.to_string(), root);
             close_op(core, r.session, r.cause, r.op, &r.title, r.of, nothing);
         }
@@ -354,7 +355,7 @@ fn close_op(
     core.save(append, Vec::new(), Then::Nothing);
 }
 
-/// The model knows the files as it left them.
+/// Reports the restored files to the model, which knows their earlier content.
 fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &Way) {
     if back || files.is_empty() {
         return;
@@ -369,7 +370,7 @@ fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &Way) {
     core.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
 }
 
-/// Names this moment.
+/// Adds a checkpoint with this name.
 pub(crate) fn checkpoint(core: &mut Core, client: ClientId, cause: CommandId, name: &str) {
     let name = core.redact(name.trim());
     let why = if name.is_empty() {

@@ -1,11 +1,11 @@
-//! What the person reads when files were changed at their command.
+//! Replies about files that the user changed by a command.
 
 use crate::files::Took;
 use crate::files::restore::back;
 use tiller_protocol::event::ReplyEvent;
 use tiller_snapshot::Restored;
 
-/// What the person hears.
+/// The reply about files taken from another branch.
 pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
     let n = done.done.len();
     let mut said = match n {
@@ -22,7 +22,7 @@ pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
     ReplyEvent::TakeReply { said, conflicts: took.not }
 }
 
-/// What went back as a whole, and what did not.
+/// The reply about whole files that were restored, and those that were not.
 pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
     let shown = crate::files::restore::back::shown;
     ReplyEvent::RejectReply {

@@ -1,4 +1,4 @@
-//! Taking a restore back, and doing it again.
+//! Undo and redo of a restore.
 
 use crate::files::record;
 use crate::files::restore;
@@ -23,7 +23,7 @@ pub(crate) fn undo_restore(core: &mut Core, client: ClientId, cause: CommandId, 
     undo_last_restore(core, client, cause, redo, None);
 }
 
-/// As [`undo_restore`], when the last one is this.
+/// Like [`undo_restore`], if the last restore is this one.
 pub(crate) fn undo_restore_of(core: &mut Core, client: ClientId, cause: CommandId, op: OpId) {
     if let Some(why) = restore::cannot_restore(core) {
         return core.refuse(client, cause, why);
@@ -51,7 +51,7 @@ fn undo_last_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: 
     undoing_files(core, client, cause, found, None);
 }
 
-/// Takes a restore back (or does it again) that the log says is next.
+/// Undoes or redoes a restore that the log names as next.
 pub(crate) fn undo_files(
     core: &mut Core,
     client: ClientId,
@@ -61,7 +61,7 @@ pub(crate) fn undo_files(
     rest: Option<Rest>,
 ) {
     let Some(goal) = back::reverse(&next.row) else {
-        // It will never be known: the next undo goes on with the one before it.
+        // Its state is lost for good: the next undo continues with the operation before it.
         let result = Err(unknown());
         let closes = Some(back::nothing(String::new(), next.root));
         let op = OpId::fresh(&*core.services.ids, core.services.clock.now());

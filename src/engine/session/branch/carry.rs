@@ -1,4 +1,4 @@
-//! What was done on another branch, carried over to the open one in few words.
+//! Adds a summary of another branch to the open one.
 
 use crate::context::compaction;
 use crate::context::side_call;
@@ -105,7 +105,7 @@ pub(crate) fn carried(core: &mut Core, c: Carried) {
     core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Done));
 }
 
-/// What a model would see of it.
+/// The entries that a model would see.
 fn said(entries: Vec<Entry>) -> Vec<Arc<Entry>> {
     let said = |e: &Entry| request::is_message(e) || matches!(e.body, EntryBody::Compaction { .. });
     entries.into_iter().filter(said).map(Arc::new).collect()

@@ -1,4 +1,4 @@
-//! Going on from an earlier entry, on a branch of its own. The old path stays as it is.
+//! Starts a new branch at an earlier entry. The old path stays as it is.
 
 use crate::core::follow_up::FollowUp;
 use crate::questions::asking;
@@ -28,8 +28,8 @@ use crate::session::msg::{Branch, Forked, How, SessionMsg};
 use crate::session::recover::dangling;
 use crate::session::{TAIL, path_of};
 
-/// The text of a message of the person's comes back as the draft; its branch begins before it.
-/// `with`: the operation that it belongs to.
+/// A fork at a message of the user's begins before it, and its text is returned as the draft. `with`: the operation
+/// that the fork belongs to.
 pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
     let why = if core.session.read_only {
         Some("this session is open read-only")
@@ -46,7 +46,7 @@ pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: E
     branch_off(core, client, cause, how, move || read(&store, session, entry));
 }
 
-/// A branch that is not there any more begins again where it stood.
+/// Makes a deleted branch again where it began.
 pub(crate) fn begin_branch(
     core: &mut Core,
     client: ClientId,
@@ -89,7 +89,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
             return core.follow_up(FollowUp::SendBehindJob);
         }
     };
-    // What waits goes along.
+    // Waiting messages and questions move along.
     let waits = !(core.prompts.queue.is_empty() && core.asks.is_empty() && core.prompts.pending.is_empty());
     if waits {
         let mut left = core.append();
@@ -133,7 +133,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
     }
 }
 
-/// A branch that begins between a call and its result gets a result, so that it is valid for the API.
+/// Adds results to calls that have none at the start of the branch, so that it is valid for the API.
 fn close_calls(core: &mut Core) {
     let open = dangling(&core.session.history.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     if open.is_empty() {
@@ -156,7 +156,7 @@ fn close_calls(core: &mut Core) {
     core.save(append, Vec::new(), Then::Nothing);
 }
 
-/// What stands at `entry`, or before it when it is a message of the person's.
+/// The branch at `entry`, or before it when it is a message of the user's.
 fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
     let node = store.entries().get(entry)?;
     if node.session != session {

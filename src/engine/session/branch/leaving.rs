@@ -1,5 +1,5 @@
-//! What is left behind when another branch is gone to: told once it is known, so that a summary of it can be offered.
-//! The way itself never waits for it.
+//! Reports the branch that was left once its length is known, so that a summary of it can be offered. Changing the
+//! branch never waits for it.
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{BranchName, CommandId, EntryBody, EntryId, EventBody};
@@ -7,10 +7,10 @@ use tiller_protocol::{BranchName, CommandId, EntryBody, EntryId, EventBody};
 use crate::core::Core;
 use crate::session::load::blocking;
 
-/// Entries that are looked through for something that was said.
+/// Entries that are searched for a reply.
 const LOOK: u64 = 200;
 
-/// The person left `name` at its end `tip`. What was answered there and is not here is worth a summary.
+/// Reports the branch `name` with its last entry `tip`, when it has replies that the open branch does not have.
 pub(crate) fn branch_left(core: &mut Core, cause: CommandId, name: BranchName, tip: Option<EntryId>) {
     let (Some(from), false) = (tip, core.session.read_only) else { return };
     let (store, bus, place) = (core.services.store.clone(), core.bus.clone(), core.place_of(Some(cause)));

@@ -1,4 +1,4 @@
-//! Going from one branch of the open session to another that is there. Each keeps what waits on it.
+//! Changes to another existing branch of the open session. Each branch keeps its own queue and questions.
 
 pub(crate) mod carry;
 pub(crate) mod fork;
@@ -32,7 +32,7 @@ use crate::session::load::blocking;
 use crate::session::msg::{Going, SessionMsg, There, Went};
 use crate::undo::before::Reviews;
 
-/// Takes and reads it; `None`: it is not there.
+/// Acquires and reads a branch; `None`: it does not exist.
 async fn there(
     store: &Store,
     session: SessionId,
@@ -81,7 +81,7 @@ pub(crate) fn open_branch(core: &mut Core, client: ClientId, cause: CommandId, h
     go(core, client, cause, Going { head, title: "open branch".into(), of: None, at: None, rest: None });
 }
 
-/// Goes there, when nothing is under way.
+/// Changes to the branch when no turn and no job runs.
 pub(crate) fn go(core: &mut Core, client: ClientId, cause: CommandId, going: Going) {
     if core.occupied() {
         let notice = Notice::new(NoticeKind::User, "a turn is running in this session")
@@ -92,7 +92,7 @@ pub(crate) fn go(core: &mut Core, client: ClientId, cause: CommandId, going: Goi
     let store = core.services.store.clone();
     let (tx, saves) = (core.tx.clone(), core.saves.barrier());
     let task = tokio::spawn(async move {
-        // What is there may just be on its way to the disk.
+        // Its entries may still be being written.
         saves.await;
         let result = there(&store, session, &going.head, look_only).await;
         let _ = tx
@@ -131,7 +131,7 @@ fn go_on_with(core: &mut Core, went: Went) {
     }
 }
 
-/// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
+/// Makes it the open branch. What belongs to the whole session (settings, costs, running processes) stays.
 fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Going, there: There) {
     let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
     let (left, was, wrote) = (core.session.head.name.clone(), core.session.head.id, !core.session.read_only);
@@ -147,14 +147,14 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
     core.prompts.queue = queue;
     core.prompts.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
     core.prompts.pending = pending;
-    // Another conversation: it received nothing, and read nothing, that this one did.
+    // The other branch's conversation has no news and no read files of this one.
     core.context.news = crate::context::news::News::default();
     drop(core.watching.writes.found());
     *lock(&core.files.reviews) = Reviews::default();
     lock(&core.services.workspace.seen).clear();
     let head = core.session.head.id;
     if archived && !core.session.read_only && going.of.is_none() {
-        // Who goes on with it wants to see it in the list.
+        // An archived branch that is opened is listed again.
         names::archive_branch(core, client, cause, None, going.head.clone(), false);
     }
     if !core.session.read_only {
@@ -189,14 +189,14 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
             undoing::undone_move(core, client, cause, &going.title, going.rest);
         }
     }
-    // After all that the person waits for.
+    // Done last, since the user does not wait for it.
     open::give_back(core, before);
     if wrote {
         left_behind(core, &left);
     }
 }
 
-/// A head that was left and holds nothing of its own is only in the way.
+/// Deletes a head that was left and has no entries of its own.
 pub(crate) fn left_behind(core: &mut Core, head: &str) {
     let dropped = core.services.store.heads().drop_bare(core.session.id, head);
     core.saves.push(dropped, After { events: Vec::new(), then: Then::Nothing });
@@ -207,7 +207,7 @@ pub(crate) fn branches(core: &mut Core, client: ClientId, cause: CommandId) {
     let (store, session, ours) =
         (core.services.store.clone(), core.session.id, core.session.head.name.clone());
     let lease = core.session.lease.is_some();
-    // A branch that holds nothing may just be on its way out.
+    // An empty branch may just be being deleted.
     let saves = core.saves.barrier();
     read::read_after(core, client, cause, saves, move || {
         let (branches, tags) = crate::session::branch::names::rows(&store, session, &ours, lease)?;

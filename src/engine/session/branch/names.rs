@@ -1,4 +1,4 @@
-//! The person's names for branches and entries, and branches that are put away.
+//! The user's names for branches and entries, and archived branches.
 
 use crate::session::change;
 use tiller_protocol::event::StateEvent;
@@ -14,13 +14,13 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::saves::{After, Then};
 
-/// Cells of a name.
+/// Longest name, in terminal cells.
 const CELLS: usize = 60;
-/// Entries of a branch in which words of the person's are looked for, and characters that are shown of them.
+/// Entries of a branch that are searched for a message of the user's, and characters of it that are shown.
 const BACK: u32 = 50;
 const WORDS: usize = 80;
 
-/// One line without controls and marks that cannot be seen.
+/// One line without control characters and invisible marks.
 fn plain(text: &str) -> String {
     let seen = |c: &char| {
         !c.is_control()
@@ -31,7 +31,7 @@ fn plain(text: &str) -> String {
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A name as it is kept.
+/// A checked name as it is stored.
 fn name(text: &str) -> std::result::Result<String, Notice> {
     let name = plain(text);
     let cells: usize = name.chars().map(|c| c.width().unwrap_or(0)).sum();
@@ -45,7 +45,7 @@ fn name(text: &str) -> std::result::Result<String, Notice> {
     Ok(name)
 }
 
-/// The branches of a session and its tags. `ours`: the one that is open here, with a lease or not.
+/// The branches and tags of a session. `ours`: the one that is open here, with a lease or not.
 pub(crate) fn rows(
     store: &Store,
     session: SessionId,
@@ -69,7 +69,7 @@ pub(crate) fn rows(
     Ok((branches, tags.into_iter().map(|t| TagView { name: t.name, entry: t.entry }).collect()))
 }
 
-/// What the person said last at or before an entry.
+/// The user's last message at or before an entry.
 fn words(store: &Store, tip: EntryId) -> Result<String> {
     let tail = store.paths().tail_at(tip, BACK)?;
     let said = tail.entries.iter().rev().find_map(|e| match &e.body {
@@ -106,7 +106,7 @@ fn named(
     core.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
 }
 
-/// It is on disk.
+/// The new name is on disk.
 pub(crate) fn named_now(core: &mut Core, branch: Option<BranchName>) {
     if let Some(branch) = branch.filter(|b| b.head == core.session.head.name) {
         core.session.head.label = branch.label;
@@ -126,7 +126,7 @@ pub(crate) fn label_branch(
         Ok(label) => label,
         Err(why) => return core.refuse(client, cause, why),
     };
-    // What it was called before, the store knows.
+    // The store fills in the old name.
     let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
     let op = change::op(core, session, cause, &format!("name branch: {label}"), change);
     let ticket = core.services.store.branches().set_label(session, &head, &label, Some(op));
