@@ -1,4 +1,4 @@
-//! P15: what is booked equals what the server charges, also for replies that were cut off and for side calls.
+//! P15: recorded usage equals what the server charges, also for incomplete replies and side calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::rig::*;
 use crate::scripted_model::lock;
 
-/// A server that has its own idea of a token: 4 bytes, where estimates take 2.5.
+/// A server with tokens of 4 bytes, where estimates take 2.5.
 fn tokens(bytes: usize) -> u64 {
     (bytes as u64).div_ceil(4)
 }
@@ -38,7 +38,7 @@ fn sent(r: &Request) -> u64 {
     tokens(r.system.len() + tools + said)
 }
 
-/// The server's own books: a row for each request, tokens in and out.
+/// The server's own records: a row for each request, tokens in and out.
 type Books = Arc<Mutex<Vec<(u64, u64)>>>;
 
 fn text(words: &str) -> Step {
@@ -65,14 +65,14 @@ async fn p15_the_books_equal_the_servers_within_a_tenth() {
     let fake = Fake::with(move |n, r| {
         let book = |output: &str| lock(&books).push((sent(r), tokens(output.len())));
         match n {
-            // Whole, and counted.
+            // Complete, with counts.
             0 => {
                 book(&long);
                 vec![text(&long), counted(r, &long), stop(StopReason::EndTurn)]
             }
             // Refused: it costs nothing.
             1 => vec![Step::Refuse(ProviderError::Wait { message: "slow".into(), after: None })],
-            // Cut in the middle, twice, before any count; then whole.
+            // Cut off in the middle, twice, before any count; then complete.
             2 | 3 => {
                 book(&long[..1000]);
                 vec![text(&long[..1000]), cut()]
@@ -92,7 +92,7 @@ async fn p15_the_books_equal_the_servers_within_a_tenth() {
                     Step::Hang,
                 ]
             }
-            // An answer on the side that fails in the middle; a summary that no server counted.
+            // A side answer that fails in the middle; a summary without the server's count.
             6 => {
                 book(&long[..800]);
                 vec![text(&long[..800]), cut()]
@@ -135,7 +135,7 @@ async fn p15_the_books_equal_the_servers_within_a_tenth() {
     assert!(close(row.usage.output, said), "written: {} of {said}", row.usage.output);
 }
 
-/// A summary that its own output limit cut off is asked for again with more room, and never taken as it is.
+/// A summary that the output limit cut off is requested again with more room, and never used as it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_summary_that_was_cut_is_not_taken() {
     let place = Place::new();
@@ -161,7 +161,7 @@ async fn a_summary_that_was_cut_is_not_taken() {
     rig.quit().await;
 }
 
-/// A model that thinks gets room for that, and one that is not known for it a second try.
+/// A model that thinks gets room for that; one that is not known to think gets a second attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn side_calls_of_models_that_think_get_room() {
     let place = Place::new();
@@ -182,7 +182,7 @@ async fn side_calls_of_models_that_think_get_room() {
     rig.quit().await;
 }
 
-/// A wait that a server asks for in the middle of a compaction is shown, and can be skipped.
+/// A wait that a server requests during a compaction is shown, and can be skipped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_of_a_compaction_is_shown_and_can_be_skipped() {
     let place = Place::new();
@@ -211,7 +211,7 @@ async fn a_wait_of_a_compaction_is_shown_and_can_be_skipped() {
     rig.quit().await;
 }
 
-/// A compaction by hand works for a conversation of any length, and says why where there is nothing to do.
+/// A compaction on request works for a conversation of any length, and gives the reason where there is nothing to do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_short_conversation_can_be_compacted_by_hand() {
     let place = Place::new();
@@ -238,7 +238,7 @@ async fn a_short_conversation_can_be_compacted_by_hand() {
     rig.quit().await;
 }
 
-/// A window that a server named in its refusal is known to the next session.
+/// A window that a server stated is known to the next session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     let place = Place::new();
@@ -258,7 +258,7 @@ async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     let mut rig = place.start(&fake).await;
     assert_eq!(rig.snapshot().await.agents[0].window, Some(6144), "another session");
     rig.quit().await;
-    // The person says what it is since the server was set up anew.
+    // The user configures the window since the server was changed.
     let stated = |p: &mut tiller_engine::EngineConfig| {
         let provider = serde_json::json!({"kind": "openai-chat", "models": {"m": {"window": 32_768}}});
         p.config.providers.insert("fake".into(), serde_json::from_value(provider).unwrap());
@@ -266,7 +266,7 @@ async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     let mut rig = place.start_with(&fake, stated).await;
     assert_eq!(rig.snapshot().await.agents[0].window, Some(32_768));
     rig.quit().await;
-    // The server takes more than that.
+    // The server accepts more than that.
     let fake = Fake::with(|_, _| {
         let mut steps = words(0, "x");
         let usage = Usage { input: 9000, output: 1, ..Usage::default() };
@@ -283,7 +283,7 @@ async fn a_window_that_was_learned_from_a_refusal_is_kept() {
     rig.quit().await;
 }
 
-/// What a model says in place of a summary or an answer is none.
+/// A refusal in place of a summary or an answer is not used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_summary_is_not_taken() {
     let place = Place::new();
@@ -380,7 +380,7 @@ async fn a_limit_of_messages_compacts() {
     rig.quit().await;
 }
 
-/// A model that repeats the same call is told after three rounds, and the person is asked after six.
+/// A model that repeats the same call gets a note after three rounds, and the user is asked after six.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     let place = Place::new();
@@ -405,7 +405,7 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     assert_eq!(status, TurnStatus::Limit);
     assert!(notice.unwrap().message.contains("read_file"));
     rig.quit().await;
-    // Neither does the file of each long output hide it.
+    // The different file of each long output does not hide it.
     let long = serde_json::json!({"command": "head -c 200000 /dev/zero | tr '\\0' x"});
     let fake = Fake::with(move |n, _| calls(&[(&format!("d{n}"), "terminal", long.clone())]));
     let mut rig = place.start_with(&fake, |p| p.session.profile = Some(tiller_protocol::Profile::Full)).await;
@@ -413,7 +413,7 @@ async fn a_model_that_goes_round_in_circles_is_told_and_then_asked_about() {
     let ask = rig.asked().await;
     assert!(matches!(&ask.body, AskBody::Repeats { rounds: 6, .. }), "{ask:?}");
     rig.quit().await;
-    // Without a person it ends with a word.
+    // Without a user it ends with a notice.
     let fake = same();
     let mut rig = place.start_with(&fake, |p| p.user.human = tiller_engine::Human::Absent).await;
     rig.submit("go");

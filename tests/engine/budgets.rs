@@ -16,12 +16,12 @@ use crate::rig::*;
 use crate::scripted_model::lock;
 use tiller_engine::EngineConfig;
 
-/// 20 tokens of each reply at 6 dollars for a thousand: 12 cents. What is sent is free.
+/// Prices a reply of 20 tokens at 12 cents; input is free.
 pub(crate) fn priced(p: &mut EngineConfig) {
     priced_at(p, 0.0, 6000.0);
 }
 
-/// Dollars for a million tokens.
+/// Prices in dollars per million tokens.
 pub(crate) fn priced_at(p: &mut EngineConfig, input: f64, output: f64) {
     let info =
         tiller_config::schema::ModelInfo { input: Some(input), output: Some(output), ..Default::default() };
@@ -60,7 +60,7 @@ async fn a_hard_budget_stops_and_asks() {
     assert_eq!(fake.count(), 3);
 }
 
-/// A limit that cannot be kept is no limit: where nobody can be asked, nothing is sent.
+/// A limit that cannot be enforced: where no user can be asked, nothing is sent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_without_a_price_does_not_run_past_a_budget_unseen() {
     type Limit = fn(&mut EngineConfig);
@@ -100,7 +100,7 @@ async fn a_person_may_allow_a_model_without_a_price_for_the_session() {
     let mut rig = place
         .start_with(&fake, |p| {
             p.config.budget.session_hard = Some(1.0);
-            // What nobody allowed is not asked for a title either.
+            // No title is requested from a model that was not approved.
             p.config.tiers.fast = Some("fake/fast".into());
             p.session.titles = true;
         })
@@ -126,7 +126,7 @@ async fn a_person_may_allow_a_model_without_a_price_for_the_session() {
     rig.quit().await;
 }
 
-/// Servers that do not count are held against the limit by an estimate.
+/// The usage of servers that send no counts is estimated and counts against the limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_says_nothing_of_usage_does_not_run_past_a_budget() {
     let place = Place::new();
@@ -151,7 +151,7 @@ async fn a_server_that_says_nothing_of_usage_does_not_run_past_a_budget() {
     rig.quit().await;
 }
 
-/// A request whose input alone is dearer than what is left is not sent, and the words say so.
+/// A request whose input alone costs more than what is left is not sent, and the notice says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_whose_input_does_not_fit_is_not_sent() {
     let place = Place::new();
@@ -170,7 +170,7 @@ async fn a_request_whose_input_does_not_fit_is_not_sent() {
     assert!(said.contains("was not sent") && said.contains("its input alone costs about $"), "{said}");
     assert_eq!(fake.count(), 0);
     rig.quit().await;
-    // A person is asked, and a yes makes room for it.
+    // The user is asked, and a yes makes room for it.
     let mut rig = place
         .start_with(&fake, |p| {
             priced_at(p, 1000.0, 0.0);
@@ -294,7 +294,7 @@ async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
         fake.requested(2).await;
         let store = Store::open(&place.db(), Options::default()).unwrap();
         if named {
-            // In another process, which this one does not hear of.
+            // Spent by another process, which this one does not notice.
             store.sessions().set_title(session, "Mine", true, None).wait().unwrap();
         }
         rig.quit().await;
@@ -303,7 +303,7 @@ async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
     }
 }
 
-/// Requests beside the conversation never break a limit, as those of turns do not.
+/// Side calls never exceed a limit, like the requests of turns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_side_call_whose_input_does_not_fit_is_not_sent() {
     let place = Place::new();
@@ -386,7 +386,7 @@ async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
     let ask = rig.asked().await;
     rig.answer(&ask, AskReply::Yes { value: Some("100".into()) });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
-    // Midnight: nothing is spent, and what was raised for yesterday holds no more.
+    // Midnight: nothing is spent, and yesterday's raised limit no longer holds.
     clock.advance(Duration::from_secs(3 * 3600));
     for text in ["four", "five", "six", "seven"] {
         assert_eq!(rig.turn(text).await.0, TurnStatus::Done, "{text}");
@@ -415,7 +415,7 @@ async fn a_tier_has_a_budget_of_its_own() {
     let (status, _, notice) = rig.finished().await;
     assert_eq!(status, TurnStatus::Limit);
     assert!(notice.unwrap().message.contains("budget for the tier main is used up: $0.20"));
-    // Another model of no tier counts as main, too; the deep one has no limit here, but asks.
+    // Another model without a tier counts as main, too; the deep tier has no limit here, but asks.
     assert_eq!(fake.count(), 2);
 }
 
@@ -446,7 +446,7 @@ async fn the_deep_tier_asks_once_for_a_session() {
     rig.submit("once more");
     rig.asked().await;
     rig.quit().await;
-    // Where nobody can be asked it is refused.
+    // Where no user can be asked it is refused.
     let mut rig = place
         .start_with(&fake, |p| {
             p.config.tiers.deep = Some("fake/m".into());

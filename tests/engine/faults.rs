@@ -11,7 +11,7 @@ use tiller_provider::{Chunk, ProviderError};
 use crate::rig::*;
 use crate::turns::failing_tools::Naughty;
 
-/// Milliseconds on a machine of its own; tests share one with builds.
+/// Milliseconds that suffice on an idle machine; tests share one with builds.
 pub(crate) const SOON: Duration = Duration::from_secs(15);
 
 pub(crate) fn go_on(rig: &mut Rig) {
@@ -125,7 +125,7 @@ async fn p3_without_another_try_the_partial_text_is_kept_and_marked() {
 async fn p6_a_failure_in_the_stream_ends_the_turn_at_once() {
     let place = Place::new();
     let mut first = words(0, "x");
-    // The socket would stay open after it.
+    // The server would keep the connection open.
     first.extend([Step::Fail(ProviderError::Rejected("the server says no".into())), Step::Hang]);
     let mut rig = place.start(&Fake::new([first])).await;
     let began = Instant::now();
@@ -333,8 +333,8 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
     assert_eq!((rows[0].decision.audit_word(), rows[0].outcome.as_str()), ("nobody", "denied"));
 }
 
-/// S13, W18: a write that failed for good is named by what failed, and the next turn goes on from what the disk has,
-/// without opening the session anew.
+/// S13, W18: a permanently failed write is reported with its cause, and the next turn continues from the state on
+/// disk, without opening the session anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
     let place = Place::new();
@@ -371,12 +371,13 @@ async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
     );
 }
 
-/// The person's name of the session. Its title by itself comes in an event of the same type, at any time after the turn.
+/// The session's title by the user. The title by the engine comes in an event of the same type, at any time after the
+/// turn.
 fn named_mine(event: &EventBody) -> Option<()> {
     matches!(event, EventBody::State(StateEvent::TitleChanged { title }) if title == "mine").then_some(())
 }
 
-/// The same of a title: an undo that was not saved did not happen.
+/// The same for a title: an undo that was not saved did not happen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     let place = Place::new();
@@ -398,8 +399,8 @@ async fn s13_after_an_undo_that_failed_the_title_is_what_the_disk_has() {
     assert_eq!((title.as_str(), store.sessions().get(id).unwrap().summary.title.as_str()), ("mine", "mine"));
 }
 
-/// A message that is sent while a job is under way goes out after it, when the job moves nothing: an undo of a title, an
-/// undo with nothing to undo, a branch or a session that is not there.
+/// A message that arrives during a job is sent after it, when the job changes nothing: an undo of a title, an undo
+/// with nothing to undo, an unknown branch or session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_is_sent_during_a_job_goes_out_after_it() {
     let place = Place::new();
@@ -425,4 +426,24 @@ async fn a_message_that_is_sent_during_a_job_goes_out_after_it() {
     }
     assert!(rig.snapshot().await.queue.is_empty());
     rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s4_a_store_that_cannot_save_pauses_the_turn_which_goes_on_when_it_can() {
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    let aside = place.db().with_extension("aside");
+    std::fs::rename(place.db(), &aside).unwrap();
+    rig.submit("second");
+    let saving = |e: &EventBody| match e {
+        EventBody::State(StateEvent::Saving { ok, .. }) => Some(*ok),
+        _ => None,
+    };
+    assert!(!rig.until("the banner", saving).await);
+    assert_eq!(fake.count(), 1, "nothing goes out that is not on disk");
+    std::fs::rename(&aside, place.db()).unwrap();
+    assert!(rig.until("saving again", saving).await);
+    assert_eq!(rig.finished().await, (TurnStatus::Done, "two".into(), None));
 }

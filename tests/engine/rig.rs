@@ -1,4 +1,4 @@
-//! An engine in a scratch folder, with a model that plays a script, and a person who is a test.
+//! An engine in a scratch folder, with a scripted model; the test plays the user.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream};
 
 pub(crate) use crate::scripted_model::*;
 
-/// How long a test waits for what must come.
+/// Longest time that a test waits for an event.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Where one test's files are. Outlives the engines that it starts.
+/// Folders of one test. Outlives the engines that it starts.
 pub(crate) struct Place {
     pub(crate) tmp: tempfile::TempDir,
     pub(crate) work: PathBuf,
@@ -51,14 +51,14 @@ impl Place {
         self.home().join("data/tiller.db")
     }
 
-    /// Frees the lease of a process that was killed. (In a test it is this process, which lives on.)
+    /// Releases the lease of a killed process. (In a test it is this process, which lives on.)
     pub(crate) fn free(&self, session: SessionId) {
         let store = Store::open(&self.db(), Options::default()).unwrap();
         let lease = store.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait().unwrap();
         store.leases().release(lease).wait().unwrap();
     }
 
-    /// The same, of one that may not be there.
+    /// Like [`Self::free`], for a lease that may not exist.
     pub(crate) fn free_if_there(&self, session: SessionId) {
         let store = Store::open(&self.db(), Options::default()).unwrap();
         if let Ok(lease) = store.leases().acquire(session, "main", tiller_store::AcquireMode::Force).wait() {
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// A running engine and what it said.
+/// A running engine and its events.
 pub(crate) struct Rig {
     pub(crate) engine: Option<Engine>,
     pub(crate) handle: EngineHandle,
@@ -109,7 +109,7 @@ impl Rig {
         id
     }
 
-    /// A command for one agent.
+    /// Sends a command to one agent.
     pub(crate) fn send_to(&mut self, agent: &str, body: CommandBody) -> CommandId {
         let id = CommandId(self.next);
         self.next += 1;
@@ -130,12 +130,12 @@ impl Rig {
         self.send(CommandBody::Turn(TurnCommand::Interrupt { hard }));
     }
 
-    /// The next event of the main agent's that `wanted` takes; all on the way are kept in `seen`.
+    /// The next event of the main agent that `wanted` accepts; all events up to it are kept in `seen`.
     pub(crate) async fn until<T>(&mut self, what: &str, wanted: impl Fn(&EventBody) -> Option<T>) -> T {
         self.until_of(what, |e| if e.agent.is_main() { wanted(&e.body) } else { None }).await
     }
 
-    /// The same, of any agent.
+    /// Like [`Self::until`], for events of any agent.
     pub(crate) async fn until_of<T>(&mut self, what: &str, wanted: impl Fn(&Event) -> Option<T>) -> T {
         let wait = async {
             loop {
@@ -170,7 +170,7 @@ impl Rig {
         .await
     }
 
-    /// Says something and waits for the end of its turn.
+    /// Sends a message and waits for the end of its turn.
     pub(crate) async fn turn(&mut self, text: &str) -> (TurnStatus, String) {
         self.submit(text);
         let (status, text, _) = self.finished().await;
@@ -250,7 +250,7 @@ impl Rig {
         self.engine.as_ref().unwrap().session()
     }
 
-    /// Ends it as a person would.
+    /// Ends the engine by the quit command.
     pub(crate) async fn quit(mut self) -> Vec<Arc<Event>> {
         self.send(CommandBody::Session(SessionCommand::Quit));
         self.until("the end", |e| matches!(e, EventBody::State(StateEvent::Stopped {})).then_some(())).await;
@@ -258,13 +258,13 @@ impl Rig {
         self.seen
     }
 
-    /// Stops it dead, as far as that goes within a process: no farewell, no last writes.
+    /// Stops it at once, as far as that is possible within a process: no last writes.
     pub(crate) async fn kill(mut self) {
         self.engine.take().unwrap().kill().await;
     }
 }
 
-/// Kinds of the entries of a path, with what matters of each.
+/// The entries of a path as short texts.
 pub(crate) fn shape(entries: &[Entry]) -> Vec<String> {
     use tiller_protocol::EntryBody as B;
     entries
@@ -282,7 +282,7 @@ pub(crate) fn shape(entries: &[Entry]) -> Vec<String> {
         .collect()
 }
 
-/// Every call has exactly one result, which follows its reply; nothing stands between them.
+/// Asserts that every call has exactly one result, which follows its reply with nothing in between.
 pub(crate) fn assert_valid(request: &Request) {
     use tiller_protocol::Block;
     use tiller_provider::ChatMessage as M;

@@ -22,7 +22,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Chunk(Chunk),
-    /// Goes on when it is notified.
+    /// Continues when it is notified.
     Gate(Arc<Notify>),
     /// Notifies when all before it has been taken.
     Reached(Arc<Notify>),
@@ -40,7 +40,7 @@ pub(crate) struct Fake {
     replies: Mutex<VecDeque<Vec<Step>>>,
     handler: Mutex<Option<Handler>>,
     pub(crate) requests: Mutex<Vec<Request>>,
-    /// When each came.
+    /// Time of each request.
     pub(crate) times: Mutex<Vec<std::time::Instant>>,
 }
 
@@ -68,7 +68,7 @@ impl Fake {
         lock(&self.requests).len()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until this many requests have arrived.
     pub(crate) async fn requested(&self, n: usize) {
         let end = std::time::Instant::now() + DEADLINE;
         while self.count() < n {

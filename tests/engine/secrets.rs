@@ -1,4 +1,4 @@
-//! Secrets: seeded into everything that comes in, found in nothing that is written or said.
+//! Secrets: put into all input, and found in nothing that is stored or published.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use tokio::sync::Notify;
 use crate::rig::*;
 use tiller_engine::{EngineConfig, Keys, Open};
 
-/// By shape.
+/// Recognised by its form.
 const SHAPED: &str = "ghp_abcdEFGH1234ijklMNOP5678qrstUVWX90";
-/// By value.
+/// Recognised by its value.
 const KNOWN: &str = "correct-horse-battery-staple-77";
 
 fn redacting(p: &mut EngineConfig) {
@@ -64,7 +64,7 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
             json!({"todos": [{"id": "1", "content": format!("rotate {KNOWN}"), "status": "pending"}]}),
         ),
     ]);
-    // Behind the words that were just said.
+    // After the text that was just added.
     first.extend(calls_of.into_iter().skip(2));
     let mut last = vec![Step::Gate(Arc::clone(&gate))];
     last.extend(babbles(
@@ -93,7 +93,7 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
     assert_eq!(status, TurnStatus::Done);
     assert!(text.starts_with("Done with [redacted"), "{text}");
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
-    // The tools ran with what the model wrote.
+    // The tools ran with the original arguments.
     assert_eq!(place.read("copy.txt"), format!("{SHAPED} {KNOWN}"));
     assert_eq!(place.read("new.txt"), format!("key {KNOWN}\n"));
     let ReplyEvent::ToolOutputReply { text, .. } =
@@ -109,7 +109,7 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
         assert_eq!(hits(&json), 0, "{}", String::from_utf8_lossy(&json));
     }
     assert_eq!(hits_under(place.db().parent().unwrap()), 0);
-    // What is repeated is what is stored: each request is the one before it and more, also after a restart.
+    // Requests repeat what is stored: each is the one before it and more, also after a restart.
     let mut rig = place
         .start_with(&fake, |p| {
             redacting(p);
@@ -221,7 +221,7 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
         let notice = rig.notice("is stored in").await;
         assert!(notice.message.contains("credentials.toml") && !notice.message.contains(KNOWN));
         assert_eq!(notice.message.contains("could not be tested"), !up);
-        // A variable does not win silently over what was just entered.
+        // A variable does not silently override the key that was just entered.
         assert!(notice.message.contains("instead of the one in ANTHROPIC_API_KEY"), "{}", notice.message);
         assert_eq!(key::load(&file, "anthropic").unwrap(), Some(Secret::new(KNOWN)));
         let mode = |p: &Path| std::fs::metadata(p).unwrap().permissions().mode() & 0o777;

@@ -20,7 +20,7 @@ fn set_model(model: &str) -> CommandBody {
 async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
     let place = Place::new();
     let fake = Fake::with(|_, _| says("x"));
-    // What "the file" holds: nothing wrong, or this mistake.
+    // Content of the settings file: no fault, or this one.
     let wrong: Arc<Mutex<Option<Notice>>> = Arc::default();
     let (mistake, server) = (Arc::clone(&wrong), Arc::clone(&fake));
     let config = tiller_config::Config::default();
@@ -52,7 +52,7 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
     assert!(rig.snapshot().await.entries.is_empty());
     rig.send(set_model("fake/m"));
     assert!(rig.refused().await.message.contains("no provider"));
-    // A mistake is told to who asked, and changes nothing.
+    // A fault is reported to the client that asked, and changes nothing.
     *lock(&wrong) = Some(Notice::new(NoticeKind::Config, "config.toml:3: unknown key"));
     rig.send(CommandBody::Session(SessionCommand::Reload));
     assert!(rig.refused().await.message.contains("config.toml:3"));
@@ -72,7 +72,7 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
     assert!(matches!(&ask.body, AskBody::Budget { limit, .. } if limit == "$0.10"), "{ask:?}");
 }
 
-/// A model that was chosen here a moment ago is kept in the settings: that is no news. Another one is.
+/// A model that was just chosen here is stored in the settings: that is no news. Another one is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_that_is_in_use_is_no_news_when_it_is_read_again() {
     let place = Place::new();
@@ -138,7 +138,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
             tokio::task::yield_now().await;
         }
         assert_eq!(*lock(&kept), ["vllm http://127.0.0.1:8000/v1"]);
-        // Known now: a second choice asks nobody to keep it again.
+        // Allowed now: a second choice does not store it again.
         rig.send(set_model("vllm/other"));
         rig.query(Query::Snapshot).await;
         assert_eq!(lock(&kept).len(), 1);
@@ -146,7 +146,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
     }
 }
 
-/// Agents that wait in line begin when more of them may run.
+/// Waiting agents start when more of them may run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_places_for_agents_are_taken_at_once() {
     use tiller_protocol::{AgentCommand, AgentState};

@@ -1,4 +1,4 @@
-//! The question about what the folder brings.
+//! The question whether to trust a folder's own files.
 
 use std::sync::{Arc, Mutex};
 
@@ -54,7 +54,7 @@ async fn a_yes_brings_the_projects_rules_in_also_for_later_sessions() {
     let ask = rig.asked().await;
     let AskBody::Trust { brings, changed: false, .. } = &ask.body else { panic!("{ask:?}") };
     assert_eq!(brings[0].path, ".tiller/permissions.yaml");
-    // Before the answer nothing of it holds: the call asks.
+    // Before the answer its rules do not apply: the call asks.
     rig.submit("write");
     let other = rig.asked().await;
     let AskBody::Permission(p) = &other.body else { panic!("{other:?}") };

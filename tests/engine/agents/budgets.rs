@@ -11,7 +11,7 @@ use crate::agents::delegation::{delegate, first, result};
 use crate::budgets::priced;
 use crate::rig::*;
 
-/// Each turn gives one part away, and ends with what came back.
+/// Each turn delegates one task, and ends with its result.
 fn gives_away() -> std::sync::Arc<Fake> {
     Fake::with(|_, r| match (first(r).as_str(), result(r)) {
         ("part", _) => says("part done"),
@@ -20,7 +20,7 @@ fn gives_away() -> std::sync::Arc<Fake> {
     })
 }
 
-/// However often agents are started, they have together what the session has, and not as much each time.
+/// However many agents are started, they share the session's budget.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_passed_by_one_reply_at_most_though_its_agents_start_one_by_one() {
     let place = Place::new();
@@ -47,7 +47,7 @@ async fn a_session_is_passed_by_one_reply_at_most_though_its_agents_start_one_by
     rig.quit().await;
 }
 
-/// What agents spent counts in the question about the budget, and in its answers.
+/// The cost of agents counts in the question about the budget, and in its answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_to_more_money_ends_the_turn_and_a_yes_is_enough_to_go_on() {
     let place = Place::new();
@@ -72,7 +72,7 @@ async fn a_no_to_more_money_ends_the_turn_and_a_yes_is_enough_to_go_on() {
     rig.quit().await;
 }
 
-/// What agents spent counts for a summary by hand, too.
+/// The cost of agents counts for a compaction on request, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_compaction_by_hand_is_refused_when_agents_have_used_the_budget_up() {
     let place = Place::new();
@@ -95,7 +95,7 @@ async fn a_compaction_by_hand_is_refused_when_agents_have_used_the_budget_up() {
     rig.quit().await;
 }
 
-/// What agents used stands in the day's books, and is counted once.
+/// The cost of agents is part of the day's spending, and is counted once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     let place = Place::new();
@@ -109,7 +109,7 @@ async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     let mut rig = place.start_with(&fake, limit(0.70)).await;
     assert_eq!(rig.turn("one").await.0, TurnStatus::Done);
     let session = rig.session();
-    // 36 cents, and as many again: 12 more of them would be too much for its last request.
+    // 36 cents, and as many again: 12 more would be too much for its last request.
     assert_eq!(rig.turn("two").await.0, TurnStatus::Done);
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
@@ -125,7 +125,7 @@ async fn what_agents_spend_counts_once_for_the_day_also_after_a_restart() {
     rig.quit().await;
 }
 
-/// The money of a goal is what its agents spend, too.
+/// The cost of a goal includes that of its agents.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_goal_pays_for_its_agents() {
     let place = Place::new();
@@ -150,7 +150,7 @@ async fn a_goal_pays_for_its_agents() {
     rig.quit().await;
 }
 
-/// Fault A2 for a tier: many that ask at once pass its budget by one reply at most.
+/// Fault A2 for a tier: agents that request at the same time exceed its budget by one reply at most.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tier_is_passed_by_one_reply_at_most_though_many_ask_at_once() {
     let place = Place::new();
@@ -171,12 +171,12 @@ async fn a_tier_is_passed_by_one_reply_at_most_though_many_ask_at_once() {
         .await;
     let (status, _) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Limit, "nothing is left for the end");
-    // 12 cents each: three are 36, and the one that passes the limit.
+    // 12 cents each: three cost 36, and one more passes the limit.
     assert_eq!(fake.count(), 4);
     rig.quit().await;
 }
 
-/// The main agent's own calls are taken out of the same purse.
+/// The main agent's own calls use the same reservations.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
     let place = Place::new();
@@ -196,7 +196,7 @@ async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
             p.config.budget.session_hard = Some(0.10);
         })
         .await;
-    // While the main agent's reply is under way, all that the session has is taken out.
+    // While the main agent's reply arrives, the whole budget of the session is reserved.
     rig.submit("go");
     fake.requested(1).await;
     rig.send(crate::agents::user_commands::spawn("part"));

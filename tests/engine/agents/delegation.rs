@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::rig::*;
 
-/// The first words of a request: the person's, or the task of an agent.
+/// The first message of a request: the user's, or an agent's task.
 pub(crate) fn first(request: &Request) -> String {
     message_text(request, 0)
 }
@@ -32,7 +32,7 @@ pub(crate) fn agent(id: &str) -> AgentId {
 /// An agent's row when it has come to this state.
 pub(crate) async fn state(rig: &mut Rig, id: &str, wanted: AgentState) -> AgentView {
     let id = agent(id);
-    // It may have come to it on the way to something else.
+    // The state may have been passed on the way to another.
     let last = rig.seen.iter().rev().filter_map(|e| row(e)).find(|v| v.id == id);
     if let Some(view) = last.filter(|v| v.state == wanted) {
         return view;
@@ -40,7 +40,7 @@ pub(crate) async fn state(rig: &mut Rig, id: &str, wanted: AgentState) -> AgentV
     next_state(rig, &id.0, wanted).await
 }
 
-/// The same, of what comes from now on.
+/// Like the above, for events from now on.
 pub(crate) async fn next_state(rig: &mut Rig, id: &str, wanted: AgentState) -> AgentView {
     let id = agent(id);
     rig.until_of(&format!("{id} {wanted:?}"), |e| row(e).filter(|v| v.id == id && v.state == wanted)).await
@@ -57,7 +57,7 @@ pub(crate) fn delegate(tasks: Value) -> Vec<Step> {
     calls(&[("d1", "delegate_task", json!({"tasks": tasks}))])
 }
 
-/// The built-in kinds of agents, and one more.
+/// The built-in agent definitions, and one more.
 pub(crate) fn kinds(place: &Place, name: &str, front: &str) -> Definitions {
     let folder = place.tmp.path().join("roles/agents");
     std::fs::create_dir_all(&folder).unwrap();
@@ -81,7 +81,7 @@ fn reports(text: &str) -> Vec<Value> {
 async fn two_agents_work_side_by_side_and_their_results_come_back() {
     let place = Place::new();
     place.file("a.txt", "A\n");
-    // Both must be there before either goes on: they run side by side.
+    // Both must have arrived before either continues: they run in parallel.
     let (arrived, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if result(r).is_none() => delegate(json!([
@@ -116,7 +116,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     );
     assert_eq!(all[0]["findings"], json!(["one thing", "another"]));
     assert!(all[0]["tokens"].as_u64().unwrap() >= 240 && all[0]["tool_calls"] == 2, "{:?}", all[0]);
-    // A fresh context: its own task, its own name in the prompt, nothing of the talk.
+    // A new context: its own task, its own name in the prompt, nothing of the conversation.
     let child = requests.iter().find(|r| first(r).starts_with("read")).unwrap();
     assert!(first(child).contains("Read these files first: a.txt"), "{}", first(child));
     assert_eq!(child.messages.len(), 1);
@@ -124,7 +124,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     let names: Vec<&str> = child.tools.iter().map(|t| t.name.as_str()).collect();
     assert!(names.contains(&"edit_file") && names.contains(&"delegate_task"), "{names:?}");
     assert!(!names.contains(&"restore") && !names.contains(&"blackboard"), "{names:?}");
-    // One tree: its session hangs off the reply that asked for it.
+    // One tree: its session is attached to the reply that requested it.
     let view = rig.snapshot().await;
     assert_eq!(view.agents.len(), 3);
     let reader = view.agents.iter().find(|a| a.label == "reader").unwrap();
@@ -139,7 +139,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     let mine = parts.store.sessions().list(&tiller_store::Filter::default()).unwrap();
     assert_eq!(mine.len(), 1, "sessions of agents are not among the person's");
     assert_eq!(parts.store.costs().by(None, tiller_protocol::command::CostBy::Agent).unwrap().len(), 3);
-    // What agents say to each other is not the person's history.
+    // Messages between agents are not part of the user's history.
     drop(parts);
     rig.quit().await;
 }
@@ -177,7 +177,7 @@ async fn a1_endless_spawning_ends_at_the_limits() {
     let place = Place::new();
     let fake = Fake::with(|_, r| match result(r) {
         None => calls(&[("d", "delegate_task", json!({"tasks": [{"goal": "more"}, {"goal": "more"}]}))]),
-        // Refused or not: it tries again and again, four times each.
+        // It tries again and again, four times each, whether refused or not.
         Some(_) if r.messages.len() < 9 => calls(&[(
             &format!("d{}", r.messages.len()),
             "delegate_task",
@@ -252,7 +252,7 @@ async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     assert_eq!(done.child.unwrap().result, "seen it");
     rig.kill().await;
     place.free(session);
-    // Killed before the next turn: it is told after the restart, and never again.
+    // Killed before the next turn: the end is reported after the restart, and never again.
     let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.turn("and?").await;
@@ -272,7 +272,7 @@ async fn an_agent_in_the_background_is_announced_once_also_after_a_restart() {
     rig.quit().await;
 }
 
-/// Fault A3: whatever a child does, its parent gets one result, and nobody is left behind.
+/// Fault A3: whatever a child does, its parent gets one result, and no process is left behind.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a3_a_child_that_fails_or_hangs_is_one_result() {
     let place = Place::new();
@@ -350,7 +350,7 @@ async fn what_ran_at_a_kill_is_interrupted_and_goes_on_where_it_stood() {
     rig.notice("2 agents were interrupted").await;
     rig.send(tiller_protocol::CommandBody::Agent(tiller_protocol::AgentCommand::ResumeAll));
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
-    // Its history is whole: the call that was done is there with its result, and a word to go on.
+    // Its history is complete: the finished call with its result, and a message to continue.
     assert!(done.child.unwrap().result.starts_with("went on after"), "from the last entry on");
     state(&mut rig, "main/a2", AgentState::Done).await;
     for n in 0..fake.count() {
@@ -359,7 +359,7 @@ async fn what_ran_at_a_kill_is_interrupted_and_goes_on_where_it_stood() {
     rig.quit().await;
 }
 
-/// Fault A4: nobody below a narrowed agent has more than that one, whatever it asks for.
+/// Fault A4: no agent below a restricted one has more permissions than that one, whatever it requests.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Programs of other vendors as agents: small scripts stand for them here; the real ones are driven in `tests/it`.
+//! External programs as agents: small scripts play them here; the real ones are driven in `tests/it`.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) fn toy(place: &Place, script: &str) -> Programs {
     }
 }
 
-/// An engine that has this program, and a model that is not asked.
+/// An engine with this program, and a model that is not used.
 pub(crate) async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
     let toy = toy(place, script);
     let change = |p: &mut tiller_engine::EngineConfig| {
@@ -99,7 +99,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
         ("toy, headless", None),
         "what it cost is not known"
     );
-    // Its talk is a session like any other.
+    // Its conversation is a session like any other.
     let store = place.parts(&Fake::new([])).store;
     let tail = store.paths().tail(child.session.unwrap(), "main", 100).unwrap();
     let shape = shape(&tail.entries);
@@ -109,8 +109,8 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     rig.quit().await;
 }
 
-/// Without a watcher (`exec`, a workflow, ACP) the files of a program that tells of no calls are known as well, and go
-/// back.
+/// Without a watcher (`exec`, a workflow, ACP) the files that a program changed without reporting calls are known as
+/// well, and can be restored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_files_of_a_program_that_tells_no_calls_are_its_own_without_a_watcher() {
     let place = Place::new();
@@ -140,7 +140,7 @@ async fn the_files_of_a_program_that_tells_no_calls_are_its_own_without_a_watche
     rig.quit().await;
 }
 
-/// Fault A3 with programs: a crash, a hang and garbage are results, and nothing of them is left.
+/// Fault A3 with programs: a crash, a hang and invalid output are results, and no process is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     let place = Place::new();
@@ -175,7 +175,8 @@ async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     }
 }
 
-/// What a call does is often told only when it is written out; and why a program ended is said in its talk.
+/// The files of a call are often reported only when it has finished; and the reason of a program's end is in its
+/// conversation.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
     let place = Place::new();
@@ -211,7 +212,7 @@ async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
     assert_eq!(calls, ["make it"], "{shape:?}");
 }
 
-/// A model of ours is none of a program's; its own it gets with its next turn, also after a restart.
+/// A model of ours does not exist for a program; its own model is used from its next turn, also after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_model_of_a_program_is_one_of_its_own() {
     let place = Place::new();
@@ -245,7 +246,7 @@ async fn the_model_of_a_program_is_one_of_its_own() {
     assert_eq!(kept["brief"]["model"], "big-1", "{kept}");
 }
 
-/// One that keeps no talk of its own is told all of it again.
+/// A program that keeps no session gets the whole conversation again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_to_a_program_without_a_memory_brings_its_task_along() {
     let place = Place::new();
@@ -264,7 +265,7 @@ async fn a_message_to_a_program_without_a_memory_brings_its_task_along() {
     rig.quit().await;
 }
 
-/// Over the protocol, too: one that cannot load its session goes on in a fresh one, also after a restart.
+/// Over the protocol, too: a program that cannot load its session continues in a new one, also after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_restart() {
     let place = Place::new();
@@ -308,7 +309,7 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     rig.quit().await;
 }
 
-/// A rest needs no process: what it said is kept, and a fresh session goes on from there.
+/// A paused agent needs no process: its output is kept, and a new session continues from there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_rests_needs_no_process_and_goes_on_where_it_was() {
     let place = Place::new();
@@ -364,7 +365,7 @@ async fn a_program_that_rests_needs_no_process_and_goes_on_where_it_was() {
     rig.quit().await;
 }
 
-/// Some tell all of a call's output each time: it is shown once.
+/// Some programs send all of a call's output each time: it is shown once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn output_that_is_told_again_and_again_is_shown_once() {
     let place = Place::new();
@@ -393,7 +394,7 @@ async fn output_that_is_told_again_and_again_is_shown_once() {
     rig.quit().await;
 }
 
-/// A secret is masked as well where it comes in two pieces.
+/// A secret is masked as well when it arrives in two pieces.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
     let place = Place::new();
@@ -434,8 +435,8 @@ async fn a_secret_that_is_cut_over_two_pieces_of_output_is_masked() {
     rig.quit().await;
 }
 
-/// What a program does by its own rules is its work: in the feed, in its row, in its diff, in the audit, and when the
-/// person goes back.
+/// What a program does by its own rules counts as its work: in the feed, on its row, in its diff, in the audit, and
+/// when the user restores files.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_program_does_unasked_is_known_as_its_own() {
     let place = Place::new();
@@ -517,7 +518,7 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     rig.quit().await;
 }
 
-/// A limit holds for a program as soon as it tells what it used and goes on.
+/// A limit is enforced for a program as soon as it reports usage and continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_has_used_up_its_money_does_not_go_on() {
     let place = Place::new();
@@ -538,7 +539,7 @@ async fn a_program_that_has_used_up_its_money_does_not_go_on() {
     rig.quit().await;
 }
 
-/// Words without end are no answer, however short their lines; what is kept of them is bounded.
+/// Endless output is no answer, however short its lines; the kept part is bounded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_only_talks_and_talks_is_ended() {
     let place = Place::new();
@@ -563,7 +564,7 @@ async fn a_program_that_only_talks_and_talks_is_ended() {
     assert!(longest.is_some_and(|n| n > 1_000 && n < 3 << 20), "{longest:?}");
 }
 
-/// What it asks about, and the line in which it asks.
+/// The subject of its question, and the line that asks it.
 pub(crate) const TOUCH: &str =
     r#""title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}"#;
 pub(crate) const TOUCH_ASKS: &str = r#"echo '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}},"options":[{"optionId":"yes1","name":"Yes","kind":"allow_once"},{"optionId":"no1","name":"No","kind":"reject_once"}]}}'"#;
@@ -583,7 +584,7 @@ while read -r line; do
 done
 "#;
 
-/// A program writes with tools of its own: what it is told of masks says that they are no values.
+/// A program writes with its own tools: the note about masks in its prompt says that they are no values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_that_reads_a_mask_is_told_what_it_is() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! What a program of another vendor asks in the profile `full`, and what its session costs over several processes.
+//! Questions of external programs in the profile `full`, and the cost of a session over several processes.
 
 use tiller_protocol::{AgentState, AskBody, AskReply, Profile};
 
@@ -6,8 +6,8 @@ use crate::agents::delegation::state;
 use crate::agents::external::{ACP, TOUCH, TOUCH_ASKS, full_with_denied, spawn, toy, with_toy};
 use crate::rig::*;
 
-/// X18: also where everything is allowed, and however it is worded, what is dangerous is asked about, and what a rule forbids
-/// is refused.
+/// X18: even where everything is allowed, dangerous commands are asked about, however they are worded, and commands
+/// that a rule forbids are refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x18_in_full_danger_is_asked_about_in_whatever_field_it_stands() {
     for about in [
@@ -32,7 +32,7 @@ async fn x18_in_full_danger_is_asked_about_in_whatever_field_it_stands() {
     }
     for about in [
         r#""title":"Read .env","kind":"read""#,
-        // What is protected in every profile.
+        // Paths that are protected in every profile.
         r#""title":"clean","kind":"execute","rawInput":{"command":"rm -rf ~"}"#,
         r#""title":"clean","kind":"read","locations":[{"path":"a.txt"}],"rawInput":{"command":"rm -rf ~"}"#,
         r#""title":"cat .env","kind":"execute""#,
@@ -50,7 +50,7 @@ async fn x18_in_full_danger_is_asked_about_in_whatever_field_it_stands() {
     }
 }
 
-/// It tells what its session cost since it began: the next process of it, after a restart, adds only what is new.
+/// It reports the total cost of its session: the next process, after a restart, adds only the difference.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_costs_of_a_session_that_is_loaded_are_not_counted_again() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! What programs of other vendors ask, and who answers: our rules first, then the person.
+//! Questions of external programs, and their answers: by our rules first, then by the user.
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::StateEvent;
@@ -15,7 +15,7 @@ use tiller_protocol::ask::{TrustItem, TrustKind};
 use crate::agents::external::{ACP, TOUCH, TOUCH_ASKS, full_with_denied, spawn, toy, with_toy};
 use crate::rig::*;
 
-/// A program over the Agent Client Protocol asks, and the person answers in our dialog.
+/// A program over the Agent Client Protocol asks, and the user answers in our dialog.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_programs_question_is_ours_and_our_rules_come_first() {
     let place = Place::new();
@@ -36,7 +36,8 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
     rig.quit().await;
 }
 
-/// What a program does cannot be undone when the states of the files are not kept: it is asked about in `full`, too.
+/// A program's changes cannot be undone when the states of the files are not kept: they are asked about in `full`,
+/// too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() {
     let place = Place::new();
@@ -73,7 +74,7 @@ async fn a_call_of_a_program_that_cannot_be_undone_is_asked_about_in_full_too() 
     rig.quit().await;
 }
 
-/// X18: also where everything is allowed, rules that deny answer what a program asks.
+/// X18: even where everything is allowed, rules that deny answer a program's question.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {
     for (command, answer) in [("touch asked", "it said allow-once"), ("touch denied", "it said refused")] {
@@ -87,7 +88,7 @@ async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {
     }
 }
 
-/// What a tool is called does not make it one that reads, and a description is no path.
+/// A tool's name does not make it read-only, and a description is no path.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
     let place = Place::new();
@@ -101,7 +102,7 @@ async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
     rig.quit().await;
 }
 
-/// Nobody is asked for a program that is gone.
+/// No question stays open for a program that has ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_question_of_a_program_that_dies_goes_with_it() {
     let place = Place::new();
@@ -123,7 +124,7 @@ async fn the_question_of_a_program_that_dies_goes_with_it() {
     rig.quit().await;
 }
 
-/// What was started to work unasked ends when the person wants to be asked, and asks when it goes on.
+/// A program that was started without questions ends when the user wants to be asked, and asks when it continues.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_never_has_more_than_the_person_allows_now() {
     let place = Place::new();
@@ -189,7 +190,7 @@ fn distrusted(place: &Place) -> (tiller_engine::crew::Programs, Arc<AtomicBool>)
     (toy, trusted)
 }
 
-/// Where nobody can answer it does not start, and the reason says what to do.
+/// Where no user can answer it does not start, and the reason says what to do.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() {
     let place = Place::new();
@@ -208,8 +209,8 @@ async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() 
     rig.quit().await;
 }
 
-/// X4, X18: a folder's own files can make the program run commands. It is not started before a yes to them, whoever
-/// starts it; after the yes it is continued.
+/// X4, X18: a folder's own files can make the program run commands. It is not started before they are approved,
+/// whatever starts it; after the approval it is continued.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
     let place = Place::new();
@@ -256,7 +257,7 @@ async fn x18_never_is_asked_once_and_says_how_to_change_it() {
     rig.quit().await;
 }
 
-/// X17: a program that cannot be given the person's rules about reading is not started before the person agrees.
+/// X17: a program that cannot enforce the user's rules about reading is not started before the user agrees.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x17_a_program_that_cannot_be_given_a_rule_is_asked_about() {
     let place = Place::new();
@@ -275,7 +276,7 @@ async fn x17_a_program_that_cannot_be_given_a_rule_is_asked_about() {
     rig.quit().await;
 }
 
-/// Only so many states are kept at once: a call beyond that is not passed over in silence.
+/// Only a limited number of states is kept at once: a call beyond that is not passed silently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_of_a_program_whose_state_is_not_kept_is_told() {
     let place = Place::new();

@@ -1,5 +1,4 @@
-//! Figures of the crew, printed; the budgets are in the spec (speed, C). Run them optimised and alone:
-//! `cargo test --release -p tiller-engine-tests agents::figures -- --ignored --nocapture --test-threads 1`.
+//! Prints timings of agents; the budgets are in the spec (speed, C). Run them optimised and alone:
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -86,7 +85,7 @@ async fn the_end_of_twenty() {
     rig.quit().await;
 }
 
-/// From the end of a reply to the request that has the person's words; and from the words to their receipt.
+/// Time from the end of a reply to the request with the user's message, and from the message to its receipt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "prints figures"]
 async fn a_message_from_the_person() {
@@ -115,7 +114,7 @@ async fn a_message_from_the_person() {
         })
         .await;
         queued.push(began.elapsed());
-        // It has come to the agent itself.
+        // The agent itself has received it.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let freed = Instant::now();
         gate.notify_one();

@@ -1,4 +1,4 @@
-//! What agents did to the files, and going back: they worked for the session, so it is its own doing.
+//! Changes of files by agents, and restoring them: they worked for the session, so the changes are its own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn writers() -> std::sync::Arc<Fake> {
     })
 }
 
-/// Path, and whether somebody else changed it since.
+/// Path, and whether another program changed it since.
 async fn shown(rig: &mut Rig, entry: EntryId) -> Vec<(String, bool)> {
     match rig.query(Query::RestorePreview { entry }).await {
         ReplyEvent::RestorePreviewReply { preview, .. } => {
@@ -56,7 +56,7 @@ async fn what_agents_wrote_goes_back_with_the_rest_and_comes_again() {
     let told = session_command(&mut rig, back(start, RestoreWhat::Files)).await;
     assert_eq!(told, "2 files were restored");
     assert!(!place.work.join("tool.txt").exists() && !place.work.join("shell.txt").exists());
-    // The end of the turn is a state with what they wrote.
+    // The state at the end of the turn includes their changes.
     assert_eq!(shown(&mut rig, end).await, both);
     session_command(&mut rig, back(end, RestoreWhat::Files)).await;
     assert_eq!((place.read("tool.txt").as_str(), place.read("shell.txt").as_str()), ("tool\n", "shell\n"));
@@ -81,7 +81,7 @@ async fn what_the_person_changed_in_an_agent_s_file_stays() {
     assert!(!place.work.join("shell.txt").exists());
 }
 
-/// A branch on which agents wrote is compared with what they wrote.
+/// A branch on which agents wrote is compared with their changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
     let place = Place::new();
@@ -94,7 +94,7 @@ async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
         let point = tiller_engine::files::restore::back::point(&store, session, entry).unwrap().unwrap();
         (point.snapshot, point.steps.len())
     };
-    // What a call did is written down a moment after its end.
+    // The changes of a call are recorded a moment after its end.
     let limit = std::time::Instant::now() + DEADLINE;
     while files(call.id).1 < 2 && std::time::Instant::now() < limit {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
@@ -104,7 +104,7 @@ async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
     assert_eq!((before.1, after.1), (2, 0), "two steps lead from there to here");
 }
 
-/// A command of one begins in the middle of the other's and ends after it; a third writes by tool meanwhile.
+/// A command of one agent begins during the other's and ends after it; a third agent writes by tool meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
     let place = Place::new();
@@ -156,7 +156,7 @@ async fn what_agents_write_at_the_same_moment_is_nobody_elses() {
     let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
     assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
     assert_eq!((place.read("a.txt").as_str(), place.read("b.txt").as_str()), ("2", "2"));
-    // Who wrote with the tool for it is the one who wrote that file.
+    // A file belongs to the agent that wrote it by tool.
     let view = rig.snapshot().await;
     let files: Vec<u32> = view.agents.iter().skip(1).map(|a| a.child.as_ref().unwrap().files).collect();
     assert_eq!(files[2], 1, "the tool's file: {files:?}");

@@ -19,7 +19,7 @@ fn goal(line: &str, turns: u32, usd: Option<f64>) -> CommandBody {
     })
 }
 
-/// The goal on its row when it has come to this state, and whether the agent has ended by then.
+/// The goal on the agent's row once it has this state, and whether the agent has ended by then.
 async fn on_row(rig: &mut Rig, wanted: GoalState) -> GoalView {
     rig.until_of("the goal on its row", |e| {
         let view = row(e).filter(|v| v.id == agent("main/a1"))?;
@@ -43,7 +43,7 @@ async fn an_agent_that_is_done_goes_on_by_itself_until_its_goal_is_reached() {
     rig.send(spawn("look"));
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.send_to("main/a1", goal(THREE, 10, None));
-    // It is at work, and its row says towards what.
+    // It works, and its row shows the goal.
     let works = next_state(&mut rig, "main/a1", AgentState::Running).await;
     assert_eq!(works.child.unwrap().goal.map(|g| g.state), Some(GoalState::Working));
     let reached = on_row(&mut rig, GoalState::Reached).await;
@@ -65,7 +65,7 @@ async fn an_agent_that_is_done_goes_on_by_itself_until_its_goal_is_reached() {
         })
         .await;
     assert_eq!(own.goal.map(|g| g.state), Some(GoalState::Reached));
-    // The main agent hears of its end, because nobody waited for it.
+    // The main agent is notified of its end, because it did not wait for it.
     rig.turn("and?").await;
     let told = fake.request(fake.count() - 1);
     let last = message_text(&told, told.messages.len() - 1);
@@ -90,7 +90,7 @@ async fn its_turns_and_its_money_end_it_and_the_row_says_why() {
     let stopped = on_row(&mut rig, GoalState::Stopped).await;
     assert_eq!((stopped.done, stopped.last.as_str()), (2, "$0.24 of $0.20 is spent"));
     next_state(&mut rig, "main/a1", AgentState::Failed).await;
-    // What cannot be pursued is refused, and its row stays.
+    // A goal that cannot be pursued is refused, and the row stays.
     rig.send_to("main/a1", goal("false", 0, None));
     let why = rig
         .until_of("a refusal", |e| match &e.body {
@@ -121,7 +121,7 @@ async fn one_that_is_checked_can_be_cancelled_and_a_restart_waits_for_the_person
     rig.send(to(AgentCommand::Cancel { id: agent("main/a1"), subtree: true }));
     let ended = next_state(&mut rig, "main/a1", AgentState::Cancelled).await.child.unwrap();
     assert_eq!(ended.goal.map(|g| (g.state, g.last)), Some((GoalState::Stopped, "stopped by you".into())));
-    // Quit while it works towards it.
+    // Quit while it pursues the goal.
     rig.send_to("main/a1", CommandBody::Goal(GoalCommand::Go));
     on_row(&mut rig, GoalState::Checking).await;
     rig.quit().await;

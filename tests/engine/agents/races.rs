@@ -1,4 +1,4 @@
-//! Agents that are stopped, rest or end while something of theirs is under way.
+//! Agents that are stopped, paused or end while something of theirs is under way.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -65,7 +65,7 @@ async fn one_that_is_stopped_while_its_folder_is_made_stays_stopped_and_goes_on_
     assert_eq!(row.state, AgentState::Cancelled);
     assert_eq!(rig.snapshot().await.agents[1].state, AgentState::Cancelled);
     assert_eq!(fake.count(), 0, "nothing was asked of the model");
-    // It has its folder: none is made again.
+    // It has its folder: no other is made.
     rig.send(resume("main/a1"));
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "worked apart");
@@ -161,7 +161,7 @@ async fn what_waited_in_line_at_a_quit_begins_when_it_is_let_go_on() {
     state(&mut rig, "main/a1", AgentState::Running).await;
     state(&mut rig, "main/a2", AgentState::Queued).await;
     rig.quit().await;
-    // Twice: what is written down at the first start counts at the second.
+    // Twice: what is stored at the first start counts at the second.
     let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
     state(&mut rig, "main/a2", AgentState::Interrupted).await;
     rig.quit().await;
@@ -223,7 +223,7 @@ async fn one_that_rests_holds_back_nothing_that_others_need() {
     rig.send(spawn("other"));
     let done = state(&mut rig, "main/a2", AgentState::Done).await;
     assert_eq!(done.child.unwrap().result, "not held up");
-    // It takes out again what it gave back.
+    // It reserves again what it released.
     rig.send(resume("main/a1"));
     fake.requested(3).await;
     gate.notify_one();
@@ -320,7 +320,7 @@ async fn one_that_is_started_while_the_others_are_read_gets_a_name_of_its_own() 
     state(&mut rig, "main/a1", AgentState::Done).await;
     rig.quit().await;
     let mut rig = place.start_with(&fake, |p| p.session.open = tiller_engine::Open::Session(session)).await;
-    // At once, before anything was told.
+    // At once, before any notice.
     rig.send(spawn("two"));
     let two = state(&mut rig, "main/a2", AgentState::Done).await;
     assert_eq!(two.child.unwrap().result, "did two");

@@ -1,4 +1,4 @@
-//! What agents are taught: skills that their task, or their kind, names.
+//! Skills of agents: named by their task or their definition.
 
 use serde_json::json;
 use tiller_config::agents::{Definitions, Known};
@@ -9,7 +9,7 @@ use crate::agents::delegation::{delegate, first, result, state};
 use crate::agents::external::toy;
 use crate::rig::*;
 
-/// The skills `rust-style` and `notes`, and a kind of agent `smith` that begins with the first and one that is missing.
+/// The skills `rust-style` and `notes`, and the definition `smith`, which names the first and a missing one.
 fn taught(place: &Place) -> Definitions {
     let config = place.tmp.path().join("roles");
     for (name, body) in [("rust-style", "Prefer small modules."), ("notes", "Write everything down.")] {
@@ -20,7 +20,7 @@ fn taught(place: &Place) -> Definitions {
     }
     std::fs::create_dir_all(config.join("agents")).unwrap();
     for (name, skills) in [("smith", "rust-style"), ("lost", "gone")] {
-        // It may see none of the layers that the person has written.
+        // It sees none of the layers that the user has written.
         let text = format!("---\ndescription: x\nskills: [{skills}]\nmay: []\n---\nYou forge.\n");
         std::fs::write(config.join("agents").join(format!("{name}.md")), text).unwrap();
     }
@@ -72,7 +72,7 @@ async fn a_skill_is_in_the_prompt_of_who_was_given_it_and_of_nobody_else() {
     rig.quit().await;
 }
 
-/// The person's word goes the same way as a model's.
+/// A task of the user's is handled like a model's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kind_with_a_skill_can_be_started_by_hand_and_models_see_what_there_is() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! What the store holds of agents, when their rows are shown and when Tiller is killed.
+//! The stored state of agents, at the time when their rows are shown and when Tiller is killed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn stage(state: AgentState) -> u8 {
     }
 }
 
-/// A fact may be shown when it is on disk, and not a moment before.
+/// A fact is shown when it is on disk, and no earlier.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_row_is_shown_before_it_is_on_disk() {
     let place = Place::new();
@@ -56,7 +56,7 @@ async fn no_row_is_shown_before_it_is_on_disk() {
     rig.quit().await;
 }
 
-/// Kills it, and opens the session again.
+/// Kills the engine, and opens the session again.
 async fn killed(
     place: &Place,
     rig: Rig,
@@ -88,7 +88,7 @@ fn reads_for_ever() -> Arc<Fake> {
     })
 }
 
-/// However often Tiller is killed and its agent let go on, it has its requests once.
+/// However often Tiller is killed and its agent continues, each request is counted once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
     let place = Place::new();
@@ -114,7 +114,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
         let view = state(&mut rig, "main/a1", AgentState::Interrupted).await;
         let child = view.child.unwrap();
         let (used, session) = (child.used, child.session.unwrap());
-        // The request without an answer is in the books too, as an estimate, where the end let it be written.
+        // The request without an answer is recorded too, as an estimate, where the end let it be written.
         let books = place.parts(&Fake::new([])).store.agents().work(session).unwrap();
         assert_eq!((books.cost.0, books.usage.output), (120_000 * run as u64, 20 * run as u64));
         let tokens = tiller_engine::context::tokens::of_usage(&books.usage);
@@ -131,7 +131,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
     rig.quit().await;
 }
 
-/// Time at work counts on as well: what was left of it is all that there is.
+/// Working time counts on as well: only the remaining time is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn its_time_is_counted_on_after_a_quit() {
     let place = Place::new();
@@ -141,7 +141,7 @@ async fn its_time_is_counted_on_after_a_quit() {
     let session = rig.session();
     rig.send(spawn("hang"));
     fake.requested(1).await;
-    // It works for a while, which is what the test is about.
+    // The time that it works is what the test measures.
     tokio::time::sleep(Duration::from_millis(2_100)).await;
     rig.quit().await;
     let open = |p: &mut tiller_engine::EngineConfig| {
@@ -154,12 +154,12 @@ async fn its_time_is_counted_on_after_a_quit() {
     rig.send(resume());
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
     assert!(failed.result.contains("reached its limit of 3 seconds"), "{}", failed.result);
-    // Anew it would have had three seconds more.
+    // With a new limit it would have had three seconds more.
     assert_eq!(failed.used.seconds, Some(3), "{:?}", failed.used);
     rig.quit().await;
 }
 
-/// What was said to one that waits in line is on disk when its receipt says so.
+/// A message to a waiting agent is on disk when its receipt is shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_said_to_one_in_line_is_heard_after_a_kill() {
     let place = Place::new();
@@ -190,7 +190,7 @@ async fn what_is_said_to_one_in_line_is_heard_after_a_kill() {
     rig.quit().await;
 }
 
-/// One that is done and is written to is at work again, for the disk too: a kill then is an interruption.
+/// A finished agent that gets a message works again, in the store too: a kill then is an interruption.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_was_done_and_works_again_is_interrupted_by_a_kill() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! Fault A3, many times over: whatever a child does, and whatever is done to its parent, its parent gets one result,
-//! nobody waits beyond a limit, and nothing is left behind. A seed tells a trial; a failure names it.
+//! Fault A3 under stress: whatever a child does, and whatever is done to its parent, the parent gets one result, no
+//! task waits beyond a limit, and no process is left behind. A seed determines a trial; a failure names it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ use crate::agents::delegation::{delegate, first, result};
 use crate::agents::external::toy;
 use crate::rig::*;
 
-/// A whole day: whoever sleeps that long was forgotten.
+/// A whole day: a process that still sleeps was left behind.
 const SLEEP: &str = "sleep 86399";
 /// Seconds that an agent may work.
 const LIMIT: u64 = 1;
 
-/// Numbers that look random and are the same each time.
+/// A deterministic generator of pseudo-random numbers.
 struct Seed(u64);
 
 impl Seed {
@@ -29,7 +29,7 @@ impl Seed {
     }
 }
 
-/// How a child ends: the first word of its task, the program that does it, and how it may be told.
+/// How a child ends: the first word of its task, the program that runs it, and the status that its parent may get.
 const ENDINGS: &[(&str, Option<&str>, &[&str])] = &[
     ("panic", None, &["failed"]),
     ("refuse", None, &["failed"]),
@@ -38,12 +38,12 @@ const ENDINGS: &[(&str, Option<&str>, &[&str])] = &[
     ("tool", None, &["failed"]),
     ("fine", None, &["done"]),
     ("empty", None, &["done", "failed"]),
-    // Its own child hangs as long as it may itself.
+    // Its own child hangs, too.
     ("deep", None, &["done", "failed"]),
     ("crash", Some("toy:headless"), &["failed"]),
     ("sleep", Some("toy:headless"), &["failed"]),
     ("silent", Some("toy:headless"), &["failed"]),
-    // It ends, and leaves somebody behind that holds its output.
+    // It ends, and leaves a process behind that holds its output.
     ("leave", Some("toy:headless"), &["done", "failed"]),
     ("noise", Some("toy:headless"), &["done"]),
     ("mute", Some("toy:acp"), &["failed"]),
@@ -60,7 +60,7 @@ esac
 # Over the protocol it is given nothing, and says nothing.
 test -n "$1" || exec sleep 86399"#;
 
-/// Those that sleep in this folder, or anybody at all.
+/// Processes that sleep in this folder, or anywhere.
 pub(crate) fn left_in(place: &Place, anybody: bool) -> Vec<String> {
     let mut found = Vec::new();
     for dir in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -89,7 +89,7 @@ async fn nobody_left(place: &Place, anybody: bool, what: &str) {
     }
 }
 
-/// Nobody is at work any more; gives all rows.
+/// Waits until no agent works; returns all rows.
 async fn at_rest(rig: &mut Rig, what: &str) -> Vec<tiller_protocol::AgentView> {
     let end = Instant::now() + DEADLINE;
     loop {
@@ -123,7 +123,7 @@ fn child(r: &tiller_provider::Request) -> Vec<Step> {
     }
 }
 
-/// Delegates to `each` agents at once, `batches` times, with endings by chance.
+/// Delegates to `each` agents at once, `batches` times, with random endings.
 async fn endings(batches: usize, each: usize, mut seed: Seed) {
     let place = Place::new();
     let fake = Fake::with(|_, r| match (first(r), result(r)) {
@@ -150,12 +150,12 @@ async fn endings(batches: usize, each: usize, mut seed: Seed) {
             .enumerate()
             .map(|(n, (word, cli, _))| json!({"goal": format!("{word} {n}"), "cli": cli}))
             .collect();
-        // Each turn in a talk of its own: the first words of a request tell whose it is.
+        // Each turn is a conversation of its own: the first words of a request identify it.
         rig.send(CommandBody::Session(tiller_protocol::command::SessionCommand::New));
         let what = format!("batch {batch}, seed {now}: {picked:?}");
         let (status, text) = rig.turn(&Value::from(tasks).to_string()).await;
         assert_eq!(status, TurnStatus::Done, "{what}");
-        // Behind it may come news.
+        // News may follow it.
         let all: Vec<Value> = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
         assert_eq!(all.len(), each, "{what}: one result each: {text}");
         for ((word, _, may), report) in picked.iter().zip(&all) {
@@ -171,7 +171,7 @@ async fn endings(batches: usize, each: usize, mut seed: Seed) {
     println!("{} endings; the longest took {longest:.1} s where {LIMIT} s was the limit", batches * each);
 }
 
-/// What is done to the parent.
+/// The command that the parent gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Blow {
     Interrupt,
@@ -185,7 +185,8 @@ enum Blow {
 const BLOWS: [Blow; 6] =
     [Blow::Interrupt, Blow::Hard, Blow::CancelAll, Blow::CancelTree, Blow::CancelOne, Blow::Kill];
 
-/// Two agents below the main one and two below the first, at work in a model or in a command; then the blow.
+/// Two agents below the main one and two below the first, working in a model or in a command; then the parent is
+/// stopped.
 async fn blow(seed: &mut Seed, blow: Blow) {
     let what = format!("{blow:?}, seed {}", seed.0);
     let place = Place::new();
@@ -205,12 +206,12 @@ async fn blow(seed: &mut Seed, blow: Blow) {
     rig.submit("go");
     let session = rig.session();
     fake.requested(1 + seed.below(5)).await;
-    // A moment by chance: that is the trial.
+    // The random delay is what the trial varies.
     tokio::time::sleep(Duration::from_micros(seed.below(30_000) as u64)).await;
     if blow == Blow::Kill {
         rig.kill().await;
         place.free(session);
-        // (In a test their process lives on.)
+        // In a test the process that held the leases lives on.
         let rows = place.parts(&fake).store.agents().list(session).unwrap();
         let known = rows.len();
         rows.iter().for_each(|row| place.free_if_there(row.session));
@@ -229,7 +230,7 @@ async fn blow(seed: &mut Seed, blow: Blow) {
             rig.send(CommandBody::Agent(AgentCommand::ResumeAll));
             rig.reply().await;
             if seed.below(2) == 0 {
-                // The person thinks better of it, at once: those that were about to go on do not.
+                // The user stops them at once: agents that were about to continue do not.
                 rig.send(CommandBody::Agent(AgentCommand::CancelAll));
                 rig.reply().await;
                 let rows = at_rest(&mut rig, &what).await;
@@ -267,7 +268,7 @@ async fn blow(seed: &mut Seed, blow: Blow) {
         there = matches!(rig.reply().await, ReplyEvent::DoneReply { .. });
     }
     if there && matches!(blow, Blow::CancelTree | Blow::CancelOne) {
-        // The second one works on; with the first, those below it are gone.
+        // The second agent works on; the agents below the first are gone with it.
         let end = Instant::now() + DEADLINE;
         loop {
             let agents = rig.snapshot().await.agents;

@@ -1,4 +1,5 @@
-//! A program in a terminal as an agent: looked at, typed into, spoken to, let go. A script stands for the program.
+//! A terminal program as an agent: viewing its screen, typing into it, sending it messages, releasing it. A script
+//! plays the program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::agents::delegation::{agent, next_state, state};
 use crate::rig::*;
 use tiller_engine::crew::Programs;
 
-/// A composer `> `; it answers each line after it has worked a moment, rings and has a title.
+/// A prompt `> `; it answers each line after a moment of work, rings the bell and sets a title.
 const TALKER: &str = r#"stty raw -echo
 printf '\033[?2004h\033]2;toy \033]8;;x\033\\works\007\007'
 ask() { printf '\r\n> '; }
@@ -88,7 +89,7 @@ fn keys(rig: &mut Rig, text: &str) {
     pane(rig, PaneCommand::Type { typed: text.chars().map(key).collect() });
 }
 
-/// The next picture after `since`.
+/// The next screen after `since`.
 async fn look(rig: &mut Rig, since: u64) -> ScreenView {
     let cause = rig.send_to("main/a1", CommandBody::Query(Query::Screen { since }));
     rig.until_of("a picture", |e| match &e.body {
@@ -101,7 +102,7 @@ async fn look(rig: &mut Rig, since: u64) -> ScreenView {
     .await
 }
 
-/// Pictures until the screen shows `text`; gives the screen's lines.
+/// Waits until the screen shows `text`; returns its lines.
 async fn shows(rig: &mut Rig, text: &str) -> String {
     let mut rows: Vec<String> = Vec::new();
     let mut since = 0;
@@ -144,14 +145,14 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
     pane(&mut rig, PaneCommand::Enter { on: true });
     let screen = shows(&mut rig, "answer: hello there").await;
     assert_eq!(screen.split('\n').count(), 12, "it has the size of the pane");
-    // Bell and title are facts of its row; what hides in a title does not come along.
+    // Bell and title are shown on its row; control characters in a title are removed.
     let told = |v: &AgentView| v.child.as_ref().and_then(|c| c.pane.clone());
     let view =
         row(&mut rig, "title and bell", |v| told(v).is_some_and(|p| p.bells > 0 && !p.title.is_empty()))
             .await;
     let p = told(&view).unwrap();
     assert!(p.title.starts_with("toy") && !p.title.contains('\u{1b}'), "{p:?}");
-    // While nothing changes, nothing is told.
+    // While nothing changes, no event is published.
     let rest = row(&mut rig, "idle", |v| {
         told(v).is_some_and(|p| p.doing == Activity::Idle && p.source == ActivitySource::Screen)
     })
@@ -159,12 +160,12 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
     assert_eq!(rest.state, AgentState::Running, "a person is in it: it does not end");
     let now = look(&mut rig, 0).await;
     let asked = rig.send_to("main/a1", CommandBody::Query(Query::Screen { since: now.rev }));
-    // What is asked for later is answered, so the question about the screen was read.
+    // The later query is answered, so the query of the screen was handled.
     let later = rig.send_to("main/a1", CommandBody::Query(Query::Scrollback { lines: 1 }));
     rig.until_of("history", |e| (e.cause == Some(later)).then_some(())).await;
     let reply = rig.seen.iter().find(|e| e.cause == Some(asked));
     assert!(reply.is_none(), "{reply:?}");
-    // A person types; only the row that changed comes.
+    // The user types; only the changed row is sent.
     keys(&mut rig, "b");
     let typed = look(&mut rig, now.rev).await;
     assert!(typed.rows.len() <= 2, "{typed:?}");
@@ -181,7 +182,7 @@ async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
         })
         .await;
     assert!(all >= 12);
-    // Left, it stays, for the person typed into it; until they let it go.
+    // It stays after the user left it, since the user typed into it, until the user releases it.
     pane(&mut rig, PaneCommand::Enter { on: false });
     row(&mut rig, "left", |v| told(v).is_some_and(|p| !p.entered && p.touched)).await;
     pane(&mut rig, PaneCommand::Finish);
@@ -240,7 +241,7 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
     rig.quit().await;
 }
 
-/// It waits in a dialog that is no permission question: its yes comes first, as with real programs.
+/// It waits in a dialog that is no permission question: the confirmation comes first, as with real programs.
 const ASKER: &str = r#"stty raw -echo
 printf 'Do you trust this folder?\r\n'
 cat >/dev/null"#;

@@ -1,4 +1,4 @@
-//! What the person does with agents.
+//! The user's commands for agents.
 
 use std::sync::Arc;
 
@@ -59,12 +59,12 @@ async fn an_agent_started_by_hand_hears_a_message_at_its_next_step() {
     assert_eq!(receipt(&mut rig, |r| *r != Receipt::Queued).await, Receipt::Delivered { step: 1 });
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert!(done.child.unwrap().result.contains("heard: mind the gap"));
-    // One that has ended works again when it is spoken to.
+    // An agent that has ended works again when it gets a message.
     rig.send_to("main/a1", say("one more thing"));
     receipt(&mut rig, |r| matches!(r, Receipt::Delivered { .. })).await;
     let done = next_state(&mut rig, "main/a1", AgentState::Done).await;
     assert!(done.child.unwrap().result.contains("heard: one more thing"));
-    // Its whole talk is there for whoever opens it.
+    // Its whole conversation can be read by any client.
     rig.send_to("main/a1", CommandBody::Query(Query::Snapshot));
     let view = rig
         .until_of("its state", |e| match &e.body {
@@ -106,7 +106,7 @@ async fn rest_takes_hold_at_once_while_it_waits_for_a_model_and_ends_without_los
     rig.quit().await;
 }
 
-/// A pause neither loses what a request has cost nor mixes two replies.
+/// A pause neither loses the cost of a request nor mixes two replies.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
     let place = Place::new();
@@ -116,7 +116,7 @@ async fn p15_a_pause_in_the_middle_of_a_call_loses_no_money_and_no_argument() {
     let taken = Arc::new(Notify::new());
     let reached = Arc::clone(&taken);
     let fake = Fake::with(move |n, _| match n {
-        // The server has taken it, and nothing has come.
+        // The server has accepted it, and nothing has arrived.
         0 => vec![Step::Reached(Arc::clone(&reached)), Step::Hang],
         1 => {
             let begin =
@@ -228,7 +228,7 @@ async fn questions_of_agents_wait_in_one_queue_and_hold_nobody_else_up() {
         }
         assert!(std::time::Instant::now() < end, "{:#?}", view.agents);
     };
-    // The same call: a client may show them as one, and answers each.
+    // The same call: a client may show both as one question, and answers each.
     let hashes: Vec<String> = asks
         .iter()
         .map(|ask| match &ask.body {

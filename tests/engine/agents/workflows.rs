@@ -1,4 +1,4 @@
-//! Workflows: steps side by side, what they hand on, failures, going on, restarts.
+//! Workflows: parallel steps, their outputs, failures, resuming, restarts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ fn view(e: &Event) -> Option<WorkflowView> {
     }
 }
 
-/// The workflow when it has come to this state, from now on.
+/// The workflow once it has this state, from now on.
 async fn flow(rig: &mut Rig, wanted: StepState) -> WorkflowView {
     rig.until_of(&format!("workflow {wanted:?}"), |e| view(e).filter(|v| v.state == wanted)).await
 }
@@ -176,7 +176,7 @@ async fn a_failure_leaves_dependants_out_and_going_on_runs_only_what_is_not_done
     assert_eq!((count("build"), count("test"), count("ship"), count("tell")), (1, 2, 1, 1));
     rig.send(go_on());
     assert!(rig.refused().await.message.contains("w1 is done"));
-    // The main agent hears of both ends with its next step.
+    // The main agent is notified of both ends with its next step.
     rig.turn("and?").await;
     let last = fake.request(fake.count() - 1);
     let told: String = (0..last.messages.len()).map(|i| message_text(&last, i)).collect();
@@ -327,7 +327,7 @@ async fn a_review_ends_after_its_rounds_and_a_question_in_the_middle_is_answered
     rig.quit().await;
 }
 
-/// Who lets it go on gives its steps nothing that the one who asked for it has not.
+/// Resuming it gives its steps no more permissions than its creator has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_narrow_agents_workflow_stays_as_narrow_when_the_person_lets_it_go_on() {
     let place = Place::new();
@@ -402,7 +402,7 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
     ]);
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.workflows = Some(named("rest", steps));
-        // The second one waits for the place of the first, which a rest makes free.
+        // The second step waits for the slot of the first, which a pause frees.
         p.config.agents.running = 1;
     };
     let mut rig = place.start_with(&fake, change).await;
@@ -457,7 +457,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     assert_eq!(rig.refused().await.message, "w1 has no step bb; did you mean b?");
     rig.send(retry("slow"));
     assert!(rig.refused().await.message.contains("is still running"));
-    // It has not begun, and never does.
+    // It has not started, and never does.
     rig.send(step("b"));
     rig.reply().await;
     rig.send(step("b"));
@@ -473,7 +473,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     assert_eq!(states(&failed), right);
     assert_eq!((count(&asked, "beta"), count(&asked, "gamma")), (0, 0));
     assert!(failed.steps[1].said.contains("the user abandoned it"), "{failed:?}");
-    // From there; what is done is not run again, also not what stands beside it.
+    // From there; finished steps are not run again, nor steps in parallel to it.
     rig.send(retry("b"));
     rig.reply().await;
     assert_eq!(flow(&mut rig, StepState::Done).await.done(), 4);
@@ -484,7 +484,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
         log.iter().any(|t| t.starts_with("beta") && t.contains("The user says: use short words")),
         "{log:?}"
     );
-    // One that is done can be tried again as well, and all that need it follow.
+    // A finished step can be tried again as well, and all steps that need it follow.
     rig.send(retry("b"));
     rig.reply().await;
     assert_eq!(flow(&mut rig, StepState::Running).await.done(), 2);

@@ -1,4 +1,4 @@
-//! What the files were: kept at each message and around each call, shown, restored, undone.
+//! States of files: kept at each message and around each call, shown, restored, undone.
 
 use serde_json::json;
 use tiller_protocol::command::{Query, SessionCommand};
@@ -178,7 +178,7 @@ async fn some_hunks_of_a_file_go_back_and_undo_brings_back_exactly_what_was() {
     let ReplyEvent::OpsReply { ops, .. } = rig.query(Query::Ops { limit: 5 }).await else { panic!() };
     let tiller_protocol::op::OpChange::Files { files, .. } = &ops[0].change else { panic!("{ops:?}") };
     assert!(files.len() == 1 && files[0].partly, "its row says so: {files:?}");
-    // The same again does not fit any more; nothing is guessed.
+    // The same hunk does not match again; nothing is guessed.
     let told = session_command(&mut rig, take(&hunks[1])).await;
     assert!(told.contains("it was changed meanwhile"), "{told}");
     assert_eq!(place.read("a.txt"), twenty("two", "19"));
@@ -186,7 +186,7 @@ async fn some_hunks_of_a_file_go_back_and_undo_brings_back_exactly_what_was() {
     assert_eq!(place.read("a.txt"), twenty("two", "nineteen"));
     session_command(&mut rig, SessionCommand::UndoRestore { redo: true }).await;
     assert_eq!(place.read("a.txt"), twenty("two", "19"));
-    // A hunk of a file that the person changed: what they wrote elsewhere in it stays.
+    // A hunk of a file that the user changed: other changes of the user's in it stay.
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     place.file("a.txt", &twenty("two", "nineteen").replace("10\n", "ten\n"));
     let shown = preview(&mut rig, said[0]).await;
@@ -228,7 +228,7 @@ async fn points_and_steps_outlive_the_engine() {
     assert!(!place.work.join("b.txt").exists());
 }
 
-/// Servers that count their calls from one give the same id on two branches.
+/// Servers that number their calls from one give the same id on two branches.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_id_of_a_call_on_two_branches_means_two_states() {
     let place = Place::new();
@@ -263,7 +263,7 @@ async fn one_id_of_a_call_on_two_branches_means_two_states() {
     rig.quit().await;
 }
 
-/// Rows of what others did: the files, and who.
+/// Rows of changes by others: the files, and their authors.
 fn others(rows: &[tiller_store::StepRow]) -> Vec<(String, tiller_protocol::restore::By)> {
     let of = |r: &&tiller_store::StepRow| {
         matches!(r.of, StepOf::OthersBefore(_) | StepOf::OthersBeforeCall(_) | StepOf::OthersBeforeRestore(_))
@@ -277,7 +277,7 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     let place = Place::new();
     place.file("a.txt", "zero\n");
     let fake = Fake::with(|n, _| match n {
-        // In one reply: what comes after the checkpoint is not part of it.
+        // In one reply: changes after the checkpoint are not part of it.
         0 => calls(&[
             ("c0", "checkpoint", json!({"name": "before the rewrite"})),
             ("c1", "terminal", json!({"command": "printf 'one\\n' > a.txt; printf new > b.txt"})),
@@ -304,7 +304,7 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     assert!(results(4).contains("nothing to do"), "{}", results(4));
     let kinds = shape(&rig.snapshot().await.entries);
     assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
-    // The call knows what it changed, and it is a restore like any other.
+    // The call lists its changes, and it is a restore like any other.
     let store = Store::open(&place.db(), Options::default()).unwrap();
     let rows = store.steps().list(rig.session(), 0).unwrap();
     let of = |call: &str| rows.iter().find(|r| r.of == StepOf::Call(call.into())).map(|r| r.files.len());
@@ -327,7 +327,7 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
     let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
     let session = rig.session();
     rig.turn("write it").await;
-    // What is written while the state after a call is being looked at counts for the call: wait for it.
+    // Changes while the state after a call is being kept count for the call: wait for it.
     let first = messages(&mut rig).await[0];
     preview(&mut rig, first).await;
     place.file("by-hand.txt", "mine\n");

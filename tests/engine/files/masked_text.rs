@@ -1,4 +1,4 @@
-//! Row W14: what a model reads masked and writes back is in the file as it was, whatever tool it takes.
+//! Row W14: text that a model reads masked and writes back is unchanged in the file, whatever tool it uses.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

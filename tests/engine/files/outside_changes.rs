@@ -1,4 +1,4 @@
-//! What others change while the agent works, and a store that cannot be written.
+//! Changes by others while the agent works, and a store that cannot be written.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::rig::*;
 use crate::scripted_model::lock;
 use tiller_engine::{Changed, Human, Outside, Seen, Sink, Watcher};
 
-/// A watcher that sees what the test says, and keeps what it is told.
+/// A watcher that reports what the test says, and records its calls.
 #[derive(Default)]
 pub(crate) struct Scripted {
     sink: Mutex<Option<Sink>>,
     told: Mutex<Vec<String>>,
-    /// What it says when it is asked next.
+    /// Its answer to the next query.
     outside: Mutex<Option<Outside>>,
     known: Mutex<Vec<String>>,
 }
@@ -31,12 +31,12 @@ impl Scripted {
         assert!(lock(&self.sink).as_ref().unwrap()(seen));
     }
 
-    /// What it was told.
+    /// The calls that it got.
     pub(crate) fn told(&self) -> Vec<String> {
         lock(&self.told).clone()
     }
 
-    /// It sees that a command of this agent's changed these.
+    /// Reports that a command of this agent's changed these files.
     pub(crate) fn sees_of<const N: usize>(&self, agent: &AgentId, paths: [&str; N]) {
         let changes = paths.map(|path| change(path, Who::Shell { agent: agent.clone() })).into();
         self.sees(Seen { changes, ..Seen::default() });
@@ -165,7 +165,7 @@ async fn what_the_person_changes_is_told_at_the_end_of_the_next_message_and_noth
         "<news>\nthe git branch is now other\nread.txt was changed by someone else: 2 lines\n\
          changed while `true` ran: made.txt (2 lines)\n</news>"
     );
-    // Told once.
+    // Reported once.
     rig.turn("again").await;
     let Some(ChatMessage::User { content }) = fake.request(3).messages.last().cloned() else { panic!() };
     assert_eq!(content.len(), 1, "{content:?}");
@@ -235,7 +235,7 @@ impl Watcher for Flood {
     }
 }
 
-/// On one thread of the runtime: nobody else takes reports while the engine ends.
+/// On one thread of the runtime: no other task takes reports while the engine ends.
 #[tokio::test]
 async fn quitting_does_not_wait_for_a_watcher_that_reports_without_an_end() {
     let place = Place::new();
@@ -274,7 +274,7 @@ async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
             lines: None,
             during: None,
         };
-        // Its own edits and git's ask for nothing.
+        // Its own edits and git's start no turn.
         watcher.sees(Seen { changes: vec![change(Who::Git)], ..Seen::default() });
         watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
         watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
@@ -286,7 +286,7 @@ async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
                 fake.request(0)
             );
         }
-        // A turn by hand comes behind it, so that whatever else was to be asked has been asked.
+        // A turn of the user's follows, so that any other request would have come first.
         rig.turn("go on").await;
         let asked: Vec<String> = (0..fake.count())
             .map(|n| message_text(&fake.request(n), fake.request(n).messages.len() - 1))

@@ -139,7 +139,7 @@ async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
     place.file("b.txt", "theirs\n");
     let patch = "*** Begin Patch\n*** Delete File: logo.png\n*** End Patch";
     let fake = Fake::with(move |n, _| match n {
-        // The first is told what it had not read.
+        // The result names the change that the model had not read.
         0 => calls(&[("c0", "patch", json!({ "patch": patch }))]),
         1 => calls(&[("c1", "patch", json!({ "patch": patch }))]),
         _ => says("Done."),
@@ -161,12 +161,12 @@ async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
     rig.send(CommandBody::Review(ReviewCommand::UndoReject));
     let ReplyEvent::DoneReply { .. } = rig.reply().await else { panic!() };
     assert!(!file.exists(), "as the agent left it");
-    // Once: what was done before it is not undone by accident.
+    // Only once: earlier operations are not undone by accident.
     rig.send(CommandBody::Review(ReviewCommand::UndoReject));
     let ReplyEvent::ErrorReply { notice } = rig.reply().await else { panic!() };
     assert!(notice.message.contains("nothing was rejected"), "{notice:?}");
 
-    // What the person put there since is not overwritten.
+    // Later changes of the user's are not overwritten.
     std::fs::write(&file, b"\x00mine").unwrap();
     rig.send(reject(vec![whole("logo.png")]));
     let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };

@@ -37,7 +37,7 @@ async fn a_fork_and_a_jump_are_undone_and_done_again() {
     rig.turn("second").await;
     let main = rig.snapshot().await;
     let b = fork(&mut rig, main.entries[3].id).await;
-    // Nothing was said on it: it goes with the undo, and comes back where it stood.
+    // The branch has no messages: the undo removes it, and the redo makes it again where it was.
     assert_eq!(undo(&mut rig).await, "Undone: fork: the branch main is now open");
     assert_eq!(branches(&mut rig).await.0.len(), 1);
     assert_eq!(rig.snapshot().await.entries, main.entries);
@@ -62,7 +62,7 @@ async fn a_fork_and_a_jump_are_undone_and_done_again() {
     let (log, next, again) = ops(&mut rig).await;
     assert_eq!((log.len(), again), (8, None), "the log only grows");
     assert_eq!(next, log.iter().find(|o| o.title == "open branch").map(|o| o.id));
-    // And it still writes there.
+    // Entries are still added there.
     rig.turn("third").await;
     assert!(shape(&rig.snapshot().await.entries).iter().any(|s| s.contains("third")));
 }
@@ -177,7 +177,7 @@ async fn w17_an_undo_that_can_change_nothing_says_so_and_gives_way_to_the_one_be
     renamed(&mut rig, "Mine").await;
     let said = messages(&mut rig).await;
     session_command(&mut rig, back(said[1], RestoreWhat::Files)).await;
-    // The person goes on with both files: the restore cannot be taken back any more.
+    // The user changes both files: the restore can no longer be undone.
     for name in ["a.txt", "b.txt"] {
         place.file(name, "mine\n");
     }
@@ -187,7 +187,7 @@ async fn w17_an_undo_that_can_change_nothing_says_so_and_gives_way_to_the_one_be
     assert!(told.contains("The next undo continues with the step before it"), "{told}");
     assert_eq!(place.read("a.txt"), "mine\n");
     assert_eq!(undo(&mut rig).await, "Undone: rename");
-    // Nothing is lost: where the person's changes are gone, the restore is taken back after all.
+    // Nothing is lost: once the user's changes are gone, the restore can be undone after all.
     assert_eq!(redo(&mut rig).await, "Redone: rename");
     let told = redo(&mut rig).await;
     assert!(told.starts_with("There was nothing left to redo: restore files: more"), "{told}");
@@ -229,7 +229,7 @@ async fn w17_a_name_of_a_branch_that_is_gone_does_not_block_what_comes_after_it(
     renamed(&mut rig, "Mine").await;
     assert_eq!(undo(&mut rig).await, "Undone: rename");
     assert_eq!(undo(&mut rig).await, "Undone: name branch: x");
-    // Nothing was said on it and it has no name: it goes when it is left.
+    // The branch has no messages and no name: it is deleted when it is left.
     open(&mut rig, "main").await;
     assert_eq!(branches(&mut rig).await.0.len(), 1);
     let told = redo(&mut rig).await;
@@ -284,7 +284,7 @@ async fn w17_in_random_stories_every_operation_is_reached_by_undo() {
                 3 => place.file("a.txt", &format!("by hand {n}\n")),
                 4 => drop(std::fs::remove_file(place.work.join("b.txt"))),
                 _ => {
-                    // Undone in the middle, or there is nothing yet.
+                    // Undone in between, or there is none yet.
                     let (_, next, _) = ops(&mut rig).await;
                     if next.is_some() {
                         undo(&mut rig).await;

@@ -1,4 +1,4 @@
-//! The files before a call could not be kept: nothing runs without the person's knowing that it cannot be undone.
+//! Calls whose files could not be kept: nothing runs without the user's knowledge that it cannot be undone.
 
 use serde_json::json;
 use tiller_protocol::event::TurnStatus;
@@ -18,7 +18,7 @@ fn model() -> std::sync::Arc<Fake> {
     })
 }
 
-/// Where the store should be stands something else, so that it cannot be made.
+/// A file in place of the store's folder, so that it cannot be made.
 pub(crate) fn cannot_keep(place: &Place, parts: &mut EngineConfig, ask: bool) {
     let file = parts.environment.places.data.join("snapshots");
     std::fs::create_dir_all(&parts.environment.places.data).unwrap();
@@ -108,7 +108,7 @@ async fn a_queue_that_is_full_counts_as_not_kept() {
         let _ = gate.recv();
         Ok(())
     });
-    // The thread has it, so no place becomes free while the others wait.
+    // The thread is busy with it, so no slot becomes free while the others wait.
     begun.await.unwrap();
     let waiting: Vec<_> = (0..400).map(|_| keeper.submit(|_| Ok(()))).collect();
     rig.submit("write them");
@@ -188,7 +188,7 @@ async fn the_old_content_of_a_file_that_no_state_covers_is_kept() {
     assert_eq!(place.read("plain.txt"), "newer\n");
     let said = format!("{:?}", fake.request(2));
     assert!(said.contains("bare/notes is not covered by checkpoints"), "{said}");
-    // One that a state covers needs no copy.
+    // A file that a state covers needs no copy.
     assert_eq!(copy_of(&place, "notes").as_deref(), Some("the person's own\n"));
     rig.quit().await;
 }

@@ -1,4 +1,4 @@
-//! Branches of one session: going between them, naming them, putting them away.
+//! Branches of one session: changing between them, naming and archiving them.
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -11,7 +11,7 @@ pub(crate) fn session(rig: &mut Rig, command: SessionCommand) {
     rig.send(CommandBody::Session(command));
 }
 
-/// Waits until the head moved; the branch that it is on now.
+/// Waits until the head moved; returns the open branch.
 pub(crate) async fn moved(rig: &mut Rig) -> String {
     rig.until("the branch", |e| match e {
         EventBody::State(StateEvent::HeadMoved { branch, .. }) => Some(branch.head.clone()),
@@ -27,7 +27,7 @@ pub(crate) async fn fork(rig: &mut Rig, entry: EntryId) -> String {
 
 pub(crate) async fn open(rig: &mut Rig, head: &str) {
     session(rig, SessionCommand::OpenBranch { head: head.into() });
-    // The start tells of a head as well.
+    // The start announces a head as well.
     while moved(rig).await != head {}
 }
 
@@ -84,7 +84,7 @@ async fn a_branch_is_left_and_gone_back_to_and_each_goes_on_by_itself() {
     let ours = rows.iter().find(|r| r.name.head == b).unwrap();
     assert_eq!((main.words.as_str(), main.open, &main.open_in), ("third", false, &None));
     assert_eq!((ours.words.as_str(), ours.open, &ours.open_in), ("and then", true, &None));
-    // The next start goes on where the person spoke last.
+    // The next start opens the branch where the user spoke last.
     rig.quit().await;
     let mut rig = place.start_with(&fake, |p| p.session.open = Open::Last).await;
     assert_eq!(rig.snapshot().await.branch.head, b);
@@ -105,7 +105,7 @@ async fn a_fork_without_words_of_its_own_leaves_nothing_behind() {
     let empty = fork(&mut rig, entries[3].id).await;
     let b = fork(&mut rig, entries[1].id).await;
     assert_ne!(empty, b);
-    // It goes behind the news of the new branch.
+    // It follows the news of the new branch.
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
     let mut rows = branches(&mut rig).await.0;
     while names(&rows).len() != 2 && std::time::Instant::now() < until {
@@ -160,7 +160,7 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     }
     session(&mut rig, SessionCommand::ArchiveBranch { session: None, head: "main".into(), archived: true });
     changed(&mut rig).await;
-    // Who goes on with it brings it back; that is undone after the way there is.
+    // Opening it lists it again; that is undone after the change of branch.
     open(&mut rig, "main").await;
     let away = |rows: &[BranchView]| rows.iter().any(|r| r.archived);
     assert!(!away(&branches(&mut rig).await.0));
@@ -194,7 +194,7 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     let b = fork(&mut first, entries[1].id).await;
     first.turn("instead").await;
     let id = first.session();
-    // The second window has the other branch of it.
+    // The second window has its other branch open.
     let mut second = place.start_with(&fake, |p| p.session.open = Open::Session(id)).await;
     let ask = second.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }));
@@ -202,7 +202,7 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     assert!(!second.snapshot().await.read_only);
     let (rows, _) = branches(&mut second).await;
     assert!(rows.iter().any(|r| r.name.head == b && r.open_in.is_some() && !r.open));
-    // And goes to that of the first.
+    // It changes to the branch of the first window.
     open(&mut second, &b).await;
     let again = second.asked().await;
     assert!(matches!(again.body, AskBody::SessionBusy { .. }));
@@ -225,7 +225,7 @@ async fn what_was_left_is_told_after_the_way_was_gone_so_that_a_summary_can_be_o
     let before = rig.snapshot().await;
     let (entries, tip) = (before.entries, before.head.unwrap());
     session(&mut rig, SessionCommand::Fork { entry: entries[2].id });
-    // The head moves first: nothing waits for what is looked up.
+    // The head moves first: the change does not wait for the search.
     let order = std::cell::RefCell::new(Vec::new());
     let (from, name, count) = rig
         .until("what was left", |e| match e {
@@ -242,7 +242,7 @@ async fn what_was_left_is_told_after_the_way_was_gone_so_that_a_summary_can_be_o
     let order = order.into_inner();
     assert!(order.ends_with(&["moved"]), "{order:?}");
     assert_eq!((from, name.as_str(), count), (tip, "main", 2));
-    // Nothing was answered on a branch that is only begun, and an undo asks nothing.
+    // A branch without replies offers no summary, and an undo offers none.
     let silent = |e: &EventBody| match e {
         EventBody::State(StateEvent::BranchLeft { .. }) => panic!("{e:?}"),
         EventBody::State(StateEvent::HeadMoved { branch, .. }) => Some(branch.head.clone()),

@@ -1,4 +1,4 @@
-//! Two branches side by side: words, cost, files, a command on both, and files taken from one to the other.
+//! Comparing two branches: messages, cost, files, a command on both, and files taken from one to the other.
 
 use serde_json::json;
 use tiller_protocol::command::{CompareCommand, Query, SessionCommand};
@@ -121,7 +121,7 @@ async fn files_of_the_other_branch_are_merged_in_and_one_undo_takes_them_back() 
     assert!(!place.work.join("a.txt").exists());
     session_command(&mut rig, SessionCommand::UndoOp { redo: true }).await;
     assert_eq!(place.read("a.txt"), "way a\n");
-    // The agent is told of it, and what the person changes meanwhile is not run over.
+    // The agent is notified, and later changes of the user's are not overwritten.
     session_command(&mut rig, SessionCommand::UndoOp { redo: false }).await;
     place.file("shared.txt", &mine.replace("9\n", "my own\n"));
     let (said, not) = take(&mut rig, pair(&b, "main"), vec![whole("shared.txt")]).await;
@@ -168,7 +168,7 @@ async fn a_branch_of_another_session_is_named_and_compared_without_opening_it() 
     for command in [label, tag] {
         session_command(&mut rig, command).await;
     }
-    // What is open here is called as before.
+    // The open branch keeps its name.
     assert_eq!(rig.snapshot().await.branch, before.branch);
     let open = Side::Branch(before.branch.head.clone());
     let got = compare(&mut rig, Pair { left: open, right: Side::Entry(tip) }).await;

@@ -75,7 +75,7 @@ async fn what_a_left_branch_brought_is_carried_over() {
         _ => false,
     });
     assert!(added, "{:?}", rig.kinds());
-    // The summariser saw that branch alone, and what the person wants of it.
+    // The summariser saw that branch alone, and the user's focus.
     let asked = message_text(&fake.request(2), 0);
     assert!(
         asked.contains("second") && asked.contains("two, on the way") && asked.contains("the error text")
@@ -91,7 +91,7 @@ async fn what_a_left_branch_brought_is_carried_over() {
     assert_eq!((before.system, before.tools), (after.system.clone(), after.tools.clone()));
     let told = message_text(&after, 2);
     assert!(told.contains("## Tried\nA retry.") && told.contains("Another approach was tried"), "{told}");
-    // Nothing of the own path is carried over, and nothing of nowhere.
+    // Summarising the open path or an unknown entry is refused.
     rig.send(carry(now.entries[2].id));
     assert!(rig.refused().await.message.contains("that branch has no messages"));
     rig.send(carry(tiller_protocol::EntryId(uuid::Uuid::nil())));
@@ -244,7 +244,7 @@ async fn openings_that_were_stopped_give_their_lease_back() {
         rig.until("a fresh session", started).await;
         rig.send(CommandBody::Session(SessionCommand::Open { id: session }));
         rig.interrupt(false);
-        // The opening may be quicker than the stop.
+        // The session may be opened before the stop arrives.
         let refused = rig
             .until("either end", |e| match e {
                 EventBody::Reply(r) => Some(matches!(**r, ReplyEvent::ErrorReply { .. })),
@@ -254,7 +254,7 @@ async fn openings_that_were_stopped_give_their_lease_back() {
         stopped += u32::from(refused);
     }
     assert!(stopped > 0, "never quick enough");
-    // A lease that nobody gives back would keep the session closed for good; one on its way comes soon.
+    // A lease that is never released would keep the session closed for good; one that is being released is free soon.
     let end = std::time::Instant::now() + DEADLINE;
     loop {
         rig.send(CommandBody::Session(SessionCommand::New));
@@ -364,7 +364,7 @@ async fn leaving_a_session_asks_about_what_runs_there() {
     rig.answer(&ask, AskReply::Choice { answers: vec![choices[1].clone()] });
     rig.until("the new session", started).await;
     assert_ne!(rig.snapshot().await.session.id, session);
-    // A line of the person's counts, too.
+    // A shell line of the user's counts, too.
     let line = TurnCommand::Shell { line: "sleep 300".into(), share: true };
     rig.send(CommandBody::Turn(line));
     rig.send(CommandBody::Session(SessionCommand::Open { id: session }));

@@ -1,4 +1,4 @@
-//! Sessions that are thrown away.
+//! Sessions in the trash.
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;

@@ -1,4 +1,4 @@
-//! A session as a browser of trees sees it.
+//! The queries of the tree browser.
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -29,7 +29,7 @@ async fn preview(rig: &mut Rig, entry: EntryId) -> EntryPreview {
     }
 }
 
-/// Marks come behind the files' own thread.
+/// Marks follow the thread of the snapshots.
 async fn marks(rig: &mut Rig, session: tiller_protocol::SessionId, files: usize) -> TreeMarks {
     let end = std::time::Instant::now() + DEADLINE;
     loop {
@@ -70,7 +70,7 @@ async fn the_tree_its_marks_its_lines_and_a_preview_of_what_a_turn_changed() {
     assert_eq!(lines[0].text, "write it");
     assert!(lines[1].call.as_ref().unwrap().arguments["command"].as_str().unwrap().starts_with("printf"));
 
-    // Another way from the second message: a node with two children, the open branch is the current one.
+    // Another branch from the second message: a node with two children, the open branch is the current one.
     rig.send(CommandBody::Session(SessionCommand::Fork { entry: users[1].id }));
     rig.until("the branch", |e| matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(()))
         .await;

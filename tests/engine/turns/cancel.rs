@@ -1,4 +1,4 @@
-//! Processes that are killed, and turns that are stopped.
+//! Killed processes, and stopped turns.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::turns::failing_tools::Naughty;
 
 const CRASHED: &str = "note Interrupted: Tiller ended before this turn finished.";
 
-/// Whoever opens the session later sees that a turn ended, and how, also when the model never said a word.
+/// A session that is opened later shows that a turn ended, and how, also when there was no reply.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_without_an_answer_says_so_in_the_stored_conversation() {
     let place = Place::new();
@@ -50,7 +50,7 @@ async fn a_turn_without_an_answer_says_so_in_the_stored_conversation() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
-    // Where the process ends: before the first word, in the text, while a tool runs, between replies.
+    // The moment at which the process ends: before the first text, in the text, while a tool runs, between replies.
     for stage in 0..4 {
         let place = Place::new();
         place.file("a.txt", "A\n");

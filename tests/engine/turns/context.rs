@@ -1,4 +1,4 @@
-//! What the model sees besides words: the plan, summaries.
+//! The todo list and compaction in requests.
 
 use serde_json::json;
 use tiller_protocol::command::{ContextCommand, SessionCommand, TodoCommand};
@@ -36,7 +36,7 @@ async fn todo_reminders_and_the_persons_edits_reach_the_model() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_calls_without_the_plan_are_mentioned_once() {
     let place = Place::new();
-    // Each reads another file: calls that repeat are a circle, which is asked about.
+    // Each call reads another file, since repeated calls would be asked about.
     let read = |i: usize| {
         place.file(&format!("f{i}.txt"), "A\n");
         calls(&[(&format!("c{i}"), "read_file", read_args(&format!("f{i}.txt")))])
@@ -50,7 +50,7 @@ async fn ten_calls_without_the_plan_are_mentioned_once() {
     let hints: Vec<usize> = (0..last.messages.len())
         .filter(|i| message_text(&last, *i).contains("calls without a todo list"))
         .collect();
-    // Messages: the prompt, then reply and result for each call. The eleventh result tells.
+    // Messages: the prompt, then reply and result for each call. The eleventh result has the reminder.
     assert_eq!(hints, [22]);
 }
 
@@ -71,7 +71,7 @@ async fn compaction_by_hand_keeps_the_old_path_and_tells_the_todo_list_once() {
     rig.send(CommandBody::Context(ContextCommand::CompactPreview));
     let ReplyEvent::CompactPreviewReply { preview } = rig.reply().await else { panic!() };
     assert!(preview.summarised > 0 && preview.kept >= 2);
-    // Everything that goes is counted under who said it.
+    // Every removed entry is counted under its role.
     assert_eq!(preview.by_role.iter().map(|r| r.entries).sum::<u64>(), preview.summarised);
     let yours = preview.by_role.iter().find(|r| r.role == "you").unwrap();
     assert!(yours.entries >= 3 && yours.tokens > 20_000, "{preview:?}");

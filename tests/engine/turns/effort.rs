@@ -29,7 +29,7 @@ async fn an_effort_holds_for_the_session_or_for_one_message_and_survives_a_resta
     rig.send(set(Effort::High));
     while changed(&mut rig).await != Effort::High {}
     assert_eq!(rig.turn("two").await.0, TurnStatus::Done);
-    // One message thinks as much as it says; the next one as the session does.
+    // One message has its own effort; the next one has the session's.
     rig.submit_as(Message { effort: Some(Effort::Off), ..Message::text("three") }, SendMode::Steer);
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(rig.turn("four").await.0, TurnStatus::Done);
@@ -45,7 +45,7 @@ async fn an_effort_holds_for_the_session_or_for_one_message_and_survives_a_resta
         .await;
     assert_eq!(rig.turn("five").await.0, TurnStatus::Done);
     rig.quit().await;
-    // A flag wins over what is kept.
+    // A flag wins over the stored effort.
     let mut rig = place
         .start_with(&fake, |p| {
             p.session.open = Open::Session(session);
@@ -88,7 +88,7 @@ async fn a_level_that_the_model_lacks_is_told_and_the_nearest_is_used() {
     );
 }
 
-/// An agent goes on with the effort that it began with, also when it is read again.
+/// An agent continues with the effort that it started with, also after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_is_read_again_keeps_the_effort_of_its_kind() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Turns that go well, and how they look in the tree.
+//! Successful turns, and their entries in the tree.
 
 use serde_json::json;
 use tiller_protocol::EventBody;
@@ -20,7 +20,7 @@ async fn a_turn_with_a_tool_goes_from_words_to_words() {
         ["prefix", "user Prompt what is in a.txt?", "reply 2 ToolUse", "result c1 Ok", "reply 1 EndTurn"]
     );
     assert!(!snap.running);
-    // What was shown is what is stored.
+    // The published entries are the stored ones.
     let session = rig.session();
     rig.quit().await;
     let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
@@ -89,4 +89,21 @@ async fn the_first_request_stays_small() {
         })
         .sum();
     assert!(r.system.len() + tools < 9900, "system {} tools {tools}", r.system.len());
+}
+
+/// Output of a search that was cut for the model can be read whole by the user.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_result_can_be_read_whole() {
+    let place = Place::new();
+    let name = |n: usize| format!("n{n}-{}.txt", "x".repeat(200));
+    (0..200).for_each(|n| place.file(&name(n), "x"));
+    let fake = Fake::new([calls(&[("c1", "search", json!({"glob": "*.txt"}))]), says("Found.")]);
+    let mut rig = place.start(&fake).await;
+    rig.submit("find");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("lines left out"), "the model gets a part: {} bytes", output.len());
+    rig.finished().await;
+    let reply = rig.query(tiller_protocol::command::Query::ToolOutput { call_id: "c1".into() }).await;
+    let tiller_protocol::event::ReplyEvent::ToolOutputReply { text, .. } = reply else { panic!("{reply:?}") };
+    assert!((0..200).all(|n| text.contains(&name(n))), "{} bytes", text.len());
 }

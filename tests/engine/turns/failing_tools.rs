@@ -1,11 +1,11 @@
-//! Tools that misbehave.
+//! Tools that fail, panic or hang.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_protocol::{Access, ToolSpec, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
-/// Does what its argument `do` says.
+/// Does what its argument `do` names.
 pub(crate) struct Naughty;
 
 impl Naughty {

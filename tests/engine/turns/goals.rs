@@ -1,4 +1,4 @@
-//! Goals: turns that follow each other until a check holds, a limit is reached, or the person stops them.
+//! Goals: turns that follow each other until a check holds, a limit is reached, or the user stops them.
 
 use serde_json::json;
 use tiller_protocol::command::GoalCommand;
@@ -54,7 +54,7 @@ async fn turns_follow_each_other_until_the_check_holds() {
     let second = message_text(&fake.request(2), 4);
     assert!(second.contains("not reached yet (turn 1 of 10)") && second.contains('1'), "{second}");
     assert_eq!(rig.snapshot().await.goal.map(|g| g.state), Some(GoalState::Reached));
-    // The person forgets it.
+    // The user drops it.
     rig.send(CommandBody::Goal(GoalCommand::Stop));
     rig.reply().await;
     assert_eq!(rig.snapshot().await.goal, None);
@@ -169,7 +169,7 @@ async fn what_cannot_be_pursued_is_refused() {
     assert_eq!(fake.count(), 0);
 }
 
-/// What the check of one goal finds is no news of the next one.
+/// The result of one goal's check is not used for the next goal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_goal_that_is_set_while_another_is_checked_has_its_own_end() {
     let place = Place::new();

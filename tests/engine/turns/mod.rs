@@ -1,6 +1,5 @@
 //! Turns: entries, cancellation, queued messages, questions, goals.
 
-pub(crate) mod assorted;
 pub(crate) mod cancel;
 pub(crate) mod context;
 pub(crate) mod effort;
@@ -10,4 +9,7 @@ pub(crate) mod goals;
 pub(crate) mod plan_profile;
 pub(crate) mod questions;
 pub(crate) mod queue;
+pub(crate) mod shell_lines;
 pub(crate) mod side_questions;
+pub(crate) mod timing;
+pub(crate) mod wire_formats;

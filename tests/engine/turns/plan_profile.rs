@@ -1,4 +1,4 @@
-//! The profile in which only a plan is made, and the way out of it.
+//! The plan profile, and leaving it.
 
 use serde_json::json;
 use tiller_protocol::command::SessionCommand;
@@ -37,7 +37,7 @@ async fn nothing_is_written_before_the_yes_and_the_profile_from_before_comes_bac
     assert!(!place.work.join("early.txt").exists());
     assert!(message_text(&fake.request(1), 2).contains("submit the plan with write_plan"));
     assert_eq!(rig.snapshot().await.profile, Profile::Plan);
-    // The person changes it in the file before they say yes.
+    // The user edits the plan's file before approving it.
     std::fs::write(file, "- Only a\n").unwrap();
     rig.answer(&ask, AskReply::Yes { value: None });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);

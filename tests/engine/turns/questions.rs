@@ -1,4 +1,4 @@
-//! What the person is asked while turns run, and what becomes of the answers.
+//! Questions to the user during turns, and the effect of the answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +38,7 @@ async fn an_edit_waits_for_the_persons_yes_and_shows_what_it_would_do() {
     assert!(p.diff.as_deref().unwrap_or_default().contains("+hello"), "{p:?}");
     assert_eq!(ask.call.as_deref(), Some("c1"));
     assert!(!place.work.join("new.txt").exists());
-    // An answer to other text is not taken.
+    // An answer to other text is rejected.
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: "other".into() });
     assert!(rig.refused().await.message.contains("has changed since"));
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
@@ -76,7 +76,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
     let ask = rig.asked().await;
     assert_eq!(ask.call.as_deref(), Some("c4"));
-    // What changes while the question is open is seen all the same.
+    // A change while the question is open is noticed.
     place.file("a.txt", "one\ntwo\nand more\n");
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
     assert!(rig.tool_finished().await.1.contains("changed by someone else"));
@@ -84,7 +84,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     assert_eq!(place.read("a.txt"), "one\ntwo\nand more\n");
 }
 
-/// Nobody said that the agent may read it: the refusal must not tell what is in it.
+/// The agent may not read the file: the refusal must not show its content.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refused_edit_outside_the_workspace_shows_nothing_of_the_file() {
     let place = Place::new();
@@ -229,7 +229,7 @@ async fn a_command_that_the_person_changed_is_told_as_what_ran() {
     let ask = rig.asked().await;
     let edit = Decision::Edit { text: "echo two > made.txt".into() };
     rig.answer(&ask, AskReply::Permission { decision: edit, hash: permission(&ask).hash });
-    // Other text is judged anew.
+    // Changed text is checked again.
     let ask = rig.asked().await;
     let p = permission(&ask);
     assert!(p.shown.contains("echo two"), "{p:?}");
@@ -300,7 +300,7 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     assert!(rig.tool_finished().await.1.contains("denied by"), "the first is denied");
     rig.finished().await;
     assert_eq!((place.read("b.txt"), place.work.join("a.txt").exists()), ("2".into(), false));
-    // In the place of the old ones; what is wrong in the file is told, and then the old ones hold.
+    // They replace the old ones; faults in the file are reported, and then the old ones stay in force.
     fake.push(write("c4", "a.txt", "4"));
     fake.push(write("c5", "c.txt", "5"));
     fake.push(says("Done."));
@@ -341,7 +341,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
         ("read_file", r#"{"path": "sub/../.env"}"#),
         ("edit_file", r#"{"path": ".env", "old": "TOKEN=hunter", "new": "x"}"#),
         ("edit_file", r#"{"path": "sub/.env", "old": "nothing like it", "new": "x"}"#),
-        // Writing over a file that is not known shows what it holds, where that may be read.
+        // Overwriting an unread file shows its content, where that may be read.
         ("write_file", r#"{"path": ".env", "content": "x"}"#),
         ("write_file", r#"{"path": ".env", "content": "x"}"#),
         ("write_file", r#"{"path": "link.txt", "content": "x"}"#),
@@ -385,7 +385,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
         let said = rig.refused().await;
         assert!(said.message.contains("read_file(.env)"), "{said:?}");
     }
-    // What the person runs is shared with the model, or not.
+    // The output of the user's own commands is shared with the model, or not.
     rig.send(CommandBody::Turn(TurnCommand::Shell { line: "cat .env".into(), share: true }));
     let said = rig.refused().await;
     assert!(said.message.contains("the model would see") && said.hints[0].contains("!!"), "{said:?}");
@@ -393,7 +393,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
     rig.quit().await;
 }
 
-/// `@diff` and `@session/ID`, chosen or written by hand, bring their texts; one that is not there stops the send.
+/// `@diff` and `@session/ID`, chosen or typed, attach their texts; an unknown one stops the send.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_changes_and_other_sessions_can_be_named() {
     use tiller_protocol::command::TurnCommand;
@@ -447,7 +447,7 @@ async fn the_last_changes_and_other_sessions_can_be_named() {
     assert_eq!(said(&fake).matches("The walnut is brown.").count(), 2, "{}", said(&fake));
 }
 
-/// X17: nor by what a call changed in it (`@diff`), nor by an agent that is told to read it.
+/// X17: nor by the difference of a call (`@diff`), nor by an agent whose task is to read it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
     use crate::agents::delegation::{delegate, first, result};

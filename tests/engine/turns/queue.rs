@@ -1,4 +1,4 @@
-//! Messages that wait, and messages that are stopped on their way.
+//! Queued messages, and messages that are stopped before they are sent.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -143,10 +143,10 @@ async fn a_mention_that_cannot_be_read_stops_the_send_and_nothing_is_stored() {
     assert!(message_text(&fake.request(0), 0).contains("THE CONTENT"));
 }
 
-/// A watcher that is asked what changed, and takes its time: so a message stays on its way.
+/// A watcher that takes its time when it is asked for changes, so that a message is being prepared for long.
 struct Slow {
     asked: SyncSender<()>,
-    /// The test holds the other end; closing it lets everybody through.
+    /// The test holds the sender; closing it releases all waiting calls.
     gate: Mutex<Receiver<()>>,
 }
 
@@ -188,7 +188,7 @@ async fn a_message_that_is_stopped_on_its_way_comes_back_and_ends_whoever_waits(
     rig.interrupt(false);
     assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
     assert_eq!(rig.seen.last().unwrap().cause, Some(cause));
-    // The refusal gives the draft back to the client that sent it.
+    // The refusal returns the draft to the client that sent it.
     assert!(rig.refused().await.message.contains("before the message was sent"));
     assert_eq!(rig.seen.last().unwrap().cause, Some(cause));
     drop(gate);
@@ -245,7 +245,7 @@ async fn the_output_of_a_line_during_a_turn_outlives_a_crash() {
     rig.quit().await;
 }
 
-/// Rows of the person's own lines as the events tell them: started or waiting, progress, ended.
+/// Rows of the user's own lines from the events: started or waiting, progress, ended.
 fn line_word(e: &EventBody) -> Option<String> {
     match e {
         EventBody::Tool(ToolEvent::ShellStarted { line }) => {
@@ -271,7 +271,7 @@ async fn a_line_of_the_persons_own_is_a_row_at_once_later_ones_wait_and_the_agen
         rig.send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share: true }));
     }
     assert_eq!(rig.until("taken", line_word).await, format!("runs {long}"));
-    // It waits, and says so.
+    // It waits, and its row shows that.
     let output = rig.until("output while it runs", |e| match e {
         EventBody::Tool(ToolEvent::ShellStarted { line }) => {
             assert!(line.waits && line.line == "echo second", "{line:?}");
@@ -285,7 +285,7 @@ async fn a_line_of_the_persons_own_is_a_row_at_once_later_ones_wait_and_the_agen
     let snapshot = rig.snapshot().await;
     let waits: Vec<bool> = snapshot.shell_lines.iter().map(|l| l.waits).collect();
     assert_eq!(waits, [false, true], "whoever looks now sees both");
-    // The agent's command ends while the person's still runs.
+    // The agent's command ends while the user's still runs.
     let (status, ..) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Done);
     let said: Vec<String> =

@@ -1,4 +1,4 @@
-//! Questions on the side.
+//! Side questions (`/btw`).
 
 use tiller_protocol::CommandBody;
 use tiller_protocol::command::TurnCommand;
@@ -11,8 +11,8 @@ fn aside(question: &str) -> CommandBody {
     CommandBody::Turn(TurnCommand::Aside { question: question.into() })
 }
 
-/// It is answered from the conversation, and leaves no trace in it: the next request is its predecessor plus
-/// new material, and what was spent is in the books.
+/// It is answered from the conversation without an entry: the next request is its predecessor plus new material, and
+/// the cost is recorded.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_side_question_is_answered_and_leaves_no_trace() {
     let place = Place::new();
@@ -60,6 +60,6 @@ async fn a_side_question_can_be_stopped() {
     fake.requested(1).await;
     rig.send(CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() }));
     assert!(rig.refused().await.message.contains("was stopped"));
-    // Nothing is left of it: a turn goes as ever.
+    // The next turn is not affected.
     assert_eq!(rig.turn("go on").await.0, TurnStatus::Done);
 }
