@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tiller_protocol::Clock;
 
 use crate::error::{Result, SnapshotError, at};
-use crate::objects::place::Place;
+use crate::objects::place::StoreFolder;
 use crate::report::{Dear, Limits, Mode};
 use crate::restore::recover;
 use crate::shadow::Shadow;
@@ -36,7 +36,7 @@ impl Shadow {
         }
         let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
         let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
-        let place = Place::open(store, &workspace, limits.wait, &steps)?;
+        let place = StoreFolder::open(store, &workspace, limits.wait, &steps)?;
         let mode = if above { Mode::Named(Dear::Home) } else { Mode::Full };
         let mut new = Self::new(workspace, place, mode, limits, clock, steps);
         let lock = new.lock()?;

@@ -14,7 +14,7 @@ use crate::error::{Result, SnapshotError, at};
 use crate::names;
 use crate::objects::id::{Id, Sort};
 use crate::objects::object;
-use crate::objects::place::{Lock, Place};
+use crate::objects::place::{Lock, StoreFolder};
 use crate::objects::settle::Unsettled;
 use crate::objects::{Batch, Objects};
 use crate::pack::join::{Joiner, Store};
@@ -40,7 +40,7 @@ const REUSE: i64 = 3_600_000;
 /// are serialised by its lock.
 pub struct Shadow {
     pub(crate) workspace: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) place: StoreFolder,
     pub(crate) objects: Objects,
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<dyn Clock>,
@@ -87,7 +87,7 @@ impl Shadow {
     /// An open store, before anything in it was read.
     pub(crate) fn new(
         workspace: PathBuf,
-        place: Place,
+        place: StoreFolder,
         mode: Mode,
         limits: Limits,
         clock: Arc<dyn Clock>,

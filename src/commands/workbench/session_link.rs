@@ -22,7 +22,7 @@ use crate::commands::args;
 use crate::commands::workbench::slow_start::SlowStartMonitor;
 
 /// Maximum number of commands that are kept while a question is open. The screen keeps the rest.
-const EARLY: usize = 256;
+const MAX_WAITING: usize = 256;
 
 /// The screen sends commands here; the thread that owns the engine runs [`SessionLink::run`].
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct State {
     asking: Option<AskId>,
     reply: Option<AskReply>,
     /// Commands that came before its answer.
-    early: Vec<Command>,
+    waiting: Vec<Command>,
     /// The person does not want a session that cannot be saved.
     declined: bool,
 }
@@ -62,7 +62,7 @@ impl SessionLink {
             return handle.send(command).is_ok();
         }
         let mut state = self.state();
-        if state.asking.is_none() || state.early.len() >= EARLY {
+        if state.asking.is_none() || state.waiting.len() >= MAX_WAITING {
             return false;
         }
         match command.body {
@@ -71,7 +71,7 @@ impl SessionLink {
                 self.wake.notify_all();
             }
             // The screen sends its commands in order, so the commands before the answer are kept here.
-            _ => state.early.push(command),
+            _ => state.waiting.push(command),
         }
         true
     }
@@ -164,7 +164,7 @@ impl SessionLink {
         let handle = engine.handle();
         {
             let mut state = self.state();
-            for command in state.early.drain(..) {
+            for command in state.waiting.drain(..) {
                 // Fewer than the capacity of the engine's channel, which is empty.
                 let _ = handle.send(command);
             }
@@ -358,8 +358,8 @@ mod tests {
         }
         answer(&link, id);
         let yes = thread.join().unwrap();
-        let early = link.state().early.len();
-        (yes, early)
+        let waiting = link.state().waiting.len();
+        (yes, waiting)
     }
 
     fn answer(link: &SessionLink, id: AskId, reply: AskReply) -> bool {

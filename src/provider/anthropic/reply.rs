@@ -118,7 +118,7 @@ struct AnthropicDetails<'a> {
 }
 
 /// An open block.
-struct Open {
+struct OpenBlock {
     /// Its index in the chunks.
     index: usize,
     /// For a call: arguments that came with its start, used when no deltas follow.
@@ -132,7 +132,7 @@ struct Open {
 /// The decoder of one reply.
 pub(crate) struct AnthropicReply {
     provider: String,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenBlock>,
     next: usize,
     calls: bool,
     usage: Usage,
@@ -157,7 +157,7 @@ impl AnthropicReply {
     fn begin(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
         let index = self.next;
         self.next += 1;
-        let mut open = Open { index, input: None, raw: None, call: false, thought: false };
+        let mut open = OpenBlock { index, input: None, raw: None, call: false, thought: false };
         let head: Option<Head<'_>> = lax::read(raw);
         match head {
             Some(h) if h.kind.as_str() == "text" => {
@@ -194,7 +194,7 @@ impl AnthropicReply {
             // Some proxies leave out the start event.
             let index = self.next;
             self.next += 1;
-            self.open.insert(at, Open { index, input: None, raw: None, call: false, thought: false });
+            self.open.insert(at, OpenBlock { index, input: None, raw: None, call: false, thought: false });
         }
         let Some(open) = self.open.get_mut(&at) else { return };
         let index = open.index;

@@ -24,7 +24,7 @@ enum Slot {
 }
 
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenBlock {
     slot: Slot,
     ended: bool,
 }
@@ -32,7 +32,7 @@ struct Open {
 /// Folds chunks into blocks. Pure; the same chunks give the same blocks however they were split.
 #[derive(Clone, Debug, Default)]
 pub struct Assembler {
-    open: BTreeMap<usize, Open>,
+    open: BTreeMap<usize, OpenBlock>,
     provider: String,
     seed: String,
     taken: HashSet<String>,
@@ -83,7 +83,7 @@ impl Assembler {
             Chunk::Text { index, text } => self.append(index, &text, || Slot::Text(String::new())),
             Chunk::Thinking { index, text } => self.append(index, &text, thinking),
             Chunk::TextWasThought { index } => {
-                if let Some(Open { slot, .. }) = self.open.get_mut(&index)
+                if let Some(OpenBlock { slot, .. }) = self.open.get_mut(&index)
                     && let Slot::Text(text) = slot
                 {
                     *slot = Slot::Thinking { text: std::mem::take(text), signature: String::new() };
@@ -91,7 +91,7 @@ impl Assembler {
             }
             Chunk::Signature { index, signature } => {
                 self.begin(index, thinking);
-                if let Some(Open { slot: Slot::Thinking { signature: s, .. }, ended: false }) =
+                if let Some(OpenBlock { slot: Slot::Thinking { signature: s, .. }, ended: false }) =
                     self.open.get_mut(&index)
                 {
                     grow(s, &signature, &mut self.truncated);
@@ -108,7 +108,8 @@ impl Assembler {
                 }
             }
             Chunk::ToolArgs { index, json: more } => {
-                if let Some(Open { slot: Slot::Call { json, .. }, ended: false }) = self.open.get_mut(&index)
+                if let Some(OpenBlock { slot: Slot::Call { json, .. }, ended: false }) =
+                    self.open.get_mut(&index)
                 {
                     grow(json, &more, &mut self.truncated);
                 }
@@ -133,7 +134,7 @@ impl Assembler {
     /// The id of the call at `index`, once it has begun: the vendor's, or a generated one.
     pub fn call_id(&self, index: usize) -> Option<&str> {
         match self.open.get(&index) {
-            Some(Open { slot: Slot::Call { call, .. }, .. }) => Some(&call.id),
+            Some(OpenBlock { slot: Slot::Call { call, .. }, .. }) => Some(&call.id),
             _ => None,
         }
     }
@@ -157,9 +158,9 @@ impl Assembler {
             ..Assembled::default()
         };
         // Blocks that a format adds behind the reply cannot be cut by the output limit.
-        let written = |(_, open): &(&usize, &Open)| !matches!(open.slot, Slot::Unknown(_));
+        let written = |(_, open): &(&usize, &OpenBlock)| !matches!(open.slot, Slot::Unknown(_));
         let last = self.open.iter().rev().find(written).map(|(index, _)| *index);
-        for (index, Open { slot, ended }) in self.open {
+        for (index, OpenBlock { slot, ended }) in self.open {
             match slot {
                 Slot::Text(text) if text.is_empty() => {}
                 Slot::Text(text) => out.blocks.push(Block::Text { text }),
@@ -200,7 +201,7 @@ impl Assembler {
             self.truncated = true;
             return;
         }
-        self.open.insert(index, Open { slot: slot(), ended: false });
+        self.open.insert(index, OpenBlock { slot: slot(), ended: false });
     }
 
     fn append(&mut self, index: usize, more: &str, slot: fn() -> Slot) {

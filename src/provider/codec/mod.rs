@@ -150,7 +150,7 @@ impl Provider for WireProvider {
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
         let key = self.key.get(&self.name).await?;
         let url = format!("{}{}", self.base, self.wire.path(&self.base, &request.model));
-        let opened = stream::open(stream::Call {
+        let opened = stream::open(stream::StreamRequest {
             http: &self.http,
             provider: &self.name,
             url,

@@ -8,7 +8,7 @@ use crate::codec::chunk::Chunk;
 
 /// The kind of an open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockKind {
     Text,
     Thought,
 }
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     next: usize,
-    running: Option<(Kind, usize)>,
+    running: Option<(BlockKind, usize)>,
 }
 
 impl Blocks {
@@ -34,12 +34,12 @@ impl Blocks {
     }
 
     /// The open block, if it is of this kind.
-    pub(crate) fn running(&self, kind: Kind) -> Option<usize> {
+    pub(crate) fn running(&self, kind: BlockKind) -> Option<usize> {
         self.running.filter(|(k, _)| *k == kind).map(|(_, index)| index)
     }
 
     /// The open block of this kind; a new one begins when another kind was open. The flag: it is new.
-    pub(crate) fn run(&mut self, kind: Kind, out: &mut VecDeque<Chunk>) -> (usize, bool) {
+    pub(crate) fn run(&mut self, kind: BlockKind, out: &mut VecDeque<Chunk>) -> (usize, bool) {
         if let Some(index) = self.running(kind) {
             return (index, false);
         }
@@ -80,15 +80,15 @@ mod tests {
     fn blocks_go_on_until_another_kind_comes() {
         let (mut b, mut out) = (Blocks::default(), VecDeque::new());
         assert!(!b.any());
-        assert_eq!(b.run(Kind::Thought, &mut out), (0, true));
-        assert_eq!(b.run(Kind::Thought, &mut out), (0, false));
+        assert_eq!(b.run(BlockKind::Thought, &mut out), (0, true));
+        assert_eq!(b.run(BlockKind::Thought, &mut out), (0, false));
         assert!(out.is_empty());
-        assert_eq!(b.run(Kind::Text, &mut out), (1, true));
+        assert_eq!(b.run(BlockKind::Text, &mut out), (1, true));
         assert_eq!(Vec::from(std::mem::take(&mut out)), [Chunk::BlockEnd { index: 0 }]);
         b.end(&mut out);
         b.end(&mut out);
         assert_eq!(Vec::from(out), [Chunk::BlockEnd { index: 1 }]);
-        assert_eq!((b.running(Kind::Text), b.fresh(), b.any()), (None, 2, true));
+        assert_eq!((b.running(BlockKind::Text), b.fresh(), b.any()), (None, 2, true));
     }
 
     #[test]

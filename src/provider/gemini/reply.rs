@@ -9,7 +9,7 @@ use tiller_protocol::StopReason;
 
 use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Count, Str};
-use crate::codec::reply::{Blocks, Kind, usage};
+use crate::codec::reply::{BlockKind, Blocks, usage};
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
 use crate::transport::fault;
@@ -145,7 +145,7 @@ impl GeminiReply {
             out.push_back(Chunk::BlockEnd { index });
         } else if let Some(text) = part.text {
             let text = text.into_string();
-            let kind = if part.thought { Kind::Thought } else { Kind::Text };
+            let kind = if part.thought { BlockKind::Thought } else { BlockKind::Text };
             if !text.is_empty() {
                 if self.blocks.running(kind).is_none() {
                     self.end_last(out);

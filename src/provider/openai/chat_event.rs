@@ -43,11 +43,11 @@ pub(crate) struct ChatDelta<'a> {
     #[serde(borrow, default)]
     pub(crate) refusal: Str<'a>,
     #[serde(borrow, default)]
-    pub(crate) tool_calls: Option<Vec<Call<'a>>>,
+    pub(crate) tool_calls: Option<Vec<CallDelta<'a>>>,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Call<'a> {
+pub(crate) struct CallDelta<'a> {
     #[serde(default)]
     pub(crate) index: Count,
     #[serde(borrow, default)]

@@ -8,15 +8,15 @@ use tiller_protocol::StopReason;
 
 use crate::codec::chunk::Chunk;
 use crate::codec::lax::{self, Str};
-use crate::codec::reply::{Blocks, Kind, usage};
+use crate::codec::reply::{BlockKind, Blocks, usage};
 use crate::codec::{Decoder, Flow};
 use crate::error::ProviderError;
-use crate::openai::chat_event::{Call, ChatEvent, ChatFailure, ChatUsage, Groq, argument_text};
+use crate::openai::chat_event::{CallDelta, ChatEvent, ChatFailure, ChatUsage, Groq, argument_text};
 use crate::openai::think_tags::{Piece, ThinkTags};
 use crate::transport::fault;
 
 /// An open call at a server's index.
-struct Open {
+struct OpenCall {
     at: u64,
     id: String,
     index: usize,
@@ -26,7 +26,7 @@ struct Open {
 pub(crate) struct ChatReply {
     provider: String,
     blocks: Blocks,
-    calls: Vec<Open>,
+    calls: Vec<OpenCall>,
     any_call: bool,
     details: Vec<Value>,
     tags: ThinkTags,
@@ -75,7 +75,7 @@ impl ChatReply {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => {
-                    let (index, new) = self.blocks.run(Kind::Text, out);
+                    let (index, new) = self.blocks.run(BlockKind::Text, out);
                     if new {
                         self.texts.push(index);
                     }
@@ -95,14 +95,14 @@ impl ChatReply {
         if text.is_empty() {
             return;
         }
-        let (index, new) = self.blocks.run(Kind::Thought, out);
+        let (index, new) = self.blocks.run(BlockKind::Thought, out);
         if new && !field.is_empty() {
             out.push_back(Chunk::Signature { index, signature: field.into() });
         }
         out.push_back(Chunk::Thinking { index, text });
     }
 
-    fn call(&mut self, call: Call<'_>, out: &mut VecDeque<Chunk>) {
+    fn call(&mut self, call: CallDelta<'_>, out: &mut VecDeque<Chunk>) {
         let (name, json) = call.function.map_or((Str::default(), None), |f| (f.name, f.arguments));
         let json = json.map(argument_text).unwrap_or_default();
         // Some servers give no index, or the same one to every call: a new id with a name begins a call.
@@ -128,7 +128,7 @@ impl ChatReply {
                 if let Some(extra) = lax::read::<Value>(call.extra_content) {
                     vendor["extra_content"] = extra;
                 }
-                self.calls.push(Open { at, id: call.id.as_str().to_owned(), index });
+                self.calls.push(OpenCall { at, id: call.id.as_str().to_owned(), index });
                 out.push_back(Chunk::ToolBegin {
                     index,
                     id: call.id.into_string(),

@@ -126,18 +126,18 @@ struct ResponsesDetails {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ItemKind {
     Text,
     Thought,
     Call,
     Other,
 }
 
-struct Open {
+struct OpenItem {
     index: usize,
-    kind: Kind,
+    kind: ItemKind,
     /// Whether part of its content arrived as deltas.
-    fed: bool,
+    has_deltas: bool,
     /// The last part of a summary.
     part: u64,
 }
@@ -145,7 +145,7 @@ struct Open {
 /// The decoder of one reply.
 pub(crate) struct ResponsesReply {
     provider: String,
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenItem>,
     next: usize,
     calls: bool,
     refusal: String,
@@ -165,25 +165,25 @@ impl ResponsesReply {
     }
 
     /// The open block at a server's index; created when the server did not announce it.
-    fn at(&mut self, at: u64, kind: Kind) -> &mut Open {
+    fn at(&mut self, at: u64, kind: ItemKind) -> &mut OpenItem {
         let next = &mut self.next;
         self.open.entry(at).or_insert_with(|| {
             *next += 1;
-            Open { index: *next - 1, kind, fed: false, part: 0 }
+            OpenItem { index: *next - 1, kind, has_deltas: false, part: 0 }
         })
     }
 
     fn added(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
         let Some(item) = lax::read::<ReplyItem<'_>>(raw) else { return };
         let kind = match item.kind.as_str() {
-            "message" => Kind::Text,
-            "reasoning" => Kind::Thought,
-            "function_call" => Kind::Call,
-            _ => Kind::Other,
+            "message" => ItemKind::Text,
+            "reasoning" => ItemKind::Thought,
+            "function_call" => ItemKind::Call,
+            _ => ItemKind::Other,
         };
         self.open.remove(&at);
         let index = self.at(at, kind).index;
-        if kind == Kind::Call {
+        if kind == ItemKind::Call {
             self.calls = true;
             let id = if item.call_id.is_empty() { &item.id } else { &item.call_id };
             out.push_back(Chunk::ToolBegin {
@@ -203,8 +203,8 @@ impl ResponsesReply {
         let index = open.index;
         let item = lax::read::<ReplyItem<'_>>(raw);
         match (open.kind, item) {
-            (Kind::Text, Some(item)) => {
-                if !open.fed {
+            (ItemKind::Text, Some(item)) => {
+                if !open.has_deltas {
                     for part in lax::read::<Vec<Text<'_>>>(item.content).unwrap_or_default() {
                         self.refusal.push_str(part.refusal.as_str());
                         out.push_back(Chunk::Text { index, text: part.text.into_string() });
@@ -221,8 +221,8 @@ impl ResponsesReply {
                 }
                 return;
             }
-            (Kind::Thought, Some(item)) => {
-                if !open.fed {
+            (ItemKind::Thought, Some(item)) => {
+                if !open.has_deltas {
                     for part in lax::read::<Vec<Text<'_>>>(item.summary).unwrap_or_default() {
                         out.push_back(Chunk::Thinking { index, text: part.text.into_string() });
                     }
@@ -232,12 +232,12 @@ impl ResponsesReply {
                     out.push_back(Chunk::Signature { index, signature: raw.get().to_owned() });
                 }
             }
-            (Kind::Call, Some(item)) => {
-                if !open.fed && !item.arguments.is_empty() {
+            (ItemKind::Call, Some(item)) => {
+                if !open.has_deltas && !item.arguments.is_empty() {
                     out.push_back(Chunk::ToolArgs { index, json: item.arguments.into_string() });
                 }
             }
-            (Kind::Other, _) => {
+            (ItemKind::Other, _) => {
                 if let Some(raw) = lax::read::<Value>(raw) {
                     out.push_back(Chunk::Unknown { index, raw });
                 }
@@ -296,33 +296,33 @@ impl Decoder for ResponsesReply {
         let at = event.output_index.0.unwrap_or(0);
         match event.kind.as_str() {
             "response.output_text.delta" => {
-                let open = self.at(at, Kind::Text);
-                open.fed = true;
+                let open = self.at(at, ItemKind::Text);
+                open.has_deltas = true;
                 out.push_back(Chunk::Text { index: open.index, text: event.delta.into_string() });
             }
             "response.function_call_arguments.delta" => {
-                let open = self.at(at, Kind::Call);
-                open.fed = true;
+                let open = self.at(at, ItemKind::Call);
+                open.has_deltas = true;
                 out.push_back(Chunk::ToolArgs { index: open.index, json: event.delta.into_string() });
             }
             "response.function_call_arguments.done" => {
-                let open = self.at(at, Kind::Call);
-                if !open.fed && !event.arguments.is_empty() {
-                    open.fed = true;
+                let open = self.at(at, ItemKind::Call);
+                if !open.has_deltas && !event.arguments.is_empty() {
+                    open.has_deltas = true;
                     out.push_back(Chunk::ToolArgs { index: open.index, json: event.arguments.into_string() });
                 }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let part = event.summary_index.0.unwrap_or(0);
-                let open = self.at(at, Kind::Thought);
-                if open.fed && part != open.part {
+                let open = self.at(at, ItemKind::Thought);
+                if open.has_deltas && part != open.part {
                     out.push_back(Chunk::Thinking { index: open.index, text: "\n\n".into() });
                 }
-                (open.fed, open.part) = (true, part);
+                (open.has_deltas, open.part) = (true, part);
                 out.push_back(Chunk::Thinking { index: open.index, text: event.delta.into_string() });
             }
             "response.refusal.delta" => {
-                self.at(at, Kind::Text).fed = true;
+                self.at(at, ItemKind::Text).has_deltas = true;
                 self.refusal.push_str(event.delta.as_str());
             }
             "response.output_item.added" => self.added(at, event.item, out),
@@ -372,7 +372,7 @@ impl Decoder for ResponsesReply {
         let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
         // At the output limit texts stay open; calls that stay open are incomplete.
         for open in std::mem::take(&mut self.open).into_values() {
-            if matches!(open.kind, Kind::Text) {
+            if matches!(open.kind, ItemKind::Text) {
                 out.push_back(Chunk::BlockEnd { index: open.index });
             }
         }

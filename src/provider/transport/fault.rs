@@ -277,7 +277,7 @@ pub(crate) fn network(
 
 /// A server's error message.
 #[derive(Debug, Default)]
-struct Said {
+struct ServerMessage {
     code: String,
     text: String,
     delay: Option<Duration>,
@@ -285,12 +285,15 @@ struct Said {
     passes: bool,
 }
 
-fn words(body: &[u8]) -> Said {
+fn words(body: &[u8]) -> ServerMessage {
     let Ok(value) = serde_json::from_slice::<Value>(body) else {
         let text = String::from_utf8_lossy(body);
         // An HTML page contains no useful message.
         let page = text.trim_start().starts_with('<');
-        return Said { text: if page { String::new() } else { clip(text.trim()) }, ..Said::default() };
+        return ServerMessage {
+            text: if page { String::new() } else { clip(text.trim()) },
+            ..ServerMessage::default()
+        };
     };
     let value = if let Value::Array(mut a) = value { a.pop().unwrap_or(Value::Null) } else { value };
     let error = value.get("error").unwrap_or(&value);
@@ -323,7 +326,7 @@ fn words(body: &[u8]) -> Said {
         && !quotas.iter().any(|q| q.contains("PerDay"))
         // A plan without any such quota.
         && !text.contains("limit: 0");
-    Said { code, text: clip(text), delay, passes }
+    ServerMessage { code, text: clip(text), delay, passes }
 }
 
 /// Shortens a server's message to one line.

@@ -40,7 +40,7 @@ impl NetEnv {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Kind {
+struct ClientKind {
     tls: bool,
     direct: bool,
     connect: Duration,
@@ -50,7 +50,7 @@ struct Kind {
 #[derive(Debug, Default)]
 pub struct Http {
     env: NetEnv,
-    clients: Mutex<HashMap<Kind, Client>>,
+    clients: Mutex<HashMap<ClientKind, Client>>,
 }
 
 /// Selects the cryptography provider, once for each process. Harmless when it was done before.
@@ -99,7 +99,7 @@ impl Http {
     /// # Errors
     /// [`ProviderError::Rejected`] when a proxy or certificate setting cannot be used.
     pub async fn client(&self, url: &Url, connect: Duration) -> Result<Client, ProviderError> {
-        let kind = Kind { tls: url.scheme() == "https", direct: is_loopback(url), connect };
+        let kind = ClientKind { tls: url.scheme() == "https", direct: is_loopback(url), connect };
         let known = self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
         if let Some(client) = known {
             return Ok(client);
@@ -118,7 +118,7 @@ impl Http {
     }
 }
 
-fn build(env: &NetEnv, kind: Kind) -> Result<Client, ProviderError> {
+fn build(env: &NetEnv, kind: ClientKind) -> Result<Client, ProviderError> {
     install_crypto();
     let mut builder = Client::builder()
         .user_agent(concat!("tiller/", env!("CARGO_PKG_VERSION")))

@@ -13,7 +13,7 @@ async fn a_client_for_http_is_cheap_and_shared() {
     let best = (0..5)
         .map(|_| {
             let start = Instant::now();
-            build(&NetEnv::default(), Kind { tls: false, direct: true, connect }).unwrap();
+            build(&NetEnv::default(), ClientKind { tls: false, direct: true, connect }).unwrap();
             start.elapsed()
         })
         .min()

@@ -46,7 +46,7 @@ pub(crate) struct Limits {
 }
 
 /// One request.
-pub(crate) struct Call<'a> {
+pub(crate) struct StreamRequest<'a> {
     pub(crate) http: &'a Http,
     pub(crate) provider: &'a str,
     pub(crate) url: String,
@@ -77,8 +77,8 @@ fn endless(provider: &str) -> ProviderError {
 }
 
 /// Sends the request and waits until it is accepted.
-pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
-    let Call { http, provider, url, mut headers, body, decoder, limits } = call;
+pub(crate) async fn open(request: StreamRequest<'_>) -> Result<ChunkStream, ProviderError> {
+    let StreamRequest { http, provider, url, mut headers, body, decoder, limits } = request;
     let url = parse(provider, &url)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let client = http.client(&url, limits.connect).await?;
@@ -107,7 +107,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
         limits,
         queue: VecDeque::new(),
         failure: None,
-        state: State::First(first),
+        phase: Phase::First(first),
         content: Instant::now(),
         alarm: None,
         bytes: 0,
@@ -178,7 +178,7 @@ pub(crate) async fn get(
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum Phase {
     /// Waits for the first byte, until this time.
     First(Option<Instant>),
     Running,
@@ -199,7 +199,7 @@ struct Run {
     queue: VecDeque<Chunk>,
     /// Returned after the queue is empty.
     failure: Option<ProviderError>,
-    state: State,
+    phase: Phase,
     /// When something other than a ping last arrived.
     content: Instant,
     /// Created at the first wait with a time limit.
@@ -217,10 +217,10 @@ impl Run {
                 return Some(Ok(chunk));
             }
             if let Some(error) = self.failure.take() {
-                self.state = State::Over;
+                self.phase = Phase::Over;
                 return Some(Err(error));
             }
-            if matches!(self.state, State::Over) {
+            if matches!(self.phase, Phase::Over) {
                 return None;
             }
             self.read().await;
@@ -230,9 +230,9 @@ impl Run {
     /// Reads once, and fills the queue, the failure, or both.
     async fn read(&mut self) {
         let quiet = self.content.checked_add(self.limits.pings_only);
-        let (end, quiet_first) = match self.state {
-            State::First(end) => (end, false),
-            State::Grace(end) => (Some(end), false),
+        let (end, quiet_first) = match self.phase {
+            Phase::First(end) => (end, false),
+            Phase::Grace(end) => (Some(end), false),
             _ => {
                 let idle = Instant::now().checked_add(self.limits.idle);
                 match (idle, quiet) {
@@ -250,9 +250,9 @@ impl Run {
             None => Some(self.response.chunk().await),
         };
         let Some(read) = read else {
-            match self.state {
-                State::Grace(_) => self.finish(),
-                State::First(_) => {
+            match self.phase {
+                Phase::Grace(_) => self.finish(),
+                Phase::First(_) => {
                     let limit = self.limits.first_byte;
                     self.fail(late(&self.provider, limit, "accepted the request, then sent nothing"));
                 }
@@ -271,7 +271,7 @@ impl Run {
         match read {
             Ok(Some(bytes)) => self.take(&bytes),
             Ok(None) => self.finish(),
-            Err(e) if matches!(self.state, State::Grace(_)) => {
+            Err(e) if matches!(self.phase, Phase::Grace(_)) => {
                 tracing::debug!(error = %e.without_url(), "the connection broke after the reply");
                 self.finish();
             }
@@ -281,8 +281,8 @@ impl Run {
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        if matches!(self.state, State::First(_)) {
-            self.state = State::Running;
+        if matches!(self.phase, Phase::First(_)) {
+            self.phase = Phase::Running;
             self.content = Instant::now();
         }
         self.bytes = self.bytes.saturating_add(bytes.len());
@@ -305,7 +305,7 @@ impl Run {
         let mut flow = Flow::More;
         let mut failure = None;
         let mut content = false;
-        let fed = sse.feed(bytes, |event| {
+        let decoded = sse.feed(bytes, |event| {
             if failure.is_some() || flow == Flow::Over {
                 return;
             }
@@ -336,14 +336,14 @@ impl Run {
             self.fail(error);
         } else if flow == Flow::Over {
             self.finish();
-        } else if fed.is_err() {
+        } else if decoded.is_err() {
             self.fail(ProviderError::Rejected(format!(
                 "{} sent a single event of more than {} MB, which is not read.",
                 self.provider,
                 crate::transport::sse::LINE_LIMIT / 1024 / 1024
             )));
-        } else if flow == Flow::Grace && !matches!(self.state, State::Grace(_)) {
-            self.state = State::Grace(Instant::now() + GRACE);
+        } else if flow == Flow::Grace && !matches!(self.phase, Phase::Grace(_)) {
+            self.phase = Phase::Grace(Instant::now() + GRACE);
         } else if self.queue.is_empty() {
             // Comments and unknown events count as keep-alives.
             self.queue.push_back(Chunk::Ping);
@@ -351,7 +351,7 @@ impl Run {
     }
 
     fn finish(&mut self) {
-        self.state = State::Over;
+        self.phase = Phase::Over;
         let document = self.answer.document(&self.provider);
         if let Document::Wrong(error) = document {
             self.failure = Some(error);
@@ -376,7 +376,7 @@ impl Run {
     }
 
     fn fail(&mut self, error: ProviderError) {
-        self.state = State::Over;
+        self.phase = Phase::Over;
         self.failure = Some(error);
     }
 }

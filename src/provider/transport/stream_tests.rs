@@ -224,7 +224,7 @@ async fn p12_a_compression_bomb_is_capped() {
     let server = ScriptServer::start([Reply::sse(bomb).header("content-encoding", "gzip")]);
     let second = Duration::from_secs(20);
     let limit = 8 * 1024 * 1024;
-    let mut stream = open(Call {
+    let mut stream = open(StreamRequest {
         http: &Http::new(NetEnv::default()),
         provider: "p",
         url: server.url(),

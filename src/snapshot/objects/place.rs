@@ -30,11 +30,11 @@ const CONFIG: &str = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ext
 
 /// Paths in a store.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoreFolder {
     pub(crate) dir: PathBuf,
 }
 
-impl Place {
+impl StoreFolder {
     /// Creates the store of a workspace, or verifies that an existing one belongs to it.
     pub(crate) fn open(dir: &Path, workspace: &Path, wait: Duration, steps: &Steps) -> Result<Self> {
         let place = Self { dir: dir.to_owned() };

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::error::{Result, at};
 use crate::objects::Objects;
-use crate::objects::place::{JOINING, Place};
+use crate::objects::place::{JOINING, StoreFolder};
 use crate::objects::trust::Flushed;
 use crate::pack::Pack;
 use crate::pack::repack::Repack;
@@ -90,7 +90,7 @@ fn choose(packs: &[Arc<Pack>], avoid: &BTreeSet<String>, which: Which) -> Vec<Ar
 
 /// One join, with everything it needs of the store.
 struct Work {
-    place: Place,
+    place: StoreFolder,
     steps: Steps,
     flushed: Arc<Flushed>,
     wait: Duration,
@@ -185,7 +185,7 @@ pub(crate) fn delete(dir: &Path, name: &str, steps: &Steps) -> Result<()> {
 /// The store whose packs are joined.
 #[derive(Clone, Copy)]
 pub(crate) struct Store<'a> {
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a StoreFolder,
     pub(crate) objects: &'a Objects,
     /// How long a join waits for the lock.
     pub(crate) wait: Duration,
@@ -291,7 +291,7 @@ impl Joiner {
 /// # Errors
 /// When the store cannot be read or written, or another process joins its packs.
 pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
-    let Some(place) = Place::existing(store)? else { return Ok(None) };
+    let Some(place) = StoreFolder::existing(store)? else { return Ok(None) };
     let steps = Steps::default();
     let objects = Objects::new(store, place.packs(), steps.clone());
     let count = || -> Result<(usize, u64)> {

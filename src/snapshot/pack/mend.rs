@@ -10,7 +10,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::objects::id::Id;
 use crate::pack::bases::Bases;
-use crate::pack::write::{Place, write_index};
+use crate::pack::write::{PackEntry, write_index};
 use crate::pack::{Form, broken, inflate, read_head, resolve};
 use crate::steps::Steps;
 
@@ -24,7 +24,7 @@ pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
     if hash.0 != data[body..] || !data.starts_with(b"PACK") {
         return Err(broken("its content does not match its checksum"));
     }
-    let mut places: Vec<Place> = Vec::new();
+    let mut places: Vec<PackEntry> = Vec::new();
     let mut there: HashMap<Id, u32> = HashMap::new();
     let bases = Bases::default();
     let mut at = 12;
@@ -51,7 +51,7 @@ pub(crate) fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
         let mut crc = Crc::new();
         crc.update(&data[at..end]);
         let id = Id::of(sort, &content);
-        places.push(Place { id, offset, crc: crc.sum() });
+        places.push(PackEntry { id, offset, crc: crc.sum() });
         there.insert(id, offset);
         at = end;
     }

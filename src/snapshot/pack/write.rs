@@ -19,7 +19,7 @@ pub(crate) const DELTA: u8 = 7;
 
 /// Place of one object in a pack, for its index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PackEntry {
     pub(crate) id: Id,
     pub(crate) offset: u32,
     pub(crate) crc: u32,
@@ -33,7 +33,7 @@ pub(crate) struct Writer {
     temp: PathBuf,
     file: BufWriter<File>,
     offset: u64,
-    places: Vec<Place>,
+    places: Vec<PackEntry>,
 }
 
 /// A complete pack that is not visible to readers yet.
@@ -86,7 +86,7 @@ impl Writer {
         self.file.write_all(head)?;
         self.file.write_all(body)?;
         self.offset += (head.len() + body.len()) as u64;
-        self.places.push(Place { id, offset, crc: crc.sum() });
+        self.places.push(PackEntry { id, offset, crc: crc.sum() });
         Ok(())
     }
 
@@ -202,7 +202,7 @@ pub(crate) fn hash_of(file: &mut File, len: u64) -> io::Result<Id> {
 /// Writes the index of the pack whose content has this hash.
 pub(crate) fn write_index(
     path: &Path,
-    places: &mut [Place],
+    places: &mut [PackEntry],
     pack: Id,
     sync: bool,
     steps: &Steps,

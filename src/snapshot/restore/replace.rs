@@ -14,7 +14,7 @@ use crate::names;
 use crate::objects::object::{Entry, Kind};
 use crate::restore::goal::Why;
 use crate::restore::journal::Op;
-use crate::scan::disk::{self, Not};
+use crate::scan::disk::{self, ReadFailure};
 use crate::steps::Steps;
 
 /// The outcome for a path: `None` is done.
@@ -53,8 +53,8 @@ impl Replace<'_> {
     pub(crate) fn now(&self, dir: BorrowedFd<'_>, name: &[u8]) -> Now {
         match disk::read(dir, name, self.most) {
             Ok(got) => Now::Is(got.entry),
-            Err(Not::Gone) => Now::Nothing,
-            Err(Not::Other) => match disk::look(dir, name) {
+            Err(ReadFailure::Gone) => Now::Nothing,
+            Err(ReadFailure::Other) => match disk::look(dir, name) {
                 Ok(Some(stamp)) if stamp.file_type() == rustix::fs::FileType::Directory => Now::Folder,
                 _ => Now::Other,
             },

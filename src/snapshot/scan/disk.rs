@@ -101,7 +101,7 @@ pub(crate) fn stat(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Stat>>
 }
 
 /// The content of a file or link.
-pub(crate) struct Got {
+pub(crate) struct FileContent {
     pub(crate) stamp: Stamp,
     pub(crate) settled: bool,
     pub(crate) entry: Entry,
@@ -111,7 +111,7 @@ pub(crate) struct Got {
 
 /// Why nothing was read.
 #[derive(Debug)]
-pub(crate) enum Not {
+pub(crate) enum ReadFailure {
     Gone,
     TooLarge,
     /// Neither file nor link (any more).
@@ -120,7 +120,7 @@ pub(crate) enum Not {
     Failed,
 }
 
-impl From<io::Error> for Not {
+impl From<io::Error> for ReadFailure {
     fn from(e: io::Error) -> Self {
         match e.kind() {
             io::ErrorKind::NotFound => Self::Gone,
@@ -129,7 +129,7 @@ impl From<io::Error> for Not {
     }
 }
 
-impl From<rustix::io::Errno> for Not {
+impl From<rustix::io::Errno> for ReadFailure {
     fn from(e: rustix::io::Errno) -> Self {
         Self::from(io::Error::from(e))
     }
@@ -137,7 +137,7 @@ impl From<rustix::io::Errno> for Not {
 
 /// Reads a file or link of at most `most` bytes. A file that changes while it is read is read again, a few times; then
 /// it counts as not settled.
-pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
+pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<FileContent, ReadFailure> {
     let mut got = read_once(dir, name, most)?;
     for _ in 0..3 {
         match look(dir, name)? {
@@ -149,11 +149,11 @@ pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, N
     Ok(got)
 }
 
-fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
+fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<FileContent, ReadFailure> {
     let before = now();
-    let stamp = look(dir, name)?.ok_or(Not::Gone)?;
+    let stamp = look(dir, name)?.ok_or(ReadFailure::Gone)?;
     if stamp.size > most {
-        return Err(Not::TooLarge);
+        return Err(ReadFailure::TooLarge);
     }
     let (kind, mode, data, attributes) = match stamp.file_type() {
         FileType::Symlink => {
@@ -165,20 +165,20 @@ fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
             if !file.metadata()?.is_file() {
-                return Err(Not::Other);
+                return Err(ReadFailure::Other);
             }
             let mut data = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
             let attributes = attributes::read(&file).of_the_owner();
             file.take(most + 1).read_to_end(&mut data)?;
             if data.len() as u64 > most {
-                return Err(Not::TooLarge);
+                return Err(ReadFailure::TooLarge);
             }
             (Kind::File, stamp.perms(), data, attributes)
         }
-        _ => return Err(Not::Other),
+        _ => return Err(ReadFailure::Other),
     };
     let entry = Entry { kind, mode, id: Id::of(Sort::Content, &data) };
-    Ok(Got { stamp, settled: stamp.settled(before), entry, data, attributes })
+    Ok(FileContent { stamp, settled: stamp.settled(before), entry, data, attributes })
 }
 
 /// The names in a folder, unsorted, without `.` and `..`.

@@ -14,7 +14,7 @@ use crate::objects::object::Kind;
 use crate::objects::{self, Batch, Objects};
 use crate::report::Reason;
 use crate::scan::Job;
-use crate::scan::disk::{self, Folders, Not, Stamp};
+use crate::scan::disk::{self, Folders, ReadFailure, Stamp};
 
 /// The result of a job.
 #[derive(Clone, Debug)]
@@ -92,13 +92,13 @@ fn keep(batch: &mut Batch<'_>, answer: &Done, fresh: Fresh) -> Result<()> {
 fn one(folders: &mut Folders<'_>, job: &Job, objects: &Objects) -> Result<(Done, Fresh)> {
     let path = job.path.as_slice();
     let (_, name) = names::split(path);
-    let read = folders.of(path).map_err(Not::from).and_then(|dir| disk::read(dir, name, job.most));
+    let read = folders.of(path).map_err(ReadFailure::from).and_then(|dir| disk::read(dir, name, job.most));
     let got = match read {
         Ok(got) => got,
-        Err(Not::Gone) => return Ok((Done::Gone, None)),
-        Err(Not::TooLarge) => return Ok((Done::Skip(Reason::TooLarge), None)),
-        Err(Not::Other) => return Ok((Done::Skip(Reason::Special), None)),
-        Err(Not::Failed) => return Ok((Done::Skip(Reason::Unreadable), None)),
+        Err(ReadFailure::Gone) => return Ok((Done::Gone, None)),
+        Err(ReadFailure::TooLarge) => return Ok((Done::Skip(Reason::TooLarge), None)),
+        Err(ReadFailure::Other) => return Ok((Done::Skip(Reason::Special), None)),
+        Err(ReadFailure::Failed) => return Ok((Done::Skip(Reason::Unreadable), None)),
     };
     let id = got.entry.id;
     let fresh = if objects.has(&id)? {

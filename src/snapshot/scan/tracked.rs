@@ -36,7 +36,7 @@ pub(crate) struct Ground<'a> {
 }
 
 /// A folder on the way to a tracked path.
-struct Step<'a> {
+struct PathStep<'a> {
     path: Vec<u8>,
     dir: Option<&'a Dir>,
     rules: Arc<Rules>,
@@ -96,7 +96,7 @@ impl Tracked {
         };
         let dir = find(model, at);
         let rules = with_own(&rules, dir, &here);
-        let mut way = vec![Step { path: at.to_vec(), dir, rules, ignored: false }];
+        let mut way = vec![PathStep { path: at.to_vec(), dir, rules, ignored: false }];
         for path in &index.paths {
             let (folder, _) = names::split(path);
             while way.len() > 1 && way.last().is_some_and(|s| !names::within(folder, &s.path)) {
@@ -115,14 +115,14 @@ impl Tracked {
 }
 
 /// The next folder on the way to `folder`; `None`: it is reached.
-fn step<'a>(workspace: &Path, at: &Step<'a>, folder: &[u8]) -> Option<Step<'a>> {
+fn step<'a>(workspace: &Path, at: &PathStep<'a>, folder: &[u8]) -> Option<PathStep<'a>> {
     let rest = names::parts(folder).nth(names::parts(&at.path).count())?;
     let path = names::join(&at.path, rest);
     let here: PathBuf = rules::absolute(workspace, &path);
     let dir = at.dir.and_then(|d| child(d, rest));
     let ignored = at.ignored || at.rules.ignores(&here, true);
     let rules = if ignored { at.rules.clone() } else { with_own(&at.rules, dir, &here) };
-    Some(Step { path, dir, rules, ignored })
+    Some(PathStep { path, dir, rules, ignored })
 }
 
 fn with_own(rules: &Arc<Rules>, dir: Option<&Dir>, here: &Path) -> Arc<Rules> {
