@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tiller_protocol::{Activity, ActivitySource, Cost, TodoItem, Transport, Usage};
+use tiller_protocol::{Activity, ActivitySource, Cost, TodoItem, ToolVerb, Transport, Usage};
 use tokio::sync::oneshot;
 
 /// One event.
@@ -65,8 +65,8 @@ pub struct ToolUse {
     pub id: String,
     /// Its name for the tool, or its title of the call.
     pub name: String,
-    /// Tiller's word for the row: `read`, `edit`, `shell`, `search`, `fetch`, `think`, `tool`.
-    pub verb: String,
+    /// What it does, in our terms.
+    pub verb: ToolVerb,
     /// A path, command, pattern or address; empty when not known.
     pub target: String,
     /// Files that the call names, in its arguments or by the protocol.

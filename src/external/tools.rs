@@ -1,21 +1,21 @@
 //! A uniform form for the tools of all vendors: Tiller's verb, and the target of a call.
 
 use serde_json::Value;
-use tiller_protocol::{TodoItem, TodoStatus};
+use tiller_protocol::{TodoItem, TodoStatus, ToolVerb};
 
 use super::event::{FileDiff, ToolUse};
 
 /// Words of a tool's name, and the verb. The first match counts. Whole words: `notification` does not contain `cat`,
 /// and `thread` does not contain `read`.
-const VERBS: &[(&[&str], &str)] = &[
-    (&["websearch", "webfetch", "web", "fetch", "browser"], "fetch"),
-    (&["todo", "todos", "todowrite", "todoread", "plan"], "plan"),
-    (&["bash", "shell", "exec", "command", "terminal"], "shell"),
-    (&["edit", "multiedit", "write", "replace", "patch", "create_file"], "edit"),
-    (&["grep", "glob", "search", "find", "list", "ls"], "search"),
-    (&["read", "view", "cat"], "read"),
-    (&["task", "agent"], "agent"),
-    (&["think"], "think"),
+const VERBS: &[(&[&str], ToolVerb)] = &[
+    (&["websearch", "webfetch", "web", "fetch", "browser"], ToolVerb::Fetch),
+    (&["todo", "todos", "todowrite", "todoread", "plan"], ToolVerb::Plan),
+    (&["bash", "shell", "exec", "command", "terminal"], ToolVerb::Shell),
+    (&["edit", "multiedit", "write", "replace", "patch", "create_file"], ToolVerb::Edit),
+    (&["grep", "glob", "search", "find", "list", "ls"], ToolVerb::Search),
+    (&["read", "view", "cat"], ToolVerb::Read),
+    (&["task", "agent"], ToolVerb::Agent),
+    (&["think"], ToolVerb::Think),
 ];
 
 /// Names of arguments with the path of a file.
@@ -42,11 +42,11 @@ const TARGETS: &[&str] = &[
 const LONGEST: usize = 2000;
 
 /// Tiller's verb for a vendor's tool.
-pub(crate) fn verb(name: &str) -> &'static str {
+pub(crate) fn verb(name: &str) -> ToolVerb {
     let mine = words(name);
     let lower = name.to_lowercase();
     let has = |w: &&str| mine.iter().any(|m| m == w) || lower == *w;
-    VERBS.iter().find(|(words, _)| words.iter().any(has)).map_or("tool", |(_, verb)| verb)
+    VERBS.iter().find(|(words, _)| words.iter().any(has)).map_or(ToolVerb::Tool, |(_, verb)| verb.clone())
 }
 
 /// The words of a name in lower case: `MultiEdit`, `run_shell_command`, `mcp__a__get-x`.
@@ -88,7 +88,7 @@ pub(crate) fn target(args: &Value) -> String {
 
 /// A call.
 pub(crate) fn tool(id: &str, name: &str, args: Value) -> ToolUse {
-    let (verb, target, paths) = (verb(name).into(), target(&args), paths(&args));
+    let (verb, target, paths) = (verb(name), target(&args), paths(&args));
     ToolUse { id: id.into(), name: name.into(), verb, target, paths, args, pending: false }
 }
 
@@ -140,7 +140,7 @@ mod tests {
             ("relocate", "tool"),
             ("credit", "tool"),
         ] {
-            assert_eq!(verb(name), want, "{name}");
+            assert_eq!(verb(name).word(), want, "{name}");
         }
     }
 

@@ -81,7 +81,7 @@ pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
 pub use turn::permission::PermissionOutcome;
 pub use turn::process::{ProcessRow, ProcessState};
 pub use turn::todo::{TodoItem, TodoStatus};
-pub use turn::tool::{ToolOutcome, ToolSpec, Touch};
+pub use turn::tool::{ToolOutcome, ToolSpec, ToolVerb, Touch};
 
 #[cfg(test)]
 mod forms_tests;

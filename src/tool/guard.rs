@@ -38,7 +38,7 @@ pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<To
             Ok(out)
         }
         Ok(Err(error)) => Err(tidied(error)),
-        Err(panic) => Err(panicked(tool.verb(), &*panic)),
+        Err(panic) => Err(panicked(tool.verb().word(), &*panic)),
     }
 }
 
@@ -49,7 +49,7 @@ pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<To
 pub fn access_guarded(tool: &dyn Tool, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
     match std::panic::catch_unwind(AssertUnwindSafe(|| tool.access(args, cx))) {
         Ok(result) => result.map_err(tidied),
-        Err(panic) => Err(panicked(tool.verb(), &*panic)),
+        Err(panic) => Err(panicked(tool.verb().word(), &*panic)),
     }
 }
 
@@ -80,7 +80,8 @@ fn tidied(mut error: ToolError) -> ToolError {
     let (ToolError::Tell(text)
     | ToolError::Interrupted(text)
     | ToolError::TimedOut(text)
-    | ToolError::Declined(text)) = &mut error;
+    | ToolError::Declined(text)
+    | ToolError::Unanswered(text)) = &mut error;
     tidy(text);
     error
 }

@@ -1,5 +1,6 @@
 use async_trait::async_trait;
 use serde_json::json;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::*;
@@ -22,8 +23,8 @@ impl Tool for Faulty {
     fn touch(&self) -> Touch {
         Touch::Read
     }
-    fn verb(&self) -> &'static str {
-        "faulty"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Other("faulty".into())
     }
     fn target(&self, _: &Value) -> String {
         String::new()

@@ -29,6 +29,7 @@ pub use output::{ToolError, ToolOutput};
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 /// One tool.
@@ -46,8 +47,8 @@ pub trait Tool: Send + Sync {
     /// In kind. Calls of `Read` tools may run side by side; the others run in order.
     fn touch(&self) -> Touch;
 
-    /// Word for the row on screen: `read`, `edit`, `shell`, ...
-    fn verb(&self) -> &'static str;
+    /// What its row on the screen says before the target.
+    fn verb(&self) -> ToolVerb;
 
     /// What the row shows besides the verb (a path, a command, a pattern); cleaned by the screen.
     fn target(&self, args: &Value) -> String;

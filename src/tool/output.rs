@@ -43,9 +43,12 @@ pub enum ToolError {
     /// It took too long; the text is what it had so far.
     #[error("timed out")]
     TimedOut(String),
-    /// The person declined, or nobody was there to answer.
+    /// The person declined.
     #[error("{0}")]
     Declined(String),
+    /// The person had to answer, and no one could.
+    #[error("{0}")]
+    Unanswered(String),
 }
 
 /// Cuts the middle out of `text` when it is longer than `limit` bytes: 60 % head, 40 % tail, at line ends

@@ -12,7 +12,7 @@ fn the_list_holds() {
         assert_eq!(spec.name, tool.name());
         assert!(names.insert(spec.name.clone()), "{} appears twice", spec.name);
         assert!(!spec.description.trim().is_empty(), "{} has no help", spec.name);
-        assert!(!tool.verb().is_empty() && !tool.toolset().is_empty());
+        assert!(!tool.verb().word().is_empty() && !tool.toolset().is_empty());
         assert_eq!(spec.schema["type"], "object", "{}", spec.name);
         check(&spec.schema, &spec.name);
         for required in spec.schema["required"].as_array().into_iter().flatten() {

@@ -229,7 +229,8 @@ impl Bench {
                 ToolError::Tell(e)
                 | ToolError::Interrupted(e)
                 | ToolError::TimedOut(e)
-                | ToolError::Declined(e),
+                | ToolError::Declined(e)
+                | ToolError::Unanswered(e),
             ) => format!("error: {e}"),
         }
     }

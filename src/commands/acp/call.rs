@@ -1,6 +1,7 @@
 //! The representation of a tool call for clients: kind, title, files, output.
 
 use std::path::{Path, PathBuf};
+use tiller_protocol::ToolVerb;
 
 use serde_json::{Value, json};
 use tiller_protocol::tool::Display;
@@ -88,16 +89,21 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
 }
 
 /// A tool that is not Tiller's belongs to an external program: only the program's report is known.
-pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &str) {
+pub(super) fn of_program(update: &mut Value, tool: &str, verb: &ToolVerb, target: &str) {
     if registry::find(tool).is_some() {
         return;
     }
-    update["title"] = line(&format!("{} {target}", if verb.is_empty() { tool } else { verb })).into();
+    update["title"] = line(&match verb {
+        ToolVerb::Unnamed => format!("{tool} {target}"),
+        verb => format!("{verb} {target}"),
+    })
+    .into();
     update["kind"] = match verb {
-        "read" | "edit" | "search" | "fetch" | "think" => verb.into(),
-        "shell" => "execute".into(),
-        _ => "other".into(),
-    };
+        ToolVerb::Read | ToolVerb::Edit | ToolVerb::Search | ToolVerb::Fetch | ToolVerb::Think => verb.word(),
+        ToolVerb::Shell => "execute",
+        _ => "other",
+    }
+    .into();
 }
 
 /// The update for a call that ended.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tiller_engine::files::cut;
 use tiller_engine::files::restore::back::{self, Wishes};
+use tiller_engine::undo::OpTitle;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
@@ -293,7 +294,7 @@ impl Workspace<'_> {
                 goal.select = Some(paths.iter().map(named).collect());
             }
             let wishes = Wishes { force_all: force, ..Wishes::default() };
-            self.files(&lease, &goal, &wishes, &format!("restore files: {title}"), None, &mut said)?;
+            self.files(&lease, &goal, &wishes, &format!("restore files: {title}").into(), None, &mut said)?;
             entry
         } else {
             self.find_point(point)?.0.id
@@ -309,7 +310,7 @@ impl Workspace<'_> {
     fn log(
         &self,
         lease: &Lease,
-        title: &str,
+        title: &OpTitle,
         states: Step,
         files: Vec<StepFile>,
         of: Option<OpId>,
@@ -332,10 +333,10 @@ impl Workspace<'_> {
     }
 
     /// A row of the log.
-    fn op(&self, title: &str, change: OpChange) -> Op {
+    fn op(&self, title: &OpTitle, change: OpChange) -> Op {
         let now = self.setup.clock.now();
         let id = OpId::fresh(self.ids(), now);
-        let (session, title) = (self.session, title.to_owned());
+        let (session, title) = (self.session, title.to_string());
         Op { id, session, time: now, parent: None, cause: None, title, of: None, with: None, change }
     }
 
@@ -344,7 +345,7 @@ impl Workspace<'_> {
         let Some(step) = recovered.step() else { return Ok(()) };
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
         let lease = self.lease()?;
-        self.log(&lease, "restore files, completed at startup", step, files, None)?;
+        self.log(&lease, &"restore files, completed at startup".into(), step, files, None)?;
         self.store.leases().release(lease).wait().map_err(|e| e.notice())
     }
 
@@ -354,7 +355,7 @@ impl Workspace<'_> {
         lease: &Lease,
         goal: &Goal,
         wishes: &Wishes,
-        title: &str,
+        title: &OpTitle,
         of: Option<OpId>,
         said: &mut Outcome,
     ) -> Result<(), Fault> {

@@ -1,7 +1,7 @@
 //! Going back in the conversation, and undoing it: on a separate branch, as in the workbench. Nothing is deleted.
 
 use tiller_engine::files::restore::back::{self, Wishes};
-use tiller_engine::undo::{self, Next};
+use tiller_engine::undo::{self, Inverse, Next, OpTitle};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
 use tiller_snapshot::SnapshotError;
@@ -26,7 +26,7 @@ impl Workspace<'_> {
         let name = format!("branch-{}", &id[id.len() - 8..]);
         let from = Some(self.head.clone());
         let change = OpChange::Head { name: name.clone(), before, after: at, from };
-        let op = Op { with: said.op, ..self.op(FORK, change) };
+        let op = Op { with: said.op, ..self.op(&FORK.into(), change) };
         self.store.heads().set(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
         self.leave(&name);
         said.lines.push(format!("The conversation continues from there, on {name}; the old path stays."));
@@ -70,7 +70,7 @@ impl Workspace<'_> {
         let lease = self.lease()?;
         let mut said = Outcome::default();
         while let Some(this) = next.take() {
-            let title = format!("{} {}", if redo { "redo" } else { "undo" }, this.title);
+            let title = OpTitle::inverse(Inverse::of(redo), this.title.clone());
             match &this.row.change {
                 OpChange::Head { .. } => self.move_back(&this, &title, &mut said)?,
                 _ => self.files_back(&lease, &this, &title, &mut said)?,
@@ -87,7 +87,7 @@ impl Workspace<'_> {
         &mut self,
         lease: &Lease,
         this: &Next,
-        title: &str,
+        title: &OpTitle,
         said: &mut Outcome,
     ) -> Result<(), Notice> {
         let lost = |here: &Self, state: String| {
@@ -106,7 +106,7 @@ impl Workspace<'_> {
     }
 
     /// Goes to the branch that a row of the log came from.
-    fn move_back(&mut self, this: &Next, title: &str, said: &mut Outcome) -> Result<(), Notice> {
+    fn move_back(&mut self, this: &Next, title: &OpTitle, said: &mut Outcome) -> Result<(), Notice> {
         let OpChange::Head { before, from: Some(to), .. } = &this.row.change else {
             return Err(Notice::new(
                 NoticeKind::User,

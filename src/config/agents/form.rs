@@ -65,7 +65,7 @@ impl Origin {
 }
 
 /// Models by role, as in `[tiers]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     Fast,
@@ -74,6 +74,14 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// Every tier, the cheapest first.
+    pub const ALL: [Self; 3] = [Self::Fast, Self::Main, Self::Deep];
+
+    /// The tier with this name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tier| tier.word() == name)
+    }
+
     /// As in a file.
     pub fn word(self) -> &'static str {
         match self {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use tiller_config::agents::Tier;
 
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{ModelRef, Notice, SessionId, Usage};
@@ -51,7 +52,7 @@ pub(crate) enum SideMsg {
 pub(crate) struct Spent {
     pub(crate) session: SessionId,
     pub(crate) model: ModelRef,
-    pub(crate) tier: &'static str,
+    pub(crate) tier: Tier,
     pub(crate) usage: Usage,
 }
 

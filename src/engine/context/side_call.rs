@@ -8,6 +8,7 @@ use crate::money;
 use crate::session::model;
 use std::sync::Arc;
 use std::time::Duration;
+use tiller_config::agents::Tier;
 
 use futures_util::StreamExt;
 use tiller_config::schema::ModelInfo;
@@ -41,7 +42,7 @@ pub(crate) struct SideCall {
     provider: Arc<dyn Provider>,
     model: ModelRef,
     info: ModelInfo,
-    tier: &'static str,
+    tier: Tier,
     session: SessionId,
     tx: mpsc::Sender<Msg>,
     /// Ends a retry wait early when the user requests it.
@@ -266,7 +267,7 @@ impl Drop for Books<'_> {
         let request = Usage { input: counts.read(self.asked), estimated: true, ..Usage::default() };
         let written = counts.written(tokens::of_bytes(self.bytes));
         let usage = tokens::completed(self.counted, self.whole, request, written);
-        let spent = Box::new(Spent { session: *session, model: model.clone(), tier, usage });
+        let spent = Box::new(Spent { session: *session, model: model.clone(), tier: *tier, usage });
         if let Err(mpsc::error::TrySendError::Full(msg)) =
             tx.try_send(Msg::Context(ContextMsg::SideCall(SideMsg::Spent(spent))))
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

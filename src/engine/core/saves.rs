@@ -53,7 +53,7 @@ pub(crate) enum Then {
         client: ClientId,
         cause: CommandId,
         label: Option<tiller_protocol::BranchName>,
-        said: String,
+        title: crate::undo::OpTitle,
         closes: Box<tiller_protocol::Op>,
     },
     /// Like `Failed`; the branch has this name from then on, and the client gets a reply.

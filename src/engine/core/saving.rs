@@ -85,8 +85,9 @@ impl Core {
             Then::Tell { client, cause, reply } => {
                 self.bus.reply(client, &self.place_of(Some(cause)), *reply);
             }
-            Then::Inverted { client, cause, label, said, .. } => {
+            Then::Inverted { client, cause, label, title, .. } => {
                 names::named_now(self, label);
+                let said = undoing::said(&title, "");
                 self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
             }
             Then::Named { client, cause, label, said } => {
@@ -138,11 +139,11 @@ impl Core {
         if let Then::Row { session, view } = then {
             self.crew_driver().row_stored(*session, view.clone(), false);
         }
-        if let Then::Inverted { client, cause, closes, .. } = then
+        if let Then::Inverted { client, cause, title, closes, .. } = then
             && self.saves.failed.is_none()
             && error.is_absent()
         {
-            return undoing::close_undo(self, *client, *cause, closes, &notice);
+            return undoing::close_undo(self, *client, *cause, title, closes, &notice);
         }
         if let (
             Then::Told { client, cause }

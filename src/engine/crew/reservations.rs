@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use tiller_config::agents::Tier;
 
 use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
 use tokio::sync::Notify;
@@ -40,8 +41,9 @@ pub(crate) struct Want {
     /// The part of its input: a call whose input does not fit is not made.
     pub(crate) input_tokens: u64,
     pub(crate) input_cost: u64,
-    /// The tier that it counts for, and the limit of that tier for today.
-    pub(crate) tier: &'static str,
+    /// The tier that it counts for, and the limit of that tier for today; `None`: an external program, whose cost counts
+    /// for no tier.
+    pub(crate) tier: Option<Tier>,
     pub(crate) tier_limit: Option<Cost>,
 }
 
@@ -49,7 +51,7 @@ pub(crate) struct Want {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tiers {
     pub(crate) day: String,
-    pub(crate) spent: HashMap<&'static str, Cost>,
+    pub(crate) spent: HashMap<Tier, Cost>,
 }
 
 #[derive(Debug, Default)]
@@ -83,7 +85,7 @@ impl Inner {
 
     /// What the tier of this call has cost today.
     fn tier(&self, want: &Want) -> u64 {
-        self.tiers.spent.get(want.tier).map_or(0, |c| c.0)
+        want.tier.and_then(|tier| self.tiers.spent.get(&tier)).map_or(0, |c| c.0)
     }
 
     /// The limit that an agent has reached, as a sentence.
@@ -150,7 +152,10 @@ impl Reservations {
         }
         let tier = inner.tier(&want);
         if want.tier_limit.is_some_and(|m| tier >= m.0) {
-            return Answer::Over(format!("today's budget for the tier {} is used up", want.tier));
+            return Answer::Over(format!(
+                "today's budget for the tier {} is used up",
+                want.tier.map_or("external", Tier::word)
+            ));
         }
         // Open reservations of children, of all agents, and of the tier.
         let (mut tokens, mut money, mut all, mut tiers) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -291,7 +296,7 @@ impl Reservations {
     }
 
     /// Adds the cost of a call to its tier.
-    pub(crate) fn paid(&self, tier: &'static str, cost: Cost) {
+    pub(crate) fn paid(&self, tier: Tier, cost: Cost) {
         let mut inner = lock(&self.inner);
         let mine = inner.tiers.spent.entry(tier).or_default();
         *mine = mine.plus(cost);

@@ -99,7 +99,7 @@ proptest! {
         session in 0_u64..40_000,
     ) {
         const REPLY: u64 = 1_000;
-        const TIERS: [&str; 2] = ["main", "fast"];
+        const TIERS: [Tier; 2] = [Tier::Main, Tier::Fast];
         let reservations = Reservations::default();
         let who = |n: usize| if n == 0 { AgentId::main() } else { id(n) };
         let mut open: HashMap<usize, usize> = HashMap::new();
@@ -122,7 +122,7 @@ proptest! {
             let wanted = Want {
                 tokens: 10,
                 cost: REPLY,
-                tier: TIERS[tier],
+                tier: Some(TIERS[tier]),
                 tier_limit: Some(Cost(tier_limit)),
                 ..Want::default()
             };

@@ -1,5 +1,6 @@
 //! What tasks report about states of the workspace's files.
 
+use crate::undo::OpTitle;
 use std::path::PathBuf;
 
 use tiller_protocol::compare::NotTaken;
@@ -82,7 +83,7 @@ pub(crate) struct Restored {
     pub(crate) session: SessionId,
     pub(crate) op: OpId,
     /// Its title in the log.
-    pub(crate) title: String,
+    pub(crate) title: OpTitle,
     pub(crate) of: Option<OpId>,
     /// The entry that the conversation returns to, too.
     pub(crate) talk: Option<EntryId>,

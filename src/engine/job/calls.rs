@@ -93,7 +93,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         call_id: call.id.clone(),
         name: call.name.clone(),
         arguments,
-        verb: tool.verb().to_owned(),
+        verb: tool.verb(),
         target: target.clone(),
     };
     core.show(place.clone(), EventBody::Tool(started));

@@ -79,7 +79,7 @@ impl Job {
         let question = Question {
             agent: &self.cx.agent,
             tool: self.tool.name(),
-            verb: self.tool.verb(),
+            verb: &self.tool.verb(),
             target: &target,
             touch: self.tool.touch(),
             args: &self.args,

@@ -1,6 +1,7 @@
 //! Decides whether a call may run: by rules, or by the user.
 
 use std::sync::Arc;
+use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
 use tiller_permit::Verdict;
@@ -57,7 +58,7 @@ impl Job {
             let question = Question {
                 agent: &agent,
                 tool: self.tool.name(),
-                verb: self.tool.verb(),
+                verb: &self.tool.verb(),
                 target: &target,
                 touch: self.tool.touch(),
                 args: &args,
@@ -117,7 +118,7 @@ impl Job {
             let question = Question {
                 agent: &self.cx.agent,
                 tool: "read_file",
-                verb: "read",
+                verb: &ToolVerb::Read,
                 target: path,
                 touch: Touch::Read,
                 args: &Value::Null,

@@ -25,9 +25,9 @@ pub(crate) fn failed(e: ToolError) -> CallResult {
         ToolError::TimedOut(so_far) => {
             CallResult::text(ToolOutcome::TimedOut, partial("[Timed out and was stopped.]", so_far))
         }
-        ToolError::Declined(text) => {
-            let nobody = text.contains("nobody");
-            CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) }
+        ToolError::Declined(text) => CallResult::text(ToolOutcome::Denied, text),
+        ToolError::Unanswered(text) => {
+            CallResult { nobody: true, ..CallResult::text(ToolOutcome::Denied, text) }
         }
     }
 }

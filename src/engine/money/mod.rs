@@ -2,6 +2,7 @@
 
 use crate::session::model;
 use std::sync::Arc;
+use tiller_config::agents::Tier;
 
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
@@ -79,14 +80,14 @@ impl Left {
 }
 
 /// The tier's hard limit for today, when it is used up.
-pub(crate) fn tier_over(core: &Core, tier: &str) -> Option<Cost> {
+pub(crate) fn tier_over(core: &Core, tier: Tier) -> Option<Cost> {
     let limit = tier_limit(core, tier)?;
-    (reservations(core).tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+    (reservations(core).tiers().spent.get(&tier).copied().unwrap_or_default() >= limit).then_some(limit)
 }
 
 /// What a tier may cost in a day.
-pub(crate) fn tier_limit(core: &Core, tier: &str) -> Option<Cost> {
-    core.services.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
+pub(crate) fn tier_limit(core: &Core, tier: Tier) -> Option<Cost> {
+    core.services.config().budget.tiers.get(tier.word()).map(|usd| Cost::from_usd(*usd))
 }
 
 /// The reservations of the whole tree.
@@ -96,11 +97,11 @@ pub(crate) fn reservations(core: &Core) -> &Arc<Reservations> {
 
 /// A hard limit that cannot be enforced for `model`, because its price is not known. Servers on this machine charge
 /// nothing.
-pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: &str) -> Option<Unpriced> {
+pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpriced> {
     let config = core.services.config();
     let limit = core.money.limits.first_hard().or_else(|| {
-        let usd = config.budget.tiers.get(tier)?;
-        Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
+        let usd = config.budget.tiers.get(tier.word())?;
+        Some((format!("the tier {}", tier.word()), Cost::from_usd(*usd)))
     });
     let (of, limit) = limit?;
     let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
@@ -127,7 +128,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
         return Err(over.notice());
     }
     if let Some(limit) = tier_over(core, tier) {
-        let why = format!("today's budget for the tier {tier} is used up: {limit}");
+        let why = format!("today's budget for the tier {} is used up: {limit}", tier.word());
         return Err(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"));
     }
     if let Some(unpriced) =
@@ -135,7 +136,7 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
     {
         return Err(unpriced.notice());
     }
-    if tier == "deep" && !core.services.config().tiers.deep_allowed && !core.session.approvals.deep {
+    if tier == Tier::Deep && !core.services.config().tiers.deep_allowed && !core.session.approvals.deep {
         let why = "the expensive model is not yet approved in this session";
         return Err(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"));
     }
@@ -143,15 +144,15 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
 }
 
 /// What is left for a side call that counts for `tier`.
-pub(crate) fn left_beside(core: &Core, tier: &str) -> Left {
-    let spent = reservations(core).tiers().spent.get(tier).copied().unwrap_or_default();
+pub(crate) fn left_beside(core: &Core, tier: Tier) -> Left {
+    let spent = reservations(core).tiers().spent.get(&tier).copied().unwrap_or_default();
     let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
     let left = Left { tokens: None, cost: core.money.limits.left(crate::crew::spent_and_reserved(core)) };
     left.and(Left { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
 }
 
 /// Counts a call of a model against session, day and tier.
-pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage: Usage) -> ModelCall {
+pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) -> ModelCall {
     let call = book_elsewhere(core, model, tier, usage);
     core.session.totals.usage.add(&usage);
     if let Some(cost) = call.cost {
@@ -164,12 +165,7 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: &'static str, usage:
 }
 
 /// Like [`book`], for a session that is no longer open.
-pub(crate) fn book_elsewhere(
-    core: &mut Core,
-    model: &ModelRef,
-    tier: &'static str,
-    usage: Usage,
-) -> ModelCall {
+pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) -> ModelCall {
     let cost =
         (usage != Usage::default()).then(|| models::cost(&usage, &model::model_info(core, model))).flatten();
     roll_day(core);
@@ -180,7 +176,7 @@ pub(crate) fn book_elsewhere(
     ModelCall {
         agent: core.identity.id.clone(),
         model: model.clone(),
-        tier: tier.into(),
+        tier: tier.word().into(),
         time: core.services.clock.now(),
         usage,
         cost,

@@ -1,6 +1,7 @@
 //! Spending of the present day.
 
 use std::collections::HashMap;
+use tiller_config::agents::Tier;
 
 use tiller_protocol::Cost;
 use tiller_store::StoreError;
@@ -19,8 +20,8 @@ pub(crate) struct Today {
 pub(crate) fn today(w: &Services) -> Result<Today, StoreError> {
     let day = w.store.costs().day(w.clock.now());
     let mut spent = HashMap::new();
-    for tier in ["fast", "main", "deep"] {
-        spent.insert(tier, w.store.costs().spent_on(&day, Some(tier))?.cost);
+    for tier in Tier::ALL {
+        spent.insert(tier, w.store.costs().spent_on(&day, Some(tier.word()))?.cost);
     }
     Ok(Today { all: w.store.costs().spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
+use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
 use tiller_config::agents::Narrowing;
@@ -38,7 +39,7 @@ pub struct Permit {
 pub(crate) struct Question<'a> {
     pub(crate) agent: &'a AgentId,
     pub(crate) tool: &'a str,
-    pub(crate) verb: &'a str,
+    pub(crate) verb: &'a ToolVerb,
     pub(crate) target: &'a str,
     pub(crate) touch: Touch,
     pub(crate) args: &'a Value,

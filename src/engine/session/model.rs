@@ -4,6 +4,7 @@ use crate::core::Core;
 use crate::core::services::Human;
 use std::sync::Arc;
 use std::sync::PoisonError;
+use tiller_config::agents::Tier;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{ModelRef, Notice, NoticeKind};
 use tiller_provider::{Provider, ProviderError, models};
@@ -38,19 +39,19 @@ pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
     }
 }
 
-/// `fast`, `main` or `deep`: the tier that the session's model stands for.
-pub(crate) fn tier(core: &Core) -> &'static str {
+/// The tier that the session's model stands for.
+pub(crate) fn tier(core: &Core) -> Tier {
     let config = core.services.config();
     let tiers = &config.tiers;
     let is = |t: &Option<String>| t.as_deref() == Some(core.session.model.0.as_str());
     if is(&tiers.main) {
-        "main"
+        Tier::Main
     } else if is(&tiers.deep) {
-        "deep"
+        Tier::Deep
     } else if is(&tiers.fast) {
-        "fast"
+        Tier::Fast
     } else {
-        "main"
+        Tier::Main
     }
 }
 
@@ -66,8 +67,8 @@ pub(crate) fn window(core: &Core) -> Option<u64> {
 }
 
 /// The tier that a call on the side counts for.
-pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> &'static str {
-    if *model == core.session.model { tier(core) } else { "fast" }
+pub(crate) fn tier_of(core: &Core, model: &ModelRef) -> Tier {
+    if *model == core.session.model { tier(core) } else { Tier::Fast }
 }
 
 /// Allows requests to a local server that the user chose, in later sessions too.

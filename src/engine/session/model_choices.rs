@@ -8,6 +8,7 @@ use tiller_protocol::CommandId;
 use tiller_protocol::ModelRef;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ModelChoice;
+use tiller_protocol::view::ModelSource;
 use tiller_provider::models;
 use tiller_provider::registry::{self, Local};
 
@@ -51,7 +52,7 @@ pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice
             window: None,
             price: None,
             long: Vec::new(),
-            source: format!("local server on {}", l.port),
+            source: ModelSource::Local { port: l.port },
             unavailable: None,
         })
         .collect();
@@ -73,12 +74,16 @@ pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice
     listed.extend(named.into_iter().map(|m| (m, None)));
     let known = listed.into_iter().map(|(model, unavailable)| {
         let info = models::lookup(model.provider(), model.model(), &config);
-        let source = if config.providers.contains_key(model.provider()) { "config" } else { "built in" };
+        let source = if config.providers.contains_key(model.provider()) {
+            ModelSource::Config
+        } else {
+            ModelSource::BuiltIn
+        };
         ModelChoice {
             window: info.window,
             price: info.input.zip(info.output),
             long: info.long.iter().map(|l| (l.over, l.input, l.output)).collect(),
-            source: source.into(),
+            source,
             unavailable,
             model,
         }

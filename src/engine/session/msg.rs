@@ -1,5 +1,6 @@
 //! What tasks report about the open session.
 
+use crate::undo::OpTitle;
 use std::sync::Arc;
 
 use tiller_protocol::{Ask, CommandId, Entry, EntryBody, EntryId, Message, Notice, OpId, Queued, TodoItem};
@@ -30,7 +31,7 @@ pub(crate) enum SessionMsg {
 pub(crate) struct Going {
     pub(crate) head: String,
     /// Its title in the log.
-    pub(crate) title: String,
+    pub(crate) title: OpTitle,
     /// The operation that this undoes or redoes. Such a change never ends in read-only mode.
     pub(crate) of: Option<OpId>,
     /// Where the branch begins when it must be made again.
@@ -86,7 +87,7 @@ pub(crate) struct Forked {
 
 /// How a branch begins, with its text for the log.
 pub(crate) struct How {
-    pub(crate) title: String,
+    pub(crate) title: OpTitle,
     pub(crate) of: Option<OpId>,
     /// The operation that this one belongs to.
     pub(crate) with: Option<OpId>,

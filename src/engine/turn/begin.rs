@@ -112,7 +112,7 @@ pub(crate) fn facts(core: &Core) -> Facts {
 fn role(core: &Core) -> Option<Role> {
     let identity = core.identity.child.as_ref().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
-        crate::crew::identity(&core.identity.id, &c.assignment.label, name, model::tier(core))
+        crate::crew::identity(&core.identity.id, &c.assignment.label, name, model::tier(core).word())
     });
     let definition = core.identity.role.clone();
     (identity.is_some() || definition.is_some()).then(|| Role {

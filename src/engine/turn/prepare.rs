@@ -4,6 +4,7 @@ use crate::context::effort;
 use crate::money;
 use crate::questions::asking;
 use crate::session::model;
+use tiller_config::agents::Tier;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AskBody, Cost, Notice, NoticeKind};
 use tiller_provider::models;
@@ -69,7 +70,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     if let Some(limit) = money::tier_over(core, tier) {
         let notice = Notice::new(
             NoticeKind::Budget,
-            format!("today's budget for the tier {tier} is used up: {limit}"),
+            format!("today's budget for the tier {} is used up: {limit}", tier.word()),
         )
         .hint("choose another model with /model, then continue");
         let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
@@ -85,7 +86,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         let body = AskBody::Unpriced { model: unpriced.model.0.clone(), why: unpriced.why() };
         return asking::ask_self(core, About::Unpriced { turn }, body);
     }
-    if tier == "deep" && !tiers.deep_allowed && !core.session.approvals.deep {
+    if tier == Tier::Deep && !tiers.deep_allowed && !core.session.approvals.deep {
         if core.services.user.human == Human::Absent {
             let notice = Notice::new(
                 NoticeKind::Denied,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt, Stream, StreamExt};
 use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
+use tiller_text::markdown::Visible;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -43,7 +44,7 @@ struct Pace {
     /// Pieces since the last delivery, and whether there were too many of them the time before.
     heard: usize,
     flood: bool,
-    eye: Eye,
+    visible: Visible,
 }
 
 /// Delivers a whole reply. Ends with it, or when the receiver is gone.
@@ -133,34 +134,6 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-/// Tells whether text is visible: a code fence, the rule of a table or a blank line shows nothing. The next text is
-/// not delayed then.
-#[derive(Default)]
-struct Eye {
-    /// Backticks at the start of the line, as far as known; `None`: it starts with something else.
-    fence: Option<u8>,
-}
-
-impl Eye {
-    fn sees(&mut self, chunk: &Chunk) -> bool {
-        let (Chunk::Text { text, .. } | Chunk::Thinking { text, .. }) = chunk else { return false };
-        let mut seen = false;
-        for c in text.chars() {
-            match (c, self.fence) {
-                ('\n', _) => self.fence = Some(0),
-                ('`', Some(n)) if n < 3 => self.fence = Some(n + 1),
-                (_, Some(3)) => {}
-                _ if c.is_whitespace() => {}
-                _ => {
-                    self.fence = None;
-                    seen |= c.is_alphanumeric();
-                }
-            }
-        }
-        seen
-    }
-}
-
 impl Pace {
     /// When the waiting text is due; `None`: none waits.
     fn due(&self) -> Option<Instant> {
@@ -186,7 +159,9 @@ impl Pace {
         // All pieces are checked, so that the state for the next ones is right.
         let mut seen = false;
         for chunk in &self.waiting {
-            seen |= self.eye.sees(chunk);
+            if let Chunk::Text { text, .. } | Chunk::Thinking { text, .. } = chunk {
+                seen |= self.visible.advance(text);
+            }
         }
         if seen {
             self.last = Some(now);

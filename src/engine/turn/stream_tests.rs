@@ -57,20 +57,6 @@ fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
     assert!(pace.may_go(start), "a flood is not gathered without end");
 }
 
-#[test]
-fn what_shows_nothing_does_not_keep_the_next_words_waiting() {
-    let mut eye = Eye::default();
-    let mut sees = |t: &str| eye.sees(&text(t));
-    // As the pieces come: a fence in two pieces, and the first word behind it.
-    let pieces =
-        ["- one", " two", "\n\n```ru", "st", "\nfn", " st", "ep() {", "\n}\n", "```", "\n\n##", " Title"];
-    let seen = [true, true, false, false, true, true, true, false, false, false, true];
-    assert!(pieces.iter().zip(seen).all(|(p, s)| sees(p) == s));
-    assert!(!sees(" \n|---|:--:|\n") && !sees("- **") && sees("bold** "), "the rule shows nothing");
-    assert!(sees("\n- `code()`") && !sees("\n\n```ru") && sees("\nлюди"));
-    assert!(sees("a `word` of code ") && sees("\n``two`` "), "these are no fences");
-}
-
 #[tokio::test]
 async fn a_connection_that_hands_over_one_piece_at_a_time_is_emptied_in_one_go() {
     for turns in [0, TURNS] {

@@ -11,10 +11,13 @@ pub(crate) mod before;
 pub(crate) mod changed;
 pub(crate) mod export;
 pub mod review;
+pub mod title;
 pub(crate) mod tree;
 pub(crate) mod undoing;
 
 use std::collections::HashMap;
+
+pub use title::{Inverse, OpTitle};
 
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{Op, OpId};

@@ -6,6 +6,7 @@ use crate::files::restore::undo;
 use crate::job::calls;
 use crate::session::turn_entries;
 use std::sync::Arc;
+use tiller_protocol::review::RejectConflict;
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
@@ -124,7 +125,8 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
             let (backup, root, path) = (backup.clone(), root.clone(), r.path.clone());
             let saved = tokio::task::spawn_blocking(move || before::save_copy(&backup, &root, &path));
             if let Err(e) = saved.await.unwrap_or_else(|e| Err(std::io::Error::other(e))) {
-                conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
+                let why = format!("its current state could not be saved first: {e}");
+                conflicts.push(RejectConflict { path: r.path, why });
                 continue;
             }
             let masks = before::masks(kept.get(&r.path), &r.hunk);
@@ -133,7 +135,7 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
                     said.push(format!("the user reverted a part of your change of {}", r.path));
                     undo.push((r.path, done.diff));
                 }
-                Err(e) => conflicts.push(format!("{}: {e}", r.path)),
+                Err(e) => conflicts.push(RejectConflict { path: r.path, why: e.to_string() }),
             }
         }
         drop(live);
@@ -179,7 +181,7 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
         for (path, diff) in undo.into_iter().rev() {
             match revert(&path, &diff, Masks::Text, &cx).await {
                 Ok(_) => said.push(format!("the user restored your change of {path}")),
-                Err(e) => conflicts.push(format!("{path}: {e}")),
+                Err(e) => conflicts.push(RejectConflict { path, why: e.to_string() }),
             }
         }
         drop(live);

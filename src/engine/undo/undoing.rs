@@ -4,6 +4,7 @@ use crate::core::follow_up::FollowUp;
 use crate::files::restore;
 use crate::session::branch;
 use crate::session::change;
+use crate::undo::{Inverse, OpTitle};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, Op, OpId};
@@ -89,7 +90,7 @@ fn undo_next(
         }
         Err(error) => return core.refuse(client, cause, error.notice()),
     };
-    let title = format!("{} {}", if redo { "redo" } else { "undo" }, next.title);
+    let title = OpTitle::inverse(Inverse::of(redo), next.title.clone());
     let rest = next.with.map(|root| Rest { root, redo });
     let going = |head: Option<String>, at| Going {
         head: head.unwrap_or_default(),
@@ -114,7 +115,7 @@ fn undo_value(
     cause: CommandId,
     next: &Next,
     change: &OpChange,
-    title: String,
+    title: OpTitle,
 ) {
     let Some(back) = undo::inverse(change) else { return };
     if let OpChange::BranchArchived { name, after: true, .. } = &back
@@ -124,7 +125,7 @@ fn undo_value(
             .hint("open another branch first");
         return core.refuse(client, cause, notice);
     }
-    let mut op = change::op(core, core.session.id, cause, &title, back.clone());
+    let mut op = change::op(core, core.session.id, cause, &title.to_string(), back.clone());
     op.of = Some(next.root);
     let closes = Box::new(Op { change: undo::still(back.clone()), ..op.clone() });
     let ticket = core.services.store.sessions().revert(&next.row, op);
@@ -152,22 +153,24 @@ fn undo_value(
     };
     let place = core.place_of(Some(cause));
     let events = event.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect();
-    let then = Then::Inverted { client, cause, label, said: said(&title, ""), closes };
+    let then = Then::Inverted { client, cause, label, title, closes };
     core.saves.push(ticket, After { events, then });
 }
 
 /// An undo or redo of a value that can never be made: it is marked as handled, so that the next one is reached.
-pub(crate) fn close_undo(core: &mut Core, client: ClientId, cause: CommandId, closes: &Op, why: &Notice) {
-    let (word, what) = match closes.title.split_once(' ') {
-        Some(("redo", what)) => ("redo", what),
-        Some((_, what)) => ("undo", what),
-        None => ("undo", closes.title.as_str()),
+pub(crate) fn close_undo(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    title: &OpTitle,
+    closes: &Op,
+    why: &Notice,
+) {
+    let (done, next) = match title.inverse {
+        Some(Inverse::Redo) => ("Not redone", "The next redo continues with the step after it"),
+        Some(Inverse::Undo) | None => ("Not undone", "The next undo continues with the step before it"),
     };
-    let (done, next) = match word {
-        "redo" => ("Not redone", "The next redo continues with the step after it"),
-        _ => ("Not undone", "The next undo continues with the step before it"),
-    };
-    let said = format!("{done}: {what}; {}. {next}", why.message);
+    let said = format!("{done}: {}; {}. {next}", title.operation, why.message);
     let mut append = core.append();
     append.op = Some(closes.clone());
     let reply = Box::new(ReplyEvent::DoneReply { said });
@@ -179,7 +182,7 @@ pub(crate) fn undone_move(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    title: &str,
+    title: &OpTitle,
     rest: Option<Rest>,
 ) {
     let on = format!(": the branch {} is now open", core.session.branch().word());
@@ -190,12 +193,12 @@ pub(crate) fn undone_move(
     }
 }
 
-/// A sentence about what was done. `title` is that of the row.
-pub(crate) fn said(title: &str, more: &str) -> String {
-    let (word, what) = match title.split_once(' ') {
-        Some(("undo", what)) => ("Undone", what),
-        Some(("redo", what)) => ("Redone", what),
-        _ => ("Done", title),
+/// A sentence about what was done.
+pub(crate) fn said(title: &OpTitle, more: &str) -> String {
+    let word = match title.inverse {
+        Some(Inverse::Undo) => "Undone",
+        Some(Inverse::Redo) => "Redone",
+        None => "Done",
     };
-    format!("{word}: {what}{more}")
+    format!("{word}: {}{more}", title.operation)
 }

@@ -113,7 +113,7 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
                 AgentEvent::Tool(t) => tools.push(t),
                 AgentEvent::Ask(ask) => {
                     let Question::Permission { tool, shown, .. } = &ask.what else { panic!("{ask:?}") };
-                    assert_eq!((tool.verb.as_str(), shown.as_str()), ("shell", "rm x"));
+                    assert_eq!((tool.verb.word(), shown.as_str()), ("shell", "rm x"));
                     if let Some(answer) = answer.clone() {
                         ask.reply.send(answer).unwrap();
                     }
@@ -177,7 +177,7 @@ fn a_call_that_says_that_it_is_nothing_known_is_not_guessed_at() {
     let told = json!({"toolCallId": "1", "title": "Read the room", "kind": "other",
         "rawInput": {"description": "x"}, "locations": [{"path": "/w/a"}]});
     let call = updates.call(&told, &mut out).unwrap();
-    assert_eq!((call.tool.verb.as_str(), call.tool.paths.as_slice()), ("tool", &["/w/a".to_owned()][..]));
+    assert_eq!((call.tool.verb.word(), call.tool.paths.as_slice()), ("tool", &["/w/a".to_owned()][..]));
 }
 
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Converts `session/update` to events.
 
 use std::collections::HashMap;
+use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
@@ -161,19 +162,19 @@ fn fill(tool: &mut ToolUse, told: &Value) {
         name.clone_into(&mut tool.name);
     }
     let verb = match told["kind"].as_str() {
-        Some("read") => "read",
-        Some("edit" | "delete" | "move") => "edit",
-        Some("search") => "search",
-        Some("execute") => "shell",
-        Some("think") => "think",
-        Some("fetch") => "fetch",
+        Some("read") => Some(ToolVerb::Read),
+        Some("edit" | "delete" | "move") => Some(ToolVerb::Edit),
+        Some("search") => Some(ToolVerb::Search),
+        Some("execute") => Some(ToolVerb::Shell),
+        Some("think") => Some(ToolVerb::Think),
+        Some("fetch") => Some(ToolVerb::Fetch),
         // The program gives its kind as "other": the name is not used to guess.
-        Some(_) => "tool",
-        None if tool.verb.is_empty() => tools::verb(&tool.name),
-        None => "",
+        Some(_) => Some(ToolVerb::Tool),
+        None if tool.verb == ToolVerb::Unnamed => Some(tools::verb(&tool.name)),
+        None => None,
     };
-    if !verb.is_empty() {
-        verb.clone_into(&mut tool.verb);
+    if let Some(verb) = verb {
+        tool.verb = verb;
     }
     let raw = &told["rawInput"];
     if raw.as_object().is_some_and(|m| !m.is_empty()) {
@@ -185,7 +186,8 @@ fn fill(tool: &mut ToolUse, told: &Value) {
             tool.paths.push(path);
         }
     }
-    let place = told["locations"][0]["path"].as_str().filter(|_| tool.verb != "shell").map(str::to_owned);
+    let place =
+        told["locations"][0]["path"].as_str().filter(|_| tool.verb != ToolVerb::Shell).map(str::to_owned);
     let target = Some(tools::target(&tool.args)).filter(|t| !t.is_empty());
     let title = told["title"].as_str().map(|t| t.chars().take(2000).collect());
     if let Some(found) = target.or(place).or(title.filter(|_| tool.target.is_empty())) {

@@ -1,6 +1,7 @@
 //! Records of `claude -p --output-format stream-json`.
 
 use std::collections::HashMap;
+use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
@@ -96,7 +97,7 @@ impl Claude {
                     if let Some(items) = args["todos"].as_array() {
                         out.push(AgentEvent::Plan(tools::plan(items)));
                     }
-                    if tools::verb(name) == "edit" {
+                    if tools::verb(name) == ToolVerb::Edit {
                         self.diffs.insert(id.into(), tools::diffs(&args));
                     }
                     out.push(AgentEvent::Tool(tools::tool(id, name, args)));

@@ -1,6 +1,7 @@
 //! Records of `gemini -o stream-json`, and the one object of `-o json`.
 
 use std::collections::HashMap;
+use tiller_protocol::ToolVerb;
 
 use serde_json::Value;
 use tiller_protocol::Usage;
@@ -54,7 +55,7 @@ impl Gemini {
             Some("tool_use") => {
                 let (id, name) = (text(&record["tool_id"]), text(&record["tool_name"]));
                 let args = record["parameters"].clone();
-                if tools::verb(&name) == "edit" {
+                if tools::verb(&name) == ToolVerb::Edit {
                     self.diffs.insert(id.clone(), tools::diffs(&args));
                 }
                 self.fresh = true;

@@ -1,6 +1,7 @@
 //! Records of `opencode run --format json`.
 
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Cost, Usage};
 
 use super::{Records, TurnReport};
@@ -42,7 +43,8 @@ impl Records for Opencode {
                     out.push(AgentEvent::Plan(tools::plan(items)));
                 }
                 let ok = state["status"] == "completed";
-                let diffs = if ok && tools::verb(&name) == "edit" { tools::diffs(&args) } else { Vec::new() };
+                let diffs =
+                    if ok && tools::verb(&name) == ToolVerb::Edit { tools::diffs(&args) } else { Vec::new() };
                 out.push(AgentEvent::Tool(tools::tool(&id, &name, args)));
                 let output = state["output"].as_str().or(state["error"].as_str()).unwrap_or_default();
                 out.push(AgentEvent::ToolDone { id, ok, output: output.to_owned(), diffs });

@@ -1,6 +1,7 @@
 //! Dialogs on the screen: recognised by rules of the adapter, answered by rule or by asking, each once.
 
 use std::time::Duration;
+use tiller_protocol::ToolVerb;
 
 use serde_json::json;
 use tokio::sync::oneshot;
@@ -194,10 +195,10 @@ pub(super) async fn answered(dialog: &mut DialogState) -> Answer {
 fn tool(screen: &str, dialog: &Dialog) -> ToolUse {
     let command = dialog.command.iter().find_map(|p| p.group(screen));
     let command = command.map(|c| c.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
-    let known = ToolUse { name: dialog.name.clone(), verb: "tool".into(), ..ToolUse::default() };
+    let known = ToolUse { name: dialog.name.clone(), verb: ToolVerb::Tool, ..ToolUse::default() };
     match command.filter(|c| !c.trim().is_empty()) {
         Some(command) => {
-            ToolUse { verb: "shell".into(), args: json!({"command": command}), target: command, ..known }
+            ToolUse { verb: ToolVerb::Shell, args: json!({"command": command}), target: command, ..known }
         }
         None => known,
     }

@@ -1,6 +1,7 @@
 //! The question to the person: what is shown is what runs, and the answer is bound to it.
 
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::ask::PermissionAsk;
 
 use crate::decide::Verdict;
@@ -9,8 +10,7 @@ use crate::decide::Verdict;
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     pub tool: &'a str,
-    /// One word: `shell`, `edit`, `fetch`.
-    pub verb: &'a str,
+    pub verb: &'a ToolVerb,
     /// The exact command, address or path.
     pub shown: &'a str,
     /// The arguments with which it will run.
@@ -44,7 +44,7 @@ impl Call<'_> {
         let Verdict::Ask { rule, risk, effects, always } = verdict else { return None };
         Some(PermissionAsk {
             tool: self.tool.to_owned(),
-            verb: self.verb.to_owned(),
+            verb: self.verb.clone(),
             shown: self.shown.to_owned(),
             hash: self.hash(),
             diff: self.diff.map(str::to_owned),

@@ -7,7 +7,7 @@ use tiller_shell::invisibles;
 fn call<'a>(shown: &'a str, arguments: &'a Value) -> Call<'a> {
     Call {
         tool: "terminal",
-        verb: "shell",
+        verb: &tiller_protocol::ToolVerb::Shell,
         shown,
         arguments,
         folder: "/w",

@@ -1,6 +1,7 @@
 //! Judging a shell command.
 
 use std::path::{Path, PathBuf};
+use tiller_protocol::ask::NO_RULE;
 
 use tiller_protocol::Profile;
 
@@ -89,7 +90,7 @@ pub(crate) fn judge(
     let rule = match &analysis.loose {
         // Every part is covered by a rule, and still the command may do more than its words say.
         Some(why) if open.is_empty() => format!("no rule matches for certain: {why}"),
-        _ => "no rule matches".into(),
+        _ => NO_RULE.into(),
     };
     let need = ask(rule, always);
     match (need, steered) {

@@ -1,6 +1,7 @@
 //! Judging what is typed into a process that runs: like the command that it becomes there.
 
 use std::path::{Path, PathBuf};
+use tiller_protocol::ask::NO_RULE;
 
 use tiller_protocol::{Profile, Risk};
 
@@ -112,7 +113,7 @@ pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -
         (Some(rule), _) => ask(rule.words(), effects, Risk::Low),
         (None, _) if request.profile == Profile::Full => Need::Ok("profile full".into()),
         (None, Some(rule)) => Need::Ok(rule.words()),
-        (None, None) => ask("no rule matches".into(), effects, Risk::Low),
+        (None, None) => ask(NO_RULE.into(), effects, Risk::Low),
     }
 }
 

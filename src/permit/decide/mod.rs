@@ -12,6 +12,7 @@ pub(crate) mod input;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tiller_protocol::ask::NO_RULE;
 
 use tiller_protocol::{Access, Profile, Risk, Touch};
 
@@ -230,7 +231,7 @@ fn settle(
         (Some(default), _) => Need::Ok(default.to_owned()),
         (None, _) if read_only_profile => read_only(request.profile),
         (None, Some(rule)) => Need::Ok(rule.words()),
-        (None, None) => Need::Ask { rule: "no rule matches".into(), risk, effects, always },
+        (None, None) => Need::Ask { rule: NO_RULE.into(), risk, effects, always },
     }
 }
 

@@ -30,9 +30,9 @@ use crate::turn::feed::FileChange;
 use crate::turn::goal::GoalView;
 use crate::turn::permission::{self, PermissionOutcome};
 use crate::turn::process::ProcessRow;
-use crate::turn::review::Review;
+use crate::turn::review::{RejectConflict, Review};
 use crate::turn::todo::TodoItem;
-use crate::turn::tool::{Display, ToolOutcome};
+use crate::turn::tool::{Display, ToolOutcome, ToolVerb};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -177,7 +177,7 @@ pub enum ToolEvent {
         call_id: String,
         name: String,
         arguments: Value,
-        verb: String,
+        verb: ToolVerb,
         target: String,
     },
     /// New output. Mergeable: `text` of two neighbours may be joined.
@@ -424,10 +424,10 @@ pub enum ReplyEvent {
     ReviewReply {
         review: Review,
     },
-    /// Hunks that no longer applied, by path.
+    /// How many changes were taken back, and those that stayed.
     RejectReply {
         rejected: u32,
-        conflicts: Vec<String>,
+        conflicts: Vec<RejectConflict>,
     },
     DiffReply {
         path: String,

@@ -192,6 +192,62 @@ pub struct SessionSummary {
     pub preview: String,
 }
 
+/// Where a model is known from. It is sent as text: `local server on 11434`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelSource {
+    BuiltIn,
+    Config,
+    Environment,
+    /// A server on this machine that answers on this port.
+    Local {
+        port: u16,
+    },
+    /// A source that this version does not know, as it was written.
+    Other(String),
+}
+
+impl ModelSource {
+    const LOCAL: &str = "local server on ";
+}
+
+impl std::fmt::Display for ModelSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built in"),
+            Self::Config => f.write_str("config"),
+            Self::Environment => f.write_str("environment"),
+            Self::Local { port } => write!(f, "{}{port}", Self::LOCAL),
+            Self::Other(words) => f.write_str(words),
+        }
+    }
+}
+
+impl From<&str> for ModelSource {
+    /// From the form in which it is sent.
+    fn from(text: &str) -> Self {
+        let port = text.strip_prefix(Self::LOCAL).and_then(|port| port.parse().ok());
+        match (text, port) {
+            ("built in", _) => Self::BuiltIn,
+            ("config", _) => Self::Config,
+            ("environment", _) => Self::Environment,
+            (_, Some(port)) => Self::Local { port },
+            _ => Self::Other(text.to_owned()),
+        }
+    }
+}
+
+impl Serialize for ModelSource {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelSource {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from(String::deserialize(deserializer)?.as_str()))
+    }
+}
+
 /// A model that can be chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelChoice {
@@ -202,8 +258,7 @@ pub struct ModelChoice {
     /// The same for prompts with more tokens than the first number, in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub long: Vec<(u64, f64, f64)>,
-    /// How it became known: `config`, `environment`, `local server on 11434`, `built in`.
-    pub source: String,
+    pub source: ModelSource,
     /// Why it cannot be used now; `None` when it can.
     #[serde(default)]
     pub unavailable: Option<String>,

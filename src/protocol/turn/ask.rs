@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{AgentId, AskId};
 use crate::base::word::word_enum;
+use crate::turn::tool::ToolVerb;
 
 /// A pending question. Answered by its id only, never by position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,8 +78,8 @@ pub fn budget_words(spent: &str, limit: &str, next: Option<&str>) -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PermissionAsk {
     pub tool: String,
-    /// One word for the title: `shell`, `edit`, `fetch`, ...
-    pub verb: String,
+    /// For the title.
+    pub verb: ToolVerb,
     /// The exact command, URL or path.
     pub shown: String,
     /// BLAKE3 of `shown` and of the arguments, hex.
@@ -92,7 +93,7 @@ pub struct PermissionAsk {
     /// The model's reason, when it gave one.
     #[serde(default)]
     pub why: String,
-    /// The rule that asks, in words, for instance `no rule matches`.
+    /// The rule that asks, or another reason, in words; [`NO_RULE`] where no rule covers the call.
     pub rule: String,
     /// Its effects, as text.
     #[serde(default)]
@@ -107,14 +108,22 @@ pub struct PermissionAsk {
     pub editable: bool,
 }
 
+/// What stands in the place of a rule when none covers the call.
+pub const NO_RULE: &str = "no rule matches";
+
 impl PermissionAsk {
+    /// A rule, or another reason than the lack of one, asks.
+    pub fn has_rule(&self) -> bool {
+        self.rule != NO_RULE
+    }
+
     /// The action as it follows "wants to": the verb, or its verb form where `verb` is a noun.
     pub fn wants(&self) -> &str {
-        match self.verb.as_str() {
-            "shell" => "run",
-            "process" => "control a process",
-            "ask" => "ask a question",
-            verb => verb,
+        match &self.verb {
+            ToolVerb::Shell => "run",
+            ToolVerb::Process => "control a process",
+            ToolVerb::Ask => "ask a question",
+            verb => verb.word(),
         }
     }
 }

@@ -22,3 +22,38 @@ pub struct Reject {
     /// to its state before the turn.
     pub hunk: String,
 }
+
+/// A rejected change that stayed, because the file is not as it was after the change. It is sent as text: `path: why`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectConflict {
+    pub path: String,
+    /// In words; empty: not known.
+    pub why: String,
+}
+
+impl std::fmt::Display for RejectConflict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.path)?;
+        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
+    }
+}
+
+impl From<&str> for RejectConflict {
+    /// From the form in which it is sent.
+    fn from(text: &str) -> Self {
+        let (path, why) = text.split_once(": ").unwrap_or((text, ""));
+        Self { path: path.to_owned(), why: why.to_owned() }
+    }
+}
+
+impl Serialize for RejectConflict {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RejectConflict {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from(String::deserialize(deserializer)?.as_str()))
+    }
+}

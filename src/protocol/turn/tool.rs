@@ -1,5 +1,6 @@
 //! Tools as the bus describes them. The room `tool` runs them.
 
+use crate::base::word::word_enum;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -72,4 +73,49 @@ pub struct FileDiff {
     pub removed: u32,
     /// Unified difference; empty for binary files.
     pub diff: String,
+}
+
+word_enum! {
+    /// What a tool does, as its row says it before the target: `read src/x.rs`. Programs of other vendors are described
+    /// with the same words.
+    pub enum ToolVerb {
+        /// Nothing is known of the call but its name.
+        Unnamed = "",
+        Read = "read",
+        Write = "write",
+        Edit = "edit",
+        Patch = "patch",
+        List = "list",
+        Search = "search",
+        Shell = "shell",
+        Process = "process",
+        Fetch = "fetch",
+        Plan = "plan",
+        Think = "think",
+        Todo = "todo",
+        Ask = "ask",
+        Recall = "recall",
+        Checkpoint = "checkpoint",
+        Restore = "restore",
+        Delegate = "delegate",
+        Spawn = "spawn",
+        Tell = "tell",
+        WaitFor = "wait for",
+        Result = "result",
+        Agents = "agents",
+        LookAt = "look at",
+        Cancel = "cancel",
+        Orchestrate = "orchestrate",
+        Note = "note",
+        /// A program's own agent.
+        Agent = "agent",
+        /// A program's tool of which no more is known.
+        Tool = "tool",
+    }
+}
+
+impl Default for ToolVerb {
+    fn default() -> Self {
+        Self::Unnamed
+    }
 }

@@ -126,7 +126,8 @@ impl World {
                 ToolError::Tell(e)
                 | ToolError::Interrupted(e)
                 | ToolError::TimedOut(e)
-                | ToolError::Declined(e),
+                | ToolError::Declined(e)
+                | ToolError::Unanswered(e),
             ) => (false, text(e)),
         }
     }

@@ -11,6 +11,9 @@ mod open;
 mod render;
 mod table;
 mod units;
+mod visible;
+
+pub use visible::Visible;
 
 use crate::sheet::{CodeSpan, Sheet, Stack};
 use fence::Fence;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::{Args, name};
@@ -28,8 +29,8 @@ impl Tool for Checkpoint {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "checkpoint"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Checkpoint
     }
 
     fn target(&self, args: &Value) -> String {

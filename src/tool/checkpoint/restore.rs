@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, AskBody, AskReply, ChangeKind, RestorePreview, ToolSpec, Touch};
 
@@ -37,8 +38,8 @@ impl Tool for Restore {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "restore"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Restore
     }
 
     fn target(&self, args: &Value) -> String {
@@ -73,7 +74,7 @@ impl Tool for Restore {
         match reply {
             Ok(AskReply::Choice { answers }) if answers.iter().any(|a| a == YES) => {}
             Ok(_) => return Err(ToolError::Declined("the user kept the current files".into())),
-            Err(why) => return Err(ToolError::Declined(format!("{why}: a restore needs an approval"))),
+            Err(why) => return Err(ToolError::Unanswered(format!("{why}: a restore needs an approval"))),
         }
         let paths: Vec<_> = preview.files.iter().map(|f| cx.workspace.root.join(&f.path)).collect();
         cx.ports.writing(&cx.agent, &paths);

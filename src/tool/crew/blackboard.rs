@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::CrewRequest;
@@ -41,8 +42,8 @@ impl Tool for Blackboard {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "note"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Note
     }
 
     fn target(&self, args: &Value) -> String {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
 
@@ -105,8 +106,8 @@ impl Tool for DelegateTask {
         Touch::Agent
     }
 
-    fn verb(&self) -> &'static str {
-        "delegate"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Delegate
     }
 
     fn target(&self, args: &Value) -> String {

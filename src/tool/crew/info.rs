@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::CrewRequest;
@@ -36,8 +37,8 @@ impl Tool for GetProcessInfo {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "look at"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::LookAt
     }
 
     fn target(&self, args: &Value) -> String {

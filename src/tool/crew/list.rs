@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::CrewRequest;
@@ -34,8 +35,8 @@ impl Tool for ListAgents {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "agents"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Agents
     }
 
     fn target(&self, _args: &Value) -> String {

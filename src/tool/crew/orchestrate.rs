@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::{self, CrewRequest, Goal};
@@ -42,8 +43,8 @@ impl Tool for Orchestrate {
         Touch::Agent
     }
 
-    fn verb(&self) -> &'static str {
-        "orchestrate"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Orchestrate
     }
 
     fn target(&self, args: &Value) -> String {

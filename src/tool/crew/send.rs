@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::CrewRequest;
@@ -37,8 +38,8 @@ impl Tool for SendToAgent {
         Touch::Agent
     }
 
-    fn verb(&self) -> &'static str {
-        "tell"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Tell
     }
 
     fn target(&self, args: &Value) -> String {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::{Brief, CrewRequest};
@@ -45,8 +46,8 @@ impl Tool for SpawnAgent {
         Touch::Agent
     }
 
-    fn verb(&self) -> &'static str {
-        "spawn"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Spawn
     }
 
     fn target(&self, args: &Value) -> String {

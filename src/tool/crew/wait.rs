@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::port::CrewRequest;
@@ -41,8 +42,8 @@ impl Tool for WaitAgents {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "wait for"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::WaitFor
     }
 
     fn target(&self, args: &Value) -> String {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
@@ -50,8 +51,8 @@ impl Tool for EditFile {
         Touch::Write
     }
 
-    fn verb(&self) -> &'static str {
-        "edit"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Edit
     }
 
     fn target(&self, args: &Value) -> String {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use ignore::WalkBuilder;
@@ -62,8 +63,8 @@ impl Tool for ListDir {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "list"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::List
     }
 
     fn target(&self, args: &Value) -> String {

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -61,8 +62,8 @@ impl Tool for ReadFile {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "read"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Read
     }
 
     fn target(&self, args: &Value) -> String {

@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use globset::{GlobBuilder, GlobMatcher};
@@ -74,8 +75,8 @@ impl Tool for Search {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "search"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Search
     }
 
     fn target(&self, args: &Value) -> String {

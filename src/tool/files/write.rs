@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::edit::masks_of;
@@ -45,8 +46,8 @@ impl Tool for WriteFile {
         Touch::Write
     }
 
-    fn verb(&self) -> &'static str {
-        "write"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Write
     }
 
     fn target(&self, args: &Value) -> String {

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, AskBody, AskReply, ToolSpec, Touch};
 
@@ -52,8 +53,8 @@ impl Tool for Clarify {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "ask"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Ask
     }
 
     fn target(&self, args: &Value) -> String {
@@ -92,7 +93,7 @@ impl Tool for Clarify {
             )),
             Err(why) => match args.default.and_then(|n| args.choices.get(n)) {
                 Some(choice) => Ok(ToolOutput::text(format!("{why}; your default was used: {choice}"))),
-                None => Err(ToolError::Declined(format!("{why}; there was no default"))),
+                None => Err(ToolError::Unanswered(format!("{why}; there was no default"))),
             },
         }
     }

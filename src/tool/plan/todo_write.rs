@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
@@ -40,8 +41,8 @@ impl Tool for TodoWrite {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "todo"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Todo
     }
 
     fn target(&self, args: &Value) -> String {

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -47,8 +48,8 @@ impl Tool for WritePlan {
         Touch::Plan
     }
 
-    fn verb(&self) -> &'static str {
-        "plan"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Plan
     }
 
     fn target(&self, args: &Value) -> String {

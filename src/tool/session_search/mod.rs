@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, SearchPage, SearchQuery, SearchRole, Time, ToolSpec, Touch};
@@ -105,8 +106,8 @@ impl Tool for SessionSearch {
         Touch::Read
     }
 
-    fn verb(&self) -> &'static str {
-        "recall"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Recall
     }
 
     fn target(&self, args: &Value) -> String {

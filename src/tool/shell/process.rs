@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -69,8 +70,8 @@ impl Tool for Process {
         Touch::Execute
     }
 
-    fn verb(&self) -> &'static str {
-        "process"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Process
     }
 
     fn target(&self, args: &Value) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -70,8 +71,8 @@ impl Tool for Terminal {
         Touch::Execute
     }
 
-    fn verb(&self) -> &'static str {
-        "shell"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Shell
     }
 
     fn target(&self, args: &Value) -> String {

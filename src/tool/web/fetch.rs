@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use reqwest::Url;
@@ -48,8 +49,8 @@ impl Tool for WebFetch {
         Touch::Network
     }
 
-    fn verb(&self) -> &'static str {
-        "fetch"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Fetch
     }
 
     fn target(&self, args: &Value) -> String {

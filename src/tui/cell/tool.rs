@@ -2,6 +2,7 @@
 //! output or the difference when unfolded.
 
 use tiller_protocol::ToolOutcome;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 
 use super::{CellCx, CellLayout, describe, diff, output_lines};
@@ -27,8 +28,11 @@ const SILENT: i64 = 15;
 
 /// Verb and target, clean.
 pub(super) fn what(t: &ToolCell) -> (String, String) {
-    let (verb, target) =
-        if t.verb.is_empty() { describe(&t.name, &t.arguments) } else { (t.verb.clone(), t.target.clone()) };
+    let (verb, target) = if t.verb == ToolVerb::Unnamed {
+        describe(&t.name, &t.arguments)
+    } else {
+        (t.verb.to_string(), t.target.clone())
+    };
     let first = target.lines().next().unwrap_or_default();
     let more = target.lines().count().saturating_sub(1);
     let mut target = clean::plain(first).into_owned();
@@ -189,7 +193,8 @@ fn tail(t: &ToolCell, keep: usize, role: Role, cx: &CellCx<'_>, all: &mut Vec<Li
 fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
     // The part of the command that the row had to cut.
     let (_, target) = what(t);
-    let whole = if t.verb.is_empty() { describe(&t.name, &t.arguments).1 } else { t.target.clone() };
+    let whole =
+        if t.verb == ToolVerb::Unnamed { describe(&t.name, &t.arguments).1 } else { t.target.clone() };
     if width(&target) + 30 > cx.columns || whole.lines().count() > 1 {
         all.extend(output_lines(&whole, Role::Code, cx));
     }

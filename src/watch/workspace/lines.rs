@@ -232,11 +232,25 @@ pub(crate) fn no_watching(e: &std::io::Error) -> Notice {
         .detail(e.to_string())
 }
 
-/// The notice that says why the folder is polled.
-pub(crate) fn polling(why: &str, every: Duration) -> Notice {
-    let message = format!("{why}, so Tiller checks for changed files every {} s.", every.as_secs().max(1));
+/// Why changed files are looked for at intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PollingReason {
+    Remote,
+    Setting,
+    /// The system watches no more folders.
+    WatchLimit,
+}
+
+/// Tells that changed files are looked for at intervals.
+pub(crate) fn polling(why: PollingReason, every: Duration) -> Notice {
+    let reason = match why {
+        PollingReason::Remote => "This folder is on a network or foreign file system",
+        PollingReason::Setting => "Polling is turned on",
+        PollingReason::WatchLimit => "The system's limit of watched folders was reached",
+    };
+    let message = format!("{reason}, so Tiller checks for changed files every {} s.", every.as_secs().max(1));
     let notice = Notice::new(NoticeKind::Info, message);
-    if why.contains("limit") {
+    if why == PollingReason::WatchLimit {
         notice.hint("Raise fs.inotify.max_user_watches, or ignore large folders with watch.ignore.")
     } else {
         notice

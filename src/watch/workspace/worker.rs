@@ -1,5 +1,6 @@
 //! The watcher's thread.
 
+use crate::workspace::lines::PollingReason;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -101,11 +102,7 @@ impl Worker {
         let begun = Instant::now();
         let remote = remote(&self.root.path);
         if self.config.poll || remote {
-            let why = if remote {
-                "This folder is on a network or foreign file system"
-            } else {
-                "Polling is turned on"
-            };
+            let why = if remote { PollingReason::Remote } else { PollingReason::Setting };
             self.walk(&self.root.path.clone(), false);
             self.start_polling(why, begun.elapsed());
         } else {
@@ -189,11 +186,11 @@ impl Worker {
     /// After a walk reached the watch limit: polls the folders that it could not watch, and reports a notice.
     fn answer_full(&mut self, cost: Duration) {
         if std::mem::take(&mut self.full) && self.schedule.poll.is_none() {
-            self.start_polling("The system's limit of watched folders was reached", cost);
+            self.start_polling(PollingReason::WatchLimit, cost);
         }
     }
 
-    fn start_polling(&mut self, why: &str, cost: Duration) {
+    fn start_polling(&mut self, why: PollingReason, cost: Duration) {
         self.source.unwatch(Path::new("/"));
         let every = POLL.max(cost * POLL_COST);
         self.schedule.poll = Some(Instant::now() + every);

@@ -70,7 +70,7 @@ async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
     let hunks = vec![Reject { path: "a.txt".into(), hunk: review.files[0].diff.clone() }];
     rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks }));
     let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
-    assert!(conflicts[0].contains("masked"), "{conflicts:?}");
+    assert!(conflicts[0].why.contains("masked"), "{conflicts:?}");
     assert!(place.read("a.txt").contains("THREE"));
 }
 
@@ -107,7 +107,7 @@ async fn rejecting_what_the_record_masks_writes_no_mask() {
     assert_eq!(hunks.iter().filter(|h| h.hunk.contains("-key = [redacted secret]")).count(), 2, "{hunks:?}");
     rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks }));
     let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
-    assert!(conflicts.iter().all(|c| c.contains("masked in the record")), "{conflicts:?}");
+    assert!(conflicts.iter().all(|c| c.why.contains("masked in the record")), "{conflicts:?}");
     assert_eq!(place.read("a.txt"), "one\nkey = env\nthree\n");
     assert!(!place.work.join("d.txt").exists());
 }
@@ -170,7 +170,7 @@ async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
     std::fs::write(&file, b"\x00mine").unwrap();
     rig.send(reject(vec![whole("logo.png")]));
     let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
-    assert!(conflicts[0].starts_with("logo.png: "), "{conflicts:?}");
+    assert_eq!(conflicts[0].path, "logo.png", "{conflicts:?}");
     assert_eq!(std::fs::read(&file).unwrap(), b"\x00mine");
     assert_eq!(place.read("b.txt"), "theirs\n");
 

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
+use tiller_protocol::ToolVerb;
 use tiller_protocol::{Access, ToolSpec, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
@@ -32,8 +33,8 @@ impl Tool for Naughty {
         Touch::Execute
     }
 
-    fn verb(&self) -> &'static str {
-        "naughty"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Other("naughty".into())
     }
 
     fn target(&self, args: &Value) -> String {

@@ -351,7 +351,7 @@ fn without_a_screen_each_does_a_turn_and_goes_on_with_its_session() {
         assert!(output_tokens(&said) >= 5, "{name}: {said:?}");
         let tools: HashSet<&str> = said
             .iter()
-            .filter_map(|s| if let AgentEvent::Tool(t) = s { Some(t.verb.as_str()) } else { None })
+            .filter_map(|s| if let AgentEvent::Tool(t) = s { Some(t.verb.word()) } else { None })
             .collect();
         assert!(tools.contains("edit") || tools.contains("shell"), "{name}: {tools:?}");
         if name == "aider" {

@@ -116,7 +116,7 @@ impl ChildDriver<'_> {
         let guess = Usage { input, output, ..Usage::default() };
         let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
         // The cost of an external program counts for no tier.
-        let tier = if self.core.identity.external().is_some() { "external" } else { model::tier(self.core) };
+        let tier = self.core.identity.external().is_none().then(|| model::tier(self.core));
         let input_cost = tiller_provider::models::cost(&request, &info).unwrap_or_default().0;
         let want = Want {
             tokens: input.saturating_add(output),
@@ -124,7 +124,7 @@ impl ChildDriver<'_> {
             input_tokens: input,
             input_cost,
             tier,
-            tier_limit: money::tier_limit(self.core, tier),
+            tier_limit: tier.and_then(|tier| money::tier_limit(self.core, tier)),
         };
         money::reservations(self.core).reserve(&self.core.identity.id, want)
     }

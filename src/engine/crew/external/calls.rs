@@ -134,8 +134,12 @@ impl ExternalDriver<'_> {
         let Some(o) = self.core.identity.external_mut() else { return };
         // Its start may not have been reported.
         o.calls.open.entry(id.to_owned()).or_insert_with(|| {
-            let tool =
-                ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
+            let tool = ToolUse {
+                id: id.into(),
+                name: "tool".into(),
+                verb: tiller_protocol::ToolVerb::Tool,
+                ..ToolUse::default()
+            };
             OpenCall::new(tool, mono)
         });
         self.show_call(id);

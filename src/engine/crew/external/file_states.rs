@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use tiller_protocol::ToolVerb;
 
 use tiller_external::{Adapter, AgentEvent, Transport};
 use tiller_store::StepOf;
@@ -51,8 +52,8 @@ impl Keeps {
 }
 
 /// Whether a call of this kind may change files.
-fn may_change(verb: &str) -> bool {
-    !matches!(verb, "read" | "search" | "fetch" | "think")
+fn may_change(verb: &ToolVerb) -> bool {
+    !matches!(verb, ToolVerb::Read | ToolVerb::Search | ToolVerb::Fetch | ToolVerb::Think)
 }
 
 /// Whether a program with this transport, or the first that it supports, reports no calls.

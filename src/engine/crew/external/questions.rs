@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use tiller_protocol::ToolVerb;
 
 use serde_json::{Value, json};
 use tiller_external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
@@ -273,14 +274,14 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
         (root.join(path).display().to_string(), inside)
     };
     let unknown = || (tool.name.clone(), Touch::Execute, Vec::new());
-    match tool.verb.as_str() {
-        "shell" => {
+    match &tool.verb {
+        ToolVerb::Shell => {
             let Some(command) = command_of(tool) else { return unknown() };
             let folder = root.display().to_string();
             ("terminal".into(), Touch::Execute, vec![Access::Run { command, folder, background: false }])
         }
         // With changes it counts as a write, whatever its kind.
-        verb if !paths.is_empty() && (verb == "edit" || !diffs.is_empty()) => {
+        verb if !paths.is_empty() && (*verb == ToolVerb::Edit || !diffs.is_empty()) => {
             let write = |path: &&str| {
                 let (path, inside) = place(path);
                 Access::Write { path, inside }
@@ -288,7 +289,7 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
             ("edit_file".into(), Touch::Write, paths.iter().map(write).collect())
         }
         // A search is judged by its own tool name, so that a folder counts with all below it.
-        "search" if !paths.is_empty() => {
+        ToolVerb::Search if !paths.is_empty() => {
             let read = |path: &&str| {
                 let (path, inside) = place(path);
                 Access::Read { path, inside }
@@ -300,7 +301,7 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
             let rest = Access::Process { what: format!("run {name}") };
             (name, Touch::Read, paths.iter().map(read).chain([rest]).collect())
         }
-        "read" if !paths.is_empty() => {
+        ToolVerb::Read if !paths.is_empty() => {
             let read = |path: &&str| {
                 let (path, inside) = place(path);
                 Access::Read { path, inside }
@@ -313,7 +314,7 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
 
 /// The command of a call that is reported as reading.
 fn run_beside(root: &Path, tool: &ToolUse, access: &[Access]) -> Option<Access> {
-    let reads = matches!(tool.verb.as_str(), "read" | "search") && !access.is_empty();
+    let reads = matches!(tool.verb, ToolVerb::Read | ToolVerb::Search) && !access.is_empty();
     let command = reads.then(|| command_of(tool)).flatten()?;
     Some(Access::Run { command, folder: root.display().to_string(), background: false })
 }

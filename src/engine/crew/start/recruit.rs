@@ -199,12 +199,20 @@ impl CrewDriver<'_> {
             Some(member) => member.order.model.clone(),
             None => self.core.session.model.clone(),
         };
-        let tier = |t: &Option<String>| t.clone().map(ModelRef);
+        let tier = |tier: Tier| {
+            let named = match tier {
+                Tier::Fast => &tiers.fast,
+                Tier::Main => &tiers.main,
+                Tier::Deep => &tiers.deep,
+            };
+            named.clone().map(ModelRef)
+        };
         let model = match (asked.map(str::trim).filter(|a| !a.is_empty()), pick) {
-            (Some("fast"), _) | (None, Some(Pick::Tier(Tier::Fast))) => tier(&tiers.fast),
-            (Some("main"), _) | (None, Some(Pick::Tier(Tier::Main))) => tier(&tiers.main),
-            (Some("deep"), _) | (None, Some(Pick::Tier(Tier::Deep))) => tier(&tiers.deep),
-            (Some(name), _) => Some(ModelRef(name.into())),
+            (Some(name), _) => match Tier::of(name) {
+                Some(named) => tier(named),
+                None => Some(ModelRef(name.into())),
+            },
+            (None, Some(Pick::Tier(named))) => tier(*named),
             (None, Some(Pick::Model(name))) => Some(ModelRef(name.clone())),
             (None, _) => None,
         };

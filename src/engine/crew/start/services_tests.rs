@@ -198,7 +198,7 @@ fn strictness(permit: &Permit, who: &AgentId, profile: Profile, call: &(&str, To
     let question = Question {
         agent: who,
         tool: call.0,
-        verb: "do",
+        verb: &tiller_protocol::ToolVerb::Other("do".into()),
         target: "it",
         touch: call.1,
         args: &args,

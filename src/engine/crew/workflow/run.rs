@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tiller_config::agents::Tier;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::workflow::StepState;
@@ -35,7 +36,7 @@ pub fn no_such_model(
 ) -> Option<String> {
     let name = name.trim();
     // A tier that is not configured is the parent's model.
-    if matches!(name, "" | "fast" | "main" | "deep") {
+    if name.is_empty() || Tier::of(name).is_some() {
         return None;
     }
     let why = ready(ModelRef(name.to_owned()).provider()).err()?.to_string();

@@ -1,6 +1,7 @@
 //! What a restore to an entry means: the state of the files there, and the session's own changes since. Blocking; used
 //! by the workbench and by commands without a screen.
 
+use crate::undo::{Inverse, OpTitle};
 use std::collections::{BTreeMap, HashSet};
 use tiller_protocol::compare::TakePart;
 use tiller_protocol::op::OpChange;
@@ -260,13 +261,9 @@ pub fn nothing(state: String, root: OpId) -> OpChange {
     OpChange::Files { before: state.clone(), after: state, files: Vec::new(), of: Some(root) }
 }
 
-/// A sentence about the result of an undo or redo. `title` is that of its row.
-pub fn undone(title: &str, done: &Restored, files: &[StepFile]) -> String {
-    let (redo, what) = match title.split_once(' ') {
-        Some(("redo", what)) => (true, what),
-        Some(("undo", what)) => (false, what),
-        _ => (false, title),
-    };
+/// A sentence about the result of an undo or redo.
+pub fn undone(title: &OpTitle, done: &Restored, files: &[StepFile]) -> String {
+    let redo = title.inverse == Some(Inverse::Redo);
     let word = match (done.done.is_empty(), done.left.is_empty(), redo) {
         (true, true, false) => "There was nothing left to undo",
         (true, true, true) => "There was nothing left to redo",
@@ -282,7 +279,7 @@ pub fn undone(title: &str, done: &Restored, files: &[StepFile]) -> String {
         (true, true) => ". The next redo continues with the step after it",
         _ => "",
     };
-    format!("{word}: {what}; {}{on}", sentence(done, files))
+    format!("{word}: {}; {}{on}", title.operation, sentence(done, files))
 }
 
 /// A sentence about what changed and what stayed.

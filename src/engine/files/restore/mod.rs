@@ -11,6 +11,7 @@ use crate::files::record;
 use crate::files::written;
 use crate::session::branch::fork;
 use crate::session::change;
+use crate::undo::OpTitle;
 use crate::undo::undoing;
 use std::sync::Arc;
 
@@ -175,10 +176,10 @@ pub(crate) fn restore(
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
         written.await;
-        let mut title = String::new();
+        let mut title = OpTitle::default();
         let result = async {
             let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
-            title = format!("restore files: {name}");
+            title = format!("restore files: {name}").into();
             go(&keeper, goal, wishes, watched, op).await
         };
         let result = result.await;
@@ -240,8 +241,8 @@ pub(crate) fn change_files(
     let done = async move {
         written.await;
         let (result, title) = match work.await {
-            Ok((gone, title)) => (Ok(gone), title),
-            Err(notice) => (Err(notice), String::new()),
+            Ok((gone, title)) => (Ok(gone), title.into()),
+            Err(notice) => (Err(notice), OpTitle::default()),
         };
         let (of, talk, entry, rest, closes) = (None, None, None, None, None);
         let restored =
@@ -304,7 +305,10 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
     if done.before.id != done.after.id {
         let (change, row) =
             back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
-        let op = tiller_protocol::Op { id: r.op, ..change::op(core, r.session, r.cause, &r.title, change) };
+        let op = tiller_protocol::Op {
+            id: r.op,
+            ..change::op(core, r.session, r.cause, &r.title.to_string(), change)
+        };
         with = Some(op.id);
         let step = core.services.store.steps().add(r.session, row);
         core.saves.push(step, nothing());
@@ -342,14 +346,14 @@ fn close_op(
     session: SessionId,
     cause: CommandId,
     id: OpId,
-    title: &str,
+    title: &OpTitle,
     of: Option<OpId>,
     change: OpChange,
 ) {
     if session != core.session.id {
         return;
     }
-    let op = tiller_protocol::Op { id, of, ..change::op(core, session, cause, title, change) };
+    let op = tiller_protocol::Op { id, of, ..change::op(core, session, cause, &title.to_string(), change) };
     let mut append = core.append();
     append.op = Some(op);
     core.save(append, Vec::new(), Then::Nothing);

@@ -3,6 +3,7 @@
 use crate::files::Took;
 use crate::files::restore::back;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::review::RejectConflict;
 use tiller_snapshot::Restored;
 
 /// The reply about files taken from another branch.
@@ -27,6 +28,10 @@ pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
     let shown = crate::files::restore::back::shown;
     ReplyEvent::RejectReply {
         rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),
-        conflicts: done.left.iter().map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
+        conflicts: done
+            .left
+            .iter()
+            .map(|l| RejectConflict { path: shown(&l.path), why: l.why.to_string() })
+            .collect(),
     }
 }

@@ -3,6 +3,7 @@
 use crate::files::record;
 use crate::files::restore;
 use crate::files::written;
+use crate::undo::{Inverse, OpTitle};
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
 use tiller_snapshot::{Goal, SnapshotError};
 
@@ -45,7 +46,7 @@ fn undo_last_restore(core: &mut Core, client: ClientId, cause: CommandId, redo: 
             )
             .hint("/undo reverts one operation at a time; /ops lists them"));
         }
-        let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+        let title = OpTitle::inverse(Inverse::of(redo), found.title);
         Ok((found.goal, found.root, title))
     };
     undoing_files(core, client, cause, found, None);
@@ -57,7 +58,7 @@ pub(crate) fn undo_files(
     client: ClientId,
     cause: CommandId,
     next: &Next,
-    title: String,
+    title: OpTitle,
     rest: Option<Rest>,
 ) {
     let Some(goal) = back::reverse(&next.row) else {
@@ -82,7 +83,7 @@ fn undoing_files(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+    found: impl FnOnce() -> Result<(Goal, OpId, OpTitle), Notice> + Send + 'static,
     rest: Option<Rest>,
 ) {
     let Some(keeper) = core.services.snapshots.workspace.clone() else {
@@ -93,7 +94,7 @@ fn undoing_files(
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     let done = async move {
         written.await;
-        let (mut title, mut of, mut closes) = (String::new(), None, None);
+        let (mut title, mut of, mut closes) = (OpTitle::default(), None, None);
         let result = async {
             let (goal, root, name) = off_thread(found).await?;
             (title, of) = (name, Some(root));

@@ -102,7 +102,7 @@ pub(crate) fn forked(core: &mut Core, f: Forked) {
     let (from, before) = (Some(core.session.head.name.clone()), core.session.head.id);
     let left = core.session.branch();
     let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
-    let mut op = change::op(core, core.session.id, f.cause, &f.how.title, change);
+    let mut op = change::op(core, core.session.id, f.cause, &f.how.title.to_string(), change);
     (op.of, op.with) = (f.how.of, f.how.with);
     core.session.history = crate::session::History::new(branch.path, branch.tail);
     core.session.head.id = branch.head;

@@ -161,7 +161,7 @@ fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Goin
         let (name, from) =
             (core.session.head.name.clone(), Some(left.clone()).filter(|l| *l != core.session.head.name));
         let change = OpChange::Head { name: name.clone(), before: was, after: head, from };
-        let mut op = change::op(core, core.session.id, cause, &going.title, change);
+        let mut op = change::op(core, core.session.id, cause, &going.title.to_string(), change);
         op.of = going.of;
         let ticket = core.services.store.heads().go_to(core.session.id, &name, Some(op));
         core.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

@@ -4,6 +4,7 @@ mod hunks;
 mod parse;
 
 use std::collections::HashSet;
+use tiller_protocol::ToolVerb;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -52,8 +53,8 @@ impl Tool for Patch {
         Touch::Write
     }
 
-    fn verb(&self) -> &'static str {
-        "patch"
+    fn verb(&self) -> ToolVerb {
+        ToolVerb::Patch
     }
 
     fn target(&self, args: &Value) -> String {

@@ -214,7 +214,7 @@ impl Source for PaletteSource {
         for m in &self.models {
             let mut item = Item::new(format!("model {}", m.model), format!("Model: {}", m.model));
             item.detail =
-                if m.model == model.agent.session.model { "in use".into() } else { m.source.clone() };
+                if m.model == model.agent.session.model { "in use".into() } else { m.source.to_string() };
             item.disabled.clone_from(&m.unavailable);
             all.push(item);
         }

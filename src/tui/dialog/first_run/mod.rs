@@ -6,6 +6,7 @@ mod draw;
 
 use std::any::Any;
 use std::time::Duration;
+use tiller_protocol::view::ModelSource;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -305,9 +306,11 @@ fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
     models
         .iter()
         .filter(|m| {
-            m.unavailable.is_none() && m.model.model().is_empty() && m.source.starts_with("local server")
+            m.unavailable.is_none()
+                && m.model.model().is_empty()
+                && matches!(m.source, ModelSource::Local { .. })
         })
-        .map(|m| (m.model.provider().to_owned(), m.source.clone()))
+        .map(|m| (m.model.provider().to_owned(), m.source.to_string()))
         .collect()
 }
 

@@ -4,6 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent, MouseEventKi
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
@@ -93,7 +94,7 @@ impl OutputViewer {
             call_id: tool.call_id.clone(),
             title: format!(
                 "Output of {}",
-                clean::plain(if tool.verb.is_empty() { &tool.name } else { &tool.verb })
+                clean::plain(if tool.verb == ToolVerb::Unnamed { &tool.name } else { tool.verb.word() })
             ),
             text: String::new(),
             starts: Vec::new(),

@@ -2,6 +2,7 @@
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::review::RejectConflict;
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind};
 
 use super::{OPEN, Phase, REJECT, Review, UNDO};
@@ -121,7 +122,7 @@ impl Review {
                 let pending = std::mem::take(&mut self.pending);
                 for f in &mut self.state.files {
                     if pending.contains(&f.diff.path) {
-                        f.conflict = conflicts.iter().any(|c| about(c, &f.diff.path));
+                        f.conflict = conflicts.iter().any(|c| c.path == f.diff.path);
                     }
                 }
                 Reply::Done([self.load(self.state.turn)].into_iter().chain(stays(conflicts)).collect())
@@ -144,22 +145,16 @@ impl Review {
     }
 }
 
-/// Whether the engine's sentence is about this path.
-fn about(conflict: &str, path: &str) -> bool {
-    conflict.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
-}
-
 /// Tells what stayed as it was, and why.
-fn stays(conflicts: &[String]) -> Option<Effect> {
+fn stays(conflicts: &[RejectConflict]) -> Option<Effect> {
     let first = conflicts.first()?;
     let more = match conflicts.len() {
         1 => String::new(),
         n => format!(" (and {} more)", n - 1),
     };
     // The path is said once.
-    let twice = first.split_once(": ").filter(|(path, why)| why.starts_with(path));
-    let first = twice.map_or(first.as_str(), |(_, why)| why);
-    let text = format!("Not changed (nothing was forced): {}{more}", clean::plain(first));
+    let first = if first.why.starts_with(&first.path) { first.why.clone() } else { first.to_string() };
+    let text = format!("Not changed (nothing was forced): {}{more}", clean::plain(&first));
     Some(Effect::Toast(Notice::new(NoticeKind::User, text).hint("Edit the file by hand with e")))
 }
 

@@ -1,6 +1,7 @@
 //! What a cell holds: the source of what is drawn, never the drawing.
 
 use serde_json::Value;
+use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{EntryId, Notice, Origin, Time, ToolOutcome};
 
@@ -113,8 +114,8 @@ pub enum ToolState {
 pub struct ToolCell {
     pub call_id: String,
     pub name: String,
-    /// What the row says: `read`, `src/x.rs`. Empty until known: then made from the arguments.
-    pub verb: String,
+    /// What the row says: `read`, `src/x.rs`. While it is unnamed, the row is made from the arguments.
+    pub verb: ToolVerb,
     pub target: String,
     /// Long texts in it are cut.
     pub arguments: Value,
@@ -134,8 +135,8 @@ pub struct ToolCell {
 
 impl ToolCell {
     /// Notes that the call began to run.
-    pub(super) fn start(&mut self, now: Time, arguments: &Value, verb: &str, target: &str) {
-        self.verb = verb.to_owned();
+    pub(super) fn start(&mut self, now: Time, arguments: &Value, verb: &ToolVerb, target: &str) {
+        self.verb = verb.clone();
         self.target = target.to_owned();
         self.arguments = shortened(arguments);
         self.state = ToolState::Running;

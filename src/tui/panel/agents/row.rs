@@ -1,6 +1,6 @@
 //! What a row of the panel says: of an agent, a process, a tool.
 
-use tiller_protocol::{AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt};
+use tiller_protocol::{AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt, ToolVerb};
 
 use super::totals::{AgentTotals, ended};
 use crate::model::Model;
@@ -13,13 +13,15 @@ use crate::theme::Role;
 use crate::view::words::money;
 use crate::widget::draw;
 
-/// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
-pub(super) fn cost(a: &AgentView, sum: AgentTotals) -> String {
+/// What it costs with all below it; `short`: without the word that it is a sum. Empty for the demo model, which costs
+/// nothing.
+pub(super) fn cost(a: &AgentView, sum: AgentTotals, short: bool) -> String {
     let more = if sum.unknown { "+?" } else { "" };
     match sum {
         AgentTotals { cost: Cost(0), unknown: true, .. } => "$?".into(),
         AgentTotals { cost: Cost(0), .. } if a.cost.is_none() || a.model.is_demo() => String::new(),
         AgentTotals { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
+        AgentTotals { cost, .. } if short => format!("{}{more}", money(cost.usd())),
         AgentTotals { cost, .. } => format!("sum {}{more}", money(cost.usd())),
     }
 }
@@ -116,9 +118,9 @@ pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usiz
         _ => (". waiting".to_owned(), Role::Dim),
     };
     // After a restart only name and arguments are known.
-    let (verb, target) = match t.verb.as_str() {
-        "" => crate::cell::describe(&t.name, &t.arguments),
-        verb => (verb.to_owned(), t.target.clone()),
+    let (verb, target) = match &t.verb {
+        ToolVerb::Unnamed => crate::cell::describe(&t.name, &t.arguments),
+        verb => (verb.to_string(), t.target.clone()),
     };
     row(indent, &verb, &[(text, role)], &target, columns)
 }

@@ -261,9 +261,8 @@ impl<'a> AgentTree<'a> {
         let who = external.map_or_else(|| model_name.to_owned(), ToString::to_string);
         // Where there is little room, what it does says more.
         let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
-        let paid = cost(a, sum);
         // Where there is little room, a parent's is known to be the sum.
-        let paid = paid.strip_prefix("sum ").filter(|_| columns < WIDE).map_or(paid.clone(), str::to_owned);
+        let paid = cost(a, sum, columns < WIDE);
         let figures = [
             (state.trim_end().to_owned(), role),
             receipt,

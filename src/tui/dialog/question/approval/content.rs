@@ -52,14 +52,12 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
-/// What stands in the place of a rule when none matches; it needs no label.
-const UNRULED: &str = "no rule matches";
-
 /// `in ~/api   why: ...   rule: ...`
 fn about(p: &PermissionAsk) -> Line {
     let mut line = Line::new(Wrap::Word);
     let label = Look::of(Role::Dim);
-    let rule = if p.rule == UNRULED { "" } else { "rule: " };
+    // That there is none needs no label.
+    let rule = if p.has_rule() { "rule: " } else { "" };
     for (name, text) in [("in ", &p.folder), ("why: ", &p.why), (rule, &p.rule)] {
         if text.is_empty() {
             continue;
