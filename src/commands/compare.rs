@@ -61,7 +61,11 @@ fn text(c: &Compared) -> String {
     for (sign, s) in [('<', &c.left), ('>', &c.right)] {
         out.push_str(&head(sign, s));
         for said in &s.said {
-            out.push_str(&format!("{sign}   {}: {}\n", one_line(&said.who), one_line(&said.text)));
+            out.push_str(&format!(
+                "{sign}   {}: {}\n",
+                one_line(&said.who.to_string()),
+                one_line(&said.text)
+            ));
         }
     }
     for f in &c.files {

@@ -48,7 +48,7 @@ pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
 pub use turn::{access, ask, feed, goal, permission, process, review, todo, tool};
 
-pub use agents::agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
+pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use agents::backend::{Backend, Transport};
 pub use agents::grid::{Grid, GridRun, GridStyle, Hue};
 pub use agents::pane::{
@@ -68,7 +68,7 @@ pub use bus::queue::{Queued, QueuedState, SendMode};
 pub use bus::view::{ModelRef, Profile, SessionSummary, Snapshot};
 pub use session::branch::{BranchName, BranchView, TagView};
 pub use session::effort::{Effort, EffortView};
-pub use session::entry::{Entry, EntryBody};
+pub use session::entry::{Entry, EntryBody, ShellRecord};
 pub use session::message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
 pub use session::op::Op;
 pub use session::restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};

@@ -3,7 +3,7 @@
 use tiller_engine::files::restore::back::{self, Wishes};
 use tiller_engine::undo::{self, Inverse, Next, OpTitle};
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
+use tiller_protocol::{BranchName, EntryBody, EntryId, Notice, NoticeKind, Op};
 use tiller_snapshot::SnapshotError;
 use tiller_store::{AcquireMode, Lease};
 
@@ -23,7 +23,7 @@ impl Workspace<'_> {
         };
         let before = self.store.heads().get(self.session, &self.head).map_err(|e| e.notice())?;
         let id = self.ids().next(self.setup.clock.now()).simple().to_string();
-        let name = format!("branch-{}", &id[id.len() - 8..]);
+        let name = BranchName::generated(&id[id.len() - 8..]);
         let from = Some(self.head.clone());
         let change = OpChange::Head { name: name.clone(), before, after: at, from };
         let op = Op { with: said.op, ..self.op(&FORK.into(), change) };

@@ -5,35 +5,35 @@ use crate::session::model;
 use crate::turn::Phase;
 use tiller_protocol::EventBody;
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{AgentState, AgentView, ChildView};
+use tiller_protocol::{Act, AgentState, AgentView, ChildView};
 
 pub(crate) fn agent_view(core: &Core) -> AgentView {
     let (state, act) = match &core.turn.live {
         // The agent counts as working between two turns of a goal.
         None if core.identity.child.is_some() && core.session.checks_goal() => {
-            (AgentState::Running, "checking the goal".to_owned())
+            (AgentState::Running, Act::CheckingGoal)
         }
-        None => (AgentState::Idle, String::new()),
+        None => (AgentState::Idle, Act::Nothing),
         Some(l) => {
             let own = l.calls.running.values().map(|c| c.act.as_str()).min().map(str::to_owned);
-            let act = own.or_else(|| core.identity.external_act()).unwrap_or_default();
+            let act = own.or_else(|| core.identity.external_act()).map_or(Act::Nothing, Act::Call);
             let child = core.identity.child.as_ref();
             if child.is_some_and(|c| c.pause.active) {
                 // A stream that was started before the pause may still be ending.
                 let streams = matches!(l.machine.phase(), Phase::Streaming) && l.tasks.stream.is_some();
-                (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
+                (AgentState::Paused, if streams && act.is_nothing() { Act::Thinking } else { act })
             } else if core.asks.wait(&core.identity.id)
                 || child.is_some_and(|c| c.open_questions > 0)
                 || core.identity.pane_needs_input()
             {
                 (AgentState::Waiting, act)
             } else if l.end.over {
-                (AgentState::Running, String::new())
+                (AgentState::Running, Act::Nothing)
             } else {
                 let doing = match l.machine.phase() {
-                    Phase::Streaming if act.is_empty() => "thinking".to_owned(),
-                    Phase::Waiting => "waiting to retry".to_owned(),
-                    Phase::Compacting { .. } => "compacting".to_owned(),
+                    Phase::Streaming if act.is_nothing() => Act::Thinking,
+                    Phase::Waiting => Act::WaitingToRetry,
+                    Phase::Compacting { .. } => Act::Compacting,
                     _ => act,
                 };
                 (AgentState::Running, doing)

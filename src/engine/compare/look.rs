@@ -2,6 +2,7 @@
 //! by the workbench and by commands without a screen.
 
 use crate::files::written;
+use tiller_protocol::compare::Speaker;
 use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
@@ -142,14 +143,14 @@ fn cut(text: &str, most: usize) -> String {
 fn said(entry: &Entry) -> Option<SaidLine> {
     let (who, text) = match &entry.body {
         EntryBody::User { origin: Origin::Engine, .. } | EntryBody::Prefix { .. } => return None,
-        EntryBody::User { message, .. } => ("you".to_owned(), message.text.clone()),
-        EntryBody::Assistant { .. } => ("agent".to_owned(), entry.body.search_text()),
-        EntryBody::ToolResult { name, .. } => (name.clone(), entry.body.search_text()),
+        EntryBody::User { message, .. } => (Speaker::You, message.text.clone()),
+        EntryBody::Assistant { .. } => (Speaker::Agent, entry.body.search_text()),
+        EntryBody::ToolResult { name, .. } => (Speaker::Tool(name.clone()), entry.body.search_text()),
         EntryBody::Compaction { summary, .. } | EntryBody::BranchSummary { summary, .. } => {
-            ("summary".to_owned(), summary.clone())
+            (Speaker::Summary, summary.clone())
         }
-        EntryBody::Checkpoint { name } => ("checkpoint".to_owned(), name.clone()),
-        EntryBody::Note { text } => ("note".to_owned(), text.clone()),
+        EntryBody::Checkpoint { name } => (Speaker::Checkpoint, name.clone()),
+        EntryBody::Note { text } => (Speaker::Note, text.clone()),
     };
     let text = text.trim();
     (!text.is_empty()).then(|| SaidLine { entry: entry.id, who, text: cut(text, LONG) })

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
 use tokio::sync::Mutex;
@@ -217,7 +218,7 @@ fn mention(root: &Path, name: String, dir: bool, first: bool) -> Mention {
         }
     }
     Mention {
-        kind: if dir { "folder" } else { "file" }.into(),
+        kind: if dir { MentionKind::Folder } else { MentionKind::File },
         tokens: size.map(|s| s.saturating_mul(2).div_ceil(5)),
         name,
         size,
@@ -271,7 +272,7 @@ mod tests {
             tokio::task::yield_now().await;
         };
         assert_eq!(names(&found), ["shop.rs:1-3"]);
-        assert_eq!(found[0].kind, "fn checkout");
+        assert_eq!(found[0].kind.to_string(), "fn checkout");
         assert!(found[0].preview.contains("fn checkout()"));
     }
 

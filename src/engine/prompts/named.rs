@@ -4,6 +4,7 @@
 use crate::session::turn_entries;
 use std::path::Path;
 use std::sync::Arc;
+use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::Mention;
@@ -140,7 +141,7 @@ pub(crate) fn offers(core: &Core, text: &str) -> Option<Look> {
     if !text.is_empty() && DIFF.starts_with(&text) {
         let diff = last_diff(core)?;
         let mention = Mention {
-            kind: "what the last turn changed".into(),
+            kind: MentionKind::Described("what the last turn changed".into()),
             name: DIFF.into(),
             size: Some(diff.len() as u64),
             tokens: tokens(diff.len()),
@@ -160,7 +161,7 @@ pub(crate) fn offers(core: &Core, text: &str) -> Option<Look> {
         let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
         let rows = store.sessions().list(&filter).unwrap_or_default();
         let row = |s: tiller_protocol::SessionSummary| Mention {
-            kind: format!("session \"{}\"", s.title),
+            kind: MentionKind::Described(format!("session \"{}\"", s.title)),
             name: format!("{SESSION}{}", s.id.to_string().chars().take(ID).collect::<String>()),
             size: None,
             tokens: None,

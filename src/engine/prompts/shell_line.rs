@@ -14,8 +14,8 @@ use serde_json::json;
 use tiller_protocol::event::{ReplyEvent, ToolEvent};
 use tiller_protocol::tool::Display;
 use tiller_protocol::view::{AuditRow, ShellLineView};
-use tiller_protocol::{CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part};
-use tiller_protocol::{PermissionOutcome, ProcessRow};
+use tiller_protocol::{CommandId, EventBody, Notice, NoticeKind};
+use tiller_protocol::{PermissionOutcome, ProcessRow, ShellRecord};
 use tiller_tool::shell::run_line;
 use tiller_tool::{ToolError, run_guarded};
 
@@ -155,15 +155,8 @@ fn keep_line(core: &mut Core, done: ShellDone) {
     let event =
         ToolEvent::ShellLine { line: line.clone(), output: output.clone(), exit, shared: share, call_id: id };
     core.bus.publish(&place, EventBody::Tool(event));
-    let body = if share {
-        let text = format!("! {line}");
-        let said = format!("I ran this command myself:\n$ {line}\n{output}");
-        let content = vec![Part::Text { text: said }];
-        EntryBody::User { message: Message::text(text), origin: Origin::Shell, content }
-    } else {
-        let kept: String = output.chars().take(NOTE).collect();
-        EntryBody::Note { text: format!("!! {line}\n{kept}") }
-    };
+    let kept = if share { output } else { output.chars().take(NOTE).collect() };
+    let body = ShellRecord { line: line.clone(), output: kept, shared: share }.body();
     let audit = AuditRow {
         time,
         session: place.session,

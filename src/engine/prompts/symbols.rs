@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
 
@@ -83,7 +84,7 @@ impl Symbol {
     /// A row of the list; attaching it attaches these lines of the file.
     pub(crate) fn mention(&self) -> Mention {
         Mention {
-            kind: format!("{} {}", self.kind, self.name),
+            kind: MentionKind::Described(format!("{} {}", self.kind, self.name)),
             name: format!("{}:{}-{}", self.path, self.lines.0, self.lines.1),
             size: Some(self.bytes),
             tokens: Some(self.bytes.saturating_mul(2).div_ceil(5)),
@@ -204,7 +205,7 @@ mod tests {
         let want = [("Shop", (1, 6)), ("buy", (2, 3)), ("sell", (5, 6))];
         assert_eq!(found, want.map(|(n, l)| (n.to_owned(), l)));
         let go = "func (s *Server) Serve(a int) error {\n\treturn nil\n}\n";
-        assert_eq!(of("a.go", go)[0].mention().kind, "func Serve");
+        assert_eq!(of("a.go", go)[0].mention().kind.to_string(), "func Serve");
         assert_eq!(of("a.go", go)[0].mention().name, "a.go:1-3");
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: 
         goal: None,
         read_only,
         lease: None,
-        head: Head { name: "main".into(), label: String::new(), id: None },
+        head: Head { name: tiller_protocol::BranchName::MAIN.into(), label: String::new(), id: None },
         history: History::default(),
         totals: Totals::default(),
         approvals: Approvals::default(),

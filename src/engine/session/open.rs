@@ -369,5 +369,5 @@ pub(crate) fn go_to_branch(
 pub(crate) fn branch_name(core: &Core) -> String {
     let id = core.services.ids.next(core.services.clock.now()).simple().to_string();
     // The last digits of the id are random.
-    format!("branch-{}", &id[id.len() - 8..])
+    tiller_protocol::BranchName::generated(&id[id.len() - 8..])
 }

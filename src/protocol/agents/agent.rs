@@ -7,6 +7,7 @@ use crate::agents::pane::PaneView;
 use crate::base::clock::Time;
 use crate::base::ids::{AgentId, SessionId};
 use crate::base::usage::{Cost, Usage};
+use crate::base::word::text_form;
 use crate::bus::view::ModelRef;
 
 /// What an agent is doing.
@@ -80,6 +81,59 @@ impl AgentLimits {
     }
 }
 
+/// What an agent does now. It is sent as text: `thinking`, `edit src/x.rs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Act {
+    #[default]
+    Nothing,
+    /// A request to the model streams.
+    Thinking,
+    CheckingGoal,
+    WaitingToRetry,
+    Compacting,
+    /// It runs a tool: the verb and the target.
+    Call(String),
+}
+
+impl Act {
+    const WORDS: [(Self, &str); 5] = [
+        (Self::Nothing, ""),
+        (Self::Thinking, "thinking"),
+        (Self::CheckingGoal, "checking the goal"),
+        (Self::WaitingToRetry, "waiting to retry"),
+        (Self::Compacting, "compacting"),
+    ];
+
+    /// As it is shown; empty: nothing.
+    pub fn words(&self) -> &str {
+        match self {
+            Self::Call(text) => text,
+            fixed => Self::WORDS.iter().find(|(act, _)| act == fixed).map_or("", |(_, words)| words),
+        }
+    }
+
+    /// It does nothing.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::Nothing
+    }
+}
+
+impl From<&str> for Act {
+    /// From the form in which it is sent.
+    fn from(text: &str) -> Self {
+        let fixed = Self::WORDS.into_iter().find(|(_, words)| *words == text);
+        fixed.map_or_else(|| Self::Call(text.to_owned()), |(act, _)| act)
+    }
+}
+
+impl std::fmt::Display for Act {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.words())
+    }
+}
+
+text_form!(Act);
+
 /// An agent as clients show it. The tree follows from `parent`; clients compute the sums of branches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentView {
@@ -87,9 +141,8 @@ pub struct AgentView {
     pub parent: Option<AgentId>,
     pub label: String,
     pub state: AgentState,
-    /// What it does now, for instance `edit src/x.rs`; empty when nothing.
     #[serde(default)]
-    pub act: String,
+    pub act: Act,
     pub model: ModelRef,
     #[serde(default)]
     pub usage: Usage,

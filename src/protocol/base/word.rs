@@ -1,4 +1,22 @@
-//! Enums that are stored and sent as one word.
+//! Types that are stored and sent as text.
+
+/// Stores and sends a type as its text: `Display` writes it, `From<&str>` reads it.
+macro_rules! text_form {
+    ($name:ident) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                Ok(Self::from(text.as_ref()))
+            }
+        }
+    };
+}
 
 /// Declares an enum whose variants are written as one word each. A word that this version does not know, from an older or
 /// a newer one, is kept in `Other` as it was written.
@@ -37,19 +55,8 @@ macro_rules! word_enum {
             }
         }
 
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-                Ok(Self::from(word.as_ref()))
-            }
-        }
+        $crate::base::word::text_form!($name);
     };
 }
 
-pub(crate) use word_enum;
+pub(crate) use {text_form, word_enum};

@@ -1,5 +1,6 @@
 //! Whole states, from which a client that connects or lagged rebuilds its own.
 
+use crate::base::word::text_form;
 use serde::{Deserialize, Serialize};
 
 use crate::agents::agent::AgentView;
@@ -236,17 +237,7 @@ impl From<&str> for ModelSource {
     }
 }
 
-impl Serialize for ModelSource {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ModelSource {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from(String::deserialize(deserializer)?.as_str()))
-    }
-}
+text_form!(ModelSource);
 
 /// A model that can be chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -366,11 +357,42 @@ pub struct CostRow {
     pub estimated: u64,
 }
 
+/// What `@` names. It is sent as text: `file`, `folder`, `fn parse`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MentionKind {
+    File,
+    Folder,
+    /// A definition (`fn parse`) or another thing, in a few words.
+    Described(String),
+}
+
+impl std::fmt::Display for MentionKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::File => "file",
+            Self::Folder => "folder",
+            Self::Described(words) => words,
+        })
+    }
+}
+
+impl From<&str> for MentionKind {
+    /// From the form in which it is sent.
+    fn from(text: &str) -> Self {
+        match text {
+            "file" => Self::File,
+            "folder" => Self::Folder,
+            words => Self::Described(words.to_owned()),
+        }
+    }
+}
+
+text_form!(MentionKind);
+
 /// A file or other thing that `@` can name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// `file`, `folder`; for a definition its kind and name (`fn parse`); for others a few words.
-    pub kind: String,
+    pub kind: MentionKind,
     /// The text after the `@`.
     pub name: String,
     /// Bytes, when known.

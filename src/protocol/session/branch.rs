@@ -16,6 +16,21 @@ pub struct BranchName {
 }
 
 impl BranchName {
+    /// The head that a session begins with.
+    pub const MAIN: &str = "main";
+
+    const GENERATED: &str = "branch-";
+
+    /// The head of a new branch, from a part of an identifier.
+    pub fn generated(id: &str) -> String {
+        format!("{}{id}", Self::GENERATED)
+    }
+
+    /// Whether a head was named by [`Self::generated`].
+    pub fn is_generated(head: &str) -> bool {
+        head.starts_with(Self::GENERATED)
+    }
+
     /// The name to show: its label, else its head.
     pub fn word(&self) -> &str {
         if self.label.is_empty() { &self.head } else { &self.label }

@@ -1,5 +1,6 @@
 //! Two branches (or any two entries) side by side: messages, cost, changed files, and the output of a command on each.
 
+use crate::base::word::text_form;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::EntryId;
@@ -61,12 +62,51 @@ pub struct ComparedSide {
     pub files: Vec<StepFile>,
 }
 
+/// What an entry in few words comes from. It is sent as text: `you`, `agent`, or the name of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    You,
+    Agent,
+    Summary,
+    Checkpoint,
+    Note,
+    Tool(String),
+}
+
+impl std::fmt::Display for Speaker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::You => "you",
+            Self::Agent => "agent",
+            Self::Summary => "summary",
+            Self::Checkpoint => "checkpoint",
+            Self::Note => "note",
+            Self::Tool(name) => name,
+        })
+    }
+}
+
+impl From<&str> for Speaker {
+    /// From the form in which it is sent.
+    fn from(text: &str) -> Self {
+        match text {
+            "you" => Self::You,
+            "agent" => Self::Agent,
+            "summary" => Self::Summary,
+            "checkpoint" => Self::Checkpoint,
+            "note" => Self::Note,
+            tool => Self::Tool(tool.to_owned()),
+        }
+    }
+}
+
+text_form!(Speaker);
+
 /// An entry, shortened to a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaidLine {
     pub entry: EntryId,
-    /// `you`, `agent`, or the name of a tool.
-    pub who: String,
+    pub who: Speaker,
     pub text: String,
 }
 

@@ -139,3 +139,54 @@ impl EntryBody {
         }
     }
 }
+
+/// A line that the person ran in the shell themselves, with what it wrote, as an entry of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellRecord {
+    pub line: String,
+    pub output: String,
+    /// It is a `!` line: the model reads it.
+    pub shared: bool,
+}
+
+impl ShellRecord {
+    const SHARED: &str = "! ";
+    const PRIVATE: &str = "!! ";
+
+    /// The entry that holds it.
+    pub fn body(&self) -> EntryBody {
+        let Self { line, output, shared } = self;
+        if !shared {
+            return EntryBody::Note { text: format!("{}{line}\n{output}", Self::PRIVATE) };
+        }
+        let said = format!("I ran this command myself:\n$ {line}\n{output}");
+        EntryBody::User {
+            message: Message::text(format!("{}{line}", Self::SHARED)),
+            origin: Origin::Shell,
+            content: vec![Part::Text { text: said }],
+        }
+    }
+
+    /// What an entry holds; `None`: it is no such line.
+    pub fn read(body: &EntryBody) -> Option<Self> {
+        match body {
+            EntryBody::User { message, origin: Origin::Shell, content } => {
+                let line = message.text.strip_prefix(Self::SHARED)?.to_owned();
+                let parts: Vec<&str> = content
+                    .iter()
+                    .map(|part| match part {
+                        Part::Text { text } => text.as_str(),
+                        Part::Image { .. } => "[image]",
+                    })
+                    .collect();
+                let output = parts.join("\n").split_once(&format!("$ {line}\n"))?.1.to_owned();
+                Some(Self { line, output, shared: true })
+            }
+            EntryBody::Note { text } => {
+                let (line, output) = text.strip_prefix(Self::PRIVATE)?.split_once('\n')?;
+                Some(Self { line: line.to_owned(), output: output.to_owned(), shared: false })
+            }
+            _ => None,
+        }
+    }
+}

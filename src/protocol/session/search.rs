@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Time;
-use crate::base::ids::{EntryId, SessionId};
+use crate::base::ids::{AgentId, EntryId, SessionId};
 
 /// A query. Words are joined by "and"; words within `"` `"` must be adjacent; `-word` must be absent. The last word may
 /// be a prefix.
@@ -92,7 +92,7 @@ pub struct SearchHit {
     pub project: String,
     pub entry: EntryId,
     pub role: SearchRole,
-    pub agent: String,
+    pub agent: AgentId,
     pub time: Time,
     /// Text around the first match, in one line.
     pub preview: String,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use crate::base::word::text_form;
 
 /// Whether a background process runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,17 +98,7 @@ impl From<&str> for ProcessRow {
     }
 }
 
-impl Serialize for ProcessRow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ProcessRow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from(String::deserialize(deserializer)?.as_str()))
-    }
-}
+text_form!(ProcessRow);
 
 #[cfg(test)]
 mod tests {

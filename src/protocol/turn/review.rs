@@ -1,5 +1,6 @@
 //! Review of what a turn changed. "Accepted" is the default: the files already hold it.
 
+use crate::base::word::text_form;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::EntryId;
@@ -46,14 +47,4 @@ impl From<&str> for RejectConflict {
     }
 }
 
-impl Serialize for RejectConflict {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RejectConflict {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::from(String::deserialize(deserializer)?.as_str()))
-    }
-}
+text_form!(RejectConflict);

@@ -264,7 +264,7 @@ impl<'a> Collector<'a> {
             project: about.project.clone(),
             entry: EntryId(entry.id.0),
             role,
-            agent: entry.agent.0,
+            agent: entry.agent,
             time: entry.time,
             preview,
             mark,

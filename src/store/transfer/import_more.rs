@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::io::BufRead;
+use tiller_protocol::BranchName;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{EntryBody, SessionId};
@@ -121,10 +122,10 @@ fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<
     mine.sort_by_key(|(name, _)| *name != head.name);
     for (name, at) in mine {
         let same_kind =
-            *name == head.name || (name.starts_with("branch-") && head.name.starts_with("branch-"));
+            *name == head.name || (BranchName::is_generated(name) && BranchName::is_generated(&head.name));
         // Its own head, where it was not continued here: it may have been continued differently there, and the part
         // that was left has a head in the file as well.
-        let goes = (*name == head.name && !head.name.starts_with("branch-") && ours.contains(at))
+        let goes = (*name == head.name && !BranchName::is_generated(&head.name) && ours.contains(at))
             || (same_kind && leads(conn, *at, to, ours)?);
         if goes && !is_open(conn, session, name)? {
             return heads::put(conn, session, name, Some(to), None);

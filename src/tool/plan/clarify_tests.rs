@@ -35,7 +35,7 @@ async fn tells_when_declined_or_when_nobody_is_there() {
     let said = b.say(&Clarify, json!({"question": "?", "choices": ["a", "b"], "default": 1})).await;
     assert!(said.contains("nobody is there") && said.ends_with("your default was used: b"), "{said}");
     let err = b.call(&Clarify, json!({"question": "?", "choices": ["a"]})).await.unwrap_err();
-    assert!(matches!(err, ToolError::Declined(_)));
+    assert!(matches!(err, ToolError::Unanswered(_)));
 }
 
 #[tokio::test]

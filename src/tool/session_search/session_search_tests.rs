@@ -12,7 +12,7 @@ fn hit(preview: &str, mark: (usize, usize)) -> SearchHit {
         project: "/work/p".into(),
         entry: EntryId(ids.next(Time(0))),
         role: SearchRole::Tool,
-        agent: "main".into(),
+        agent: tiller_protocol::AgentId::main(),
         time: Time(1_795_291_200_000),
         preview: preview.into(),
         mark,

@@ -111,7 +111,7 @@ pub struct WorkSummary {
 
 /// Whether the person paused this agent and no call of it runs: it continues from what is on disk, now or after a restart.
 pub(crate) fn rests(a: &AgentView) -> bool {
-    a.state == AgentState::Paused && a.act.is_empty()
+    a.state == AgentState::Paused && a.act.is_nothing()
 }
 
 impl WorkSummary {

@@ -117,7 +117,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: SizeClass) -> (Vec<Piece>
         put(said(24), said(10), Role::Dim, 4);
     }
     // A session without branches shows no branch.
-    if !s.branch.is_empty() && s.branch.word() != "main" {
+    if !s.branch.is_empty() && s.branch.word() != tiller_protocol::BranchName::MAIN {
         let word = crate::text::clean::plain(s.branch.word());
         let said = |n| format!("on {}", draw::cut_middle(&word, n));
         put(said(24), said(10), Role::Accent, 4);

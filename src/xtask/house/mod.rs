@@ -9,6 +9,7 @@ mod crates;
 mod layers;
 mod limits;
 mod names;
+mod prose;
 mod sizes;
 
 use std::path::Path;
@@ -71,6 +72,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     }));
     problems.extend(layers::check(&rooms));
     problems.extend(names::check(&rooms));
+    problems.extend(prose::check(&rooms));
     Ok(problems)
 }
 

@@ -104,7 +104,7 @@ pub(super) fn rendered(book: &SessionContent, entry: &Entry) -> Option<RenderedE
             let bits = blocks.iter().filter_map(|b| block(book, entry.id, b)).collect();
             let model = if model.0.trim().is_empty() { "A model" } else { &model.0 };
             let who =
-                if entry.agent.0 == "main" { model.into() } else { format!("{} ({model})", entry.agent.0) };
+                if entry.agent.is_main() { model.into() } else { format!("{} ({model})", entry.agent.0) };
             Some(RenderedEntry { who, facts, bits, class: "model" })
         }
         EntryBody::ToolResult { name, outcome, content, display, seconds, .. } => {

@@ -115,7 +115,7 @@ mod tests {
     fn word(msg: &Msg) -> String {
         let Msg::Crew(CrewMsg::Member { msg, .. }) = msg else { return "other".into() };
         match &**msg {
-            MemberMsg::View(view) => view.act.clone(),
+            MemberMsg::View(view) => view.act.to_string(),
             MemberMsg::Ended(_) => "over".into(),
             _ => "other".into(),
         }

@@ -57,7 +57,7 @@ impl CrewDriver<'_> {
             ..Report::default()
         });
         member.view.state = state;
-        member.view.act.clear();
+        member.view.act = tiller_protocol::Act::Nothing;
         member.view.since = None;
         member.cancelled = false;
         member.announced = false;

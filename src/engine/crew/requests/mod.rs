@@ -206,7 +206,7 @@ impl CrewDriver<'_> {
                 label: m.order.label.clone(),
                 state: m.state(),
                 role: m.order.brief.agent.clone().unwrap_or_else(|| "no role".into()),
-                act: m.view.act.clone(),
+                act: m.view.act.to_string(),
                 tokens: self.core.crew.reservations.used(&m.id).0,
                 seconds: m.report.as_ref().map_or(0.0, |r| r.seconds),
             })
@@ -239,7 +239,7 @@ impl CrewDriver<'_> {
         };
         let (tokens, cost) = self.core.crew.reservations.used(&id);
         let limits = serde_json::to_string(&m.order.limits).unwrap_or_default();
-        let act = if m.view.act.is_empty() { "nothing" } else { &m.view.act };
+        let act = if m.view.act.is_nothing() { "nothing" } else { m.view.act.words() };
         Ok(CrewReply::Text(format!(
             "{} \"{}\": {}\nmodel {}, doing: {act}\nused {tokens} tokens, ${:.4}; limits {limits} (cost in millionths)\nlast message: {}",
             id.name(),

@@ -90,7 +90,7 @@ impl Crew {
                 agent: id.name().to_owned(),
                 label: member.order.label.clone(),
                 status: member.state().into(),
-                summary: member.view.act.clone(),
+                summary: member.view.act.to_string(),
                 tokens: self.reservations.used(id).0,
                 folder: member.order.folder.clone(),
                 ..Report::default()

@@ -191,7 +191,7 @@ impl CrewDriver<'_> {
         let Some(member) = self.core.crew.members.get_mut(id) else { return };
         if member.view.state != state {
             member.view.state = state;
-            member.view.act.clear();
+            member.view.act = tiller_protocol::Act::Nothing;
             self.store_member(id);
         }
     }

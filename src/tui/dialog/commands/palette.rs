@@ -199,7 +199,7 @@ impl Source for PaletteSource {
         for a in &model.crew.agents {
             let label = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
             let mut item = Item::new(format!("agent {}", a.id), format!("Agent: {label}"));
-            item.detail.clone_from(&a.act);
+            item.detail = a.act.to_string();
             item.more = format!("{} {}", a.id, a.model);
             all.push(item);
         }

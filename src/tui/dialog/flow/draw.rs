@@ -182,7 +182,9 @@ fn act(step: &StepView, cx: &DrawCx<'_>) -> String {
     match step.state {
         StepState::Running => {
             let agent = totals::agent(cx.model, step);
-            agent.map_or(String::new(), |a| if a.act.is_empty() { step.goal.clone() } else { a.act.clone() })
+            agent.map_or(String::new(), |a| {
+                if a.act.is_nothing() { step.goal.clone() } else { a.act.to_string() }
+            })
         }
         StepState::Failed | StepState::Skipped | StepState::Cancelled if !step.said.is_empty() => {
             step.said.clone()

@@ -21,7 +21,7 @@ fn agent(id: &str, label: &str, state: AgentState, backend: &str) -> AgentView {
         parent: Some(AgentId::main()),
         label: label.into(),
         state,
-        act: if state.at_work() { "edit src/client.rs".into() } else { String::new() },
+        act: if state.at_work() { "edit src/client.rs".into() } else { tiller_protocol::Act::Nothing },
         model: ModelRef("vendor/model".into()),
         usage: Usage { input: 12_000, output: 900, ..Usage::default() },
         cost: backend.is_empty().then(|| Cost::from_usd(0.31)),

@@ -160,7 +160,7 @@ impl Source for Branches {
                 None => "  ",
             };
             let words = if b.words.is_empty() { "(no messages)" } else { &b.words };
-            let name = if b.name.label.is_empty() && b.name.head != "main" {
+            let name = if b.name.label.is_empty() && b.name.head != tiller_protocol::BranchName::MAIN {
                 String::new()
             } else {
                 format!("[{}] ", b.name.word())

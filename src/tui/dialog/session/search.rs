@@ -220,7 +220,7 @@ impl Source for Search {
     fn preview(&self, item: &Item) -> Option<String> {
         let h = self.hit(item)?;
         let when = h.time.to_rfc3339()[..16].replace('T', " ");
-        let who = if h.agent == "main" { String::new() } else { format!(" ({})", h.agent) };
+        let who = if h.agent.is_main() { String::new() } else { format!(" ({})", h.agent) };
         Some(format!("{}\n{}\n{when}  {}{who}\n\n{}", h.title, h.project, h.role.name(), h.preview))
     }
 }

@@ -20,7 +20,7 @@ fn hits() -> Vec<SearchHit> {
             project: "/home/ann/api".into(),
             entry: EntryId::fresh(&ids, START),
             role: SearchRole::ALL[n],
-            agent: "main".into(),
+            agent: tiller_protocol::AgentId::main(),
             time: Time(START.0 - 7_200_000 * n as i64),
             preview: preview.into(),
             mark: (at, at + 10),

@@ -1,6 +1,7 @@
 //! Entries to cells: snapshots, pages, finished replies.
 
 use std::collections::HashMap;
+use tiller_protocol::ShellRecord;
 
 use tiller_protocol::{
     Block, Entry, EntryBody, EntryId, ModelRef, Origin, Part, Snapshot, StopReason, Time, ToolOutcome,
@@ -146,19 +147,7 @@ impl Builder {
 
 /// A stored `!` or `!!` line, as it was shown when it ran; `None`: it is something else.
 pub(super) fn shell(body: &EntryBody) -> Option<Body> {
-    let (line, output, shared) = match body {
-        EntryBody::User { message, origin: Origin::Shell, content } => {
-            let line = message.text.strip_prefix("! ")?.to_owned();
-            let said = words(content);
-            let output = said.split_once(&format!("$ {line}\n"))?.1.to_owned();
-            (line, output, true)
-        }
-        EntryBody::Note { text } => {
-            let (line, output) = text.strip_prefix("!! ")?.split_once('\n')?;
-            (line.to_owned(), output.to_owned(), false)
-        }
-        _ => return None,
-    };
+    let ShellRecord { line, output, shared } = ShellRecord::read(body)?;
     Some(Body::Shell { line, output: TextTail::of(&output), exit: None, shared, run: None })
 }
 

@@ -1,6 +1,6 @@
 //! What a row of the panel says: of an agent, a process, a tool.
 
-use tiller_protocol::{AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt, ToolVerb};
+use tiller_protocol::{Act, AgentView, ChildView, Cost, ProcessRow, ProcessState, Receipt, ToolVerb};
 
 use super::totals::{AgentTotals, ended};
 use crate::model::Model;
@@ -29,7 +29,7 @@ pub(super) fn cost(a: &AgentView, sum: AgentTotals, short: bool) -> String {
 /// Its mark for the screen, and its name.
 pub(super) fn name(model: &Model, a: &AgentView) -> String {
     let name = model.name_of(&a.id);
-    let label = a.id.is_main() && !a.label.is_empty() && a.label != "main";
+    let label = a.id.is_main() && !a.label.is_empty() && a.label != a.id.name();
     let name = if label { a.label.clone() } else { name };
     let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
     let pane = a.child.as_ref().and_then(|c| c.pane.as_ref()).filter(|_| !ended(a.state));
@@ -53,19 +53,19 @@ pub(super) fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
     // Of the one on the screen it is seen what streams.
     let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);
     let words = |c: &Cell| c.open && matches!(c.body, Body::Reply { .. });
-    if a.act == "thinking" && shown && model.agent.conversation.cells().back().is_some_and(words) {
+    if a.act == Act::Thinking && shown && model.agent.conversation.cells().back().is_some_and(words) {
         return "writing";
     }
-    let Some(child) = a.child.as_deref() else { return &a.act };
+    let Some(child) = a.child.as_deref() else { return a.act.words() };
     match ended(a.state) {
         true if child.result.is_empty() => &child.task,
         true => &child.result,
         // Of a program in a terminal only its title tells what it is at.
-        false if child.pane.is_some() && (a.act.is_empty() || a.act == "thinking") => {
+        false if child.pane.is_some() && matches!(a.act, Act::Nothing | Act::Thinking) => {
             child.pane.as_ref().map(|p| p.title.as_str()).filter(|t| !t.is_empty()).unwrap_or(&child.task)
         }
-        false if a.act.is_empty() => &child.task,
-        false => &a.act,
+        false if a.act.is_nothing() => &child.task,
+        false => a.act.words(),
     }
 }
 

@@ -486,7 +486,8 @@ fn quitting_says_what_becomes_of_agents_that_rest_and_offers_no_leaving_for_them
     let screen = r.screen();
     assert!(screen.contains("One agent is working") && screen.contains("detach"), "{screen}");
     r.run("esc");
-    let rests = AgentView { act: String::new(), ..child("main/a1", "resting", AgentState::Paused) };
+    let rests =
+        AgentView { act: tiller_protocol::Act::Nothing, ..child("main/a1", "resting", AgentState::Paused) };
     tell(&mut r, rests);
     r.run("ctrl-d");
     let screen = r.screen();

@@ -1,6 +1,7 @@
 //! The list over the composer: commands after `/`, files and more after `@`. One at a time.
 
 use std::ops::Range;
+use tiller_protocol::view::MentionKind;
 
 use tiller_protocol::view::Mention;
 
@@ -115,7 +116,7 @@ impl Popup {
             .map(|m| {
                 let size = m.size.map_or(String::new(), human);
                 let tokens = m.tokens.map_or(String::new(), |t| format!("  ~{t} tokens"));
-                let kind = if m.kind == "file" { String::new() } else { format!("{}  ", m.kind) };
+                let kind = if m.kind == MentionKind::File { String::new() } else { format!("{}  ", m.kind) };
                 PopupRow {
                     name: m.name.clone(),
                     detail: format!("{kind}{size}{tokens}"),

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::RestoreFile;
+use tiller_protocol::compare::Speaker;
 use tiller_protocol::compare::{ComparedSide, SideRun};
 
 use super::{CommandRun, Compare, CompareTab};
@@ -117,8 +118,8 @@ impl Compare {
         let side = if right { &c.right } else { &c.left };
         let mut lines = Vec::new();
         for said in &side.said {
-            let role = if said.who == "you" { Role::User } else { Role::Dim };
-            lines.push(Line::strict(&said.who, Look::of(role), Wrap::Word));
+            let role = if said.who == Speaker::You { Role::User } else { Role::Dim };
+            lines.push(Line::strict(&said.who.to_string(), Look::of(role), Wrap::Word));
             for text in said.text.lines() {
                 lines.push(Line::strict(text, Look::of(Role::Text), Wrap::Word));
             }
