@@ -160,7 +160,7 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     // Keys: an error, then a valid key.
     let keys = place.home.join("config/keys.toml");
     std::fs::write(&keys, "[global]\nf7 = \"no.such\"\n").unwrap();
-    term.wait("the line of the mistake", |s| s.contains("keys.toml:2") || s.contains("line 2"));
+    term.wait("the line of the mistake", |s| s.contains("keys.toml:2"));
     std::fs::write(&keys, "[global]\nf7 = \"help.open\"\n").unwrap();
     // The start screen names the new key as soon as the keymap applies.
     term.wait("the new key", |s| s.lines().any(|l| l.trim_start().starts_with("F7 ") && l.ends_with("help")));
@@ -179,7 +179,7 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
         .unwrap();
     wait("the theme's new colour", || String::from_utf8_lossy(&term.raw()).contains("38;2;4;5;6"));
     std::fs::write(&theme, "inherits = \"ansi\"\n[roles]\ntext = 7\n").unwrap();
-    term.wait("the theme's mistake", |s| s.contains("mine.toml") || s.contains("theme:"));
+    term.wait("the theme's mistake", |s| s.contains("mine.toml"));
 }
 
 #[test]
