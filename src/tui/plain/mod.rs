@@ -6,6 +6,7 @@ mod command;
 mod crew;
 mod flow;
 mod leave;
+mod line;
 mod restore;
 mod say;
 mod setup;

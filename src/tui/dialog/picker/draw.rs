@@ -68,7 +68,7 @@ impl Picker {
             return self.paint_rows(cx, list, preview, buf);
         }
         draw::text(buf, field, "> ", cx.theme.style(Role::Accent));
-        let count = format!("{}/{}", self.found.len(), self.items.len());
+        let count = format!("{}/{}", self.rows.len(), self.rows.all().len());
         let need = count.width() as u16 + 1;
         let room = Rect { x: field.x + 2, width: field.width.saturating_sub(2 + need), ..field };
         input::draw(&self.input, room, buf, cx.theme.style(Role::Text));
@@ -78,7 +78,7 @@ impl Picker {
     }
 
     fn paint_rows(&self, cx: &DrawCx<'_>, list: Rect, preview: Rect, buf: &mut Buffer) {
-        if self.found.is_empty() {
+        if self.rows.len() == 0 {
             let row = Rect {
                 x: list.x + 2,
                 width: list.width.saturating_sub(2),
@@ -87,9 +87,9 @@ impl Picker {
             };
             draw::text(buf, row, self.source.spec().empty, cx.theme.style(Role::Dim));
         }
-        for (y, at) in self.list.window(self.found.len(), usize::from(list.height)).enumerate() {
+        for (y, at) in self.list.window(self.rows.len(), usize::from(list.height)).enumerate() {
             let row = Rect { y: list.y + y as u16, height: 1, ..list };
-            if let Some(item) = self.found.get(at).and_then(|i| self.items.get(*i)) {
+            if let Some(item) = self.rows.get(at) {
                 self.row(item, at == self.list.chosen, cx, row, buf);
             }
         }
@@ -130,7 +130,7 @@ impl Picker {
             let used = (w.label.width() as u16).min(field.width);
             return input::caret(&w.edit, Rect { x: field.x + used, width: field.width - used, ..field });
         }
-        let count = format!("{}/{}", self.found.len(), self.items.len()).width() as u16 + 1;
+        let count = format!("{}/{}", self.rows.len(), self.rows.all().len()).width() as u16 + 1;
         let room = Rect { x: field.x + 2, width: field.width.saturating_sub(2 + count), ..field };
         input::caret(&self.input, room)
     }

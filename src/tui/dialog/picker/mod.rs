@@ -14,17 +14,18 @@
 //! [`Source::reply`].
 
 use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
-use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32String};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::Event;
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
+use self::filtered_rows::FilteredRows;
 use crate::app::effect::{ComposerInput, Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::{DefaultKey, Scope};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::{
     Availability, DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply,
@@ -32,7 +33,9 @@ use crate::panel::{
 use crate::registry::Dialog;
 use crate::widget::{edit::Edit, list::ListState};
 
+mod actions;
 mod draw;
+mod filtered_rows;
 mod source;
 pub use source::{EngineQuery, Item, ListSpec, Outcome, Source};
 
@@ -47,36 +50,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ..Dialog::NONE
 };
 
-/// Actions of every picker.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("picker.choose", "choose", "Choose the selected row"),
-    ActionSpec::key_only("picker.down", "down", "Next row"),
-    ActionSpec::key_only("picker.up", "up", "Previous row"),
-    ActionSpec::key_only("picker.page_down", "page down", "One page down"),
-    ActionSpec::key_only("picker.page_up", "page up", "One page up"),
-    ActionSpec::key_only("picker.first", "first", "First row"),
-    ActionSpec::key_only("picker.last", "last", "Last row"),
-    ActionSpec::key_only("picker.complete", "complete", "Copy the selected row's text into the filter"),
-    ActionSpec::key_only("picker.send", "done", "Submit the text"),
-];
-
-/// Default keys of the section `picker`.
-pub(crate) const KEYS: &[DefaultKey] = &[
-    ("enter", "picker.choose"),
-    ("down", "picker.down"),
-    ("up", "picker.up"),
-    ("ctrl-n", "picker.down"),
-    ("ctrl-p", "picker.up"),
-    ("pagedown", "picker.page_down"),
-    ("pageup", "picker.page_up"),
-    ("ctrl-home", "picker.first"),
-    ("ctrl-end", "picker.last"),
-    ("tab", "picker.complete"),
-];
-
-/// Score of a match in the shown text, above a match in the hidden text of a row.
-const SEEN: u32 = 10_000;
-
 /// A text that an action of the source requested; it is typed in place of the filter.
 struct InputField {
     label: String,
@@ -89,15 +62,9 @@ struct InputField {
 pub struct Picker {
     source: Box<dyn Source>,
     input: Edit,
-    items: Vec<Item>,
-    needles: Vec<Utf32String>,
-    /// Rows that match, best first.
-    found: Vec<usize>,
-    /// The filter that they match.
-    sought: String,
+    rows: FilteredRows,
     list: ListState,
     page: usize,
-    matcher: Matcher,
     words: Option<InputField>,
 }
 
@@ -107,13 +74,9 @@ impl Picker {
         Self {
             source: Box::new(source),
             input: Edit::default(),
-            items: Vec::new(),
-            needles: Vec::new(),
-            found: Vec::new(),
-            sought: String::new(),
+            rows: FilteredRows::default(),
             list: ListState::default(),
             page: 10,
-            matcher: Matcher::new(Config::DEFAULT),
             words: None,
         }
     }
@@ -127,75 +90,24 @@ impl Picker {
 
     /// The chosen row.
     pub fn chosen(&self) -> Option<&Item> {
-        self.found.get(self.list.chosen).and_then(|i| self.items.get(*i))
+        self.rows.get(self.list.chosen)
     }
 
     /// All rows.
     #[cfg(test)]
     pub(crate) fn rows(&self) -> &[Item] {
-        &self.items
+        self.rows.all()
     }
 
     fn load(&mut self, model: &Model) {
-        self.items = self.source.items(model);
-        self.needles = self
-            .items
-            .iter()
-            .map(|i| {
-                if i.more.is_empty() {
-                    i.text.as_str().into()
-                } else {
-                    format!("{} {}", i.text, i.more).into()
-                }
-            })
-            .collect();
-        self.sought.clear();
+        self.rows.set(self.source.items(model));
         self.search();
     }
 
-    /// Rows that can match `text`: where it only goes on from the last filter, those that matched that.
-    fn among(&self, text: &str) -> Vec<usize> {
-        // Characters of the filter's syntax may widen the result as well as narrow it.
-        let words = |t: &str| t.chars().all(|c| c.is_alphanumeric() || c == ' ');
-        if !self.sought.is_empty() && text.starts_with(&self.sought) && words(text) {
-            let mut rows = self.found.clone();
-            rows.sort_unstable();
-            return rows;
-        }
-        (0..self.items.len()).collect()
-    }
-
     fn search(&mut self) {
-        let text = self.input.text().trim().to_owned();
-        if text.is_empty() || !self.source.spec().filtered {
-            self.found = (0..self.items.len()).collect();
-            self.sought.clear();
-            return;
-        }
-        let pattern = Pattern::parse(&text, CaseMatching::Smart, Normalization::Smart);
-        // A contiguous match counts more than a fuzzy one.
-        let whole = Pattern::new(&text, CaseMatching::Smart, Normalization::Smart, AtomKind::Substring);
-        let mut scored: Vec<(u32, usize)> = self
-            .among(&text)
-            .into_iter()
-            .filter_map(|i| {
-                let all = pattern.score(self.needles[i].slice(..), &mut self.matcher)?;
-                // A match in the shown text counts more than one in the hidden text.
-                let text = Utf32String::from(self.items[i].text.as_str());
-                let seen = pattern.score(text.slice(..), &mut self.matcher);
-                let there = match seen {
-                    Some(_) if whole.score(text.slice(..), &mut self.matcher).is_some() => 3 * SEEN,
-                    _ if whole.score(self.needles[i].slice(..), &mut self.matcher).is_some() => 2 * SEEN,
-                    Some(_) => SEEN,
-                    None => 0,
-                };
-                Some((seen.unwrap_or(all).saturating_add(there), i))
-            })
-            .collect();
-        // Equal scores keep the source's order, so that the list does not jump.
-        scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        self.found = scored.into_iter().map(|(_, i)| i).collect();
-        self.sought = text;
+        // A source that is not filtered here searches by itself.
+        let filter = if self.source.spec().filtered { self.input.text().trim() } else { "" };
+        self.rows.search(filter);
     }
 
     fn asked(list: Vec<EngineQuery>) -> Vec<Effect> {
@@ -243,10 +155,10 @@ impl Picker {
 
     /// Keeps the row with this id selected, though rows came or went.
     fn keep(&mut self, id: Option<String>) {
-        if let Some(at) = id.and_then(|id| self.found.iter().position(|i| self.items[*i].id == id)) {
+        if let Some(at) = id.and_then(|id| self.rows.position(&id)) {
             self.list.chosen = at;
         }
-        self.list.show(self.found.len(), self.page);
+        self.list.show(self.rows.len(), self.page);
     }
 
     /// Submits the requested text to the source.
@@ -332,7 +244,7 @@ impl Panel for Picker {
                 return if before == self.input.text() { Reply::done() } else { self.typed(model) };
             }
         };
-        self.list.act(moved, self.found.len(), self.page);
+        self.list.act(moved, self.rows.len(), self.page);
         Reply::Done(self.hover())
     }
 
@@ -363,7 +275,7 @@ impl Panel for Picker {
         if self.words.is_some() {
             return vec![Hint::as_("picker.send", "keep")];
         }
-        let any = !self.found.is_empty();
+        let any = self.rows.len() > 0;
         let choose = any.then(|| Hint::as_("picker.choose", self.source.spec().verb));
         choose.into_iter().chain(self.source.hints(any)).collect()
     }
@@ -371,7 +283,7 @@ impl Panel for Picker {
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) -> Refresh {
         let (_, list, _) = self.split(area);
         self.page = usize::from(list.height).max(1);
-        self.list.show(self.found.len(), self.page);
+        self.list.show(self.rows.len(), self.page);
         Refresh::default()
     }
 
@@ -414,11 +326,11 @@ impl Picker {
         }
         let (_, list, _) = self.split(area);
         match event.kind {
-            MouseEventKind::ScrollDown => self.list.wheel(true, self.found.len(), self.page),
-            MouseEventKind::ScrollUp => self.list.wheel(false, self.found.len(), self.page),
+            MouseEventKind::ScrollDown => self.list.wheel(true, self.rows.len(), self.page),
+            MouseEventKind::ScrollUp => self.list.wheel(false, self.rows.len(), self.page),
             MouseEventKind::Down(_) if list.contains(Position::new(event.column, event.row)) => {
                 let row = self.list.top + usize::from(event.row - list.y);
-                if row >= self.found.len() {
+                if row >= self.rows.len() {
                     return Reply::done();
                 }
                 if row == self.list.chosen {

@@ -20,7 +20,7 @@ impl Source for Many {
 fn fresh(text: &str) -> Vec<usize> {
     let mut p = Picker::new(Many).filtered(text);
     p.handle(PanelEvent::Opened, &Model::default());
-    p.found
+    p.rows.found
 }
 
 #[test]
@@ -31,17 +31,17 @@ fn of_ten_thousand_rows_each_letter_looks_only_at_those_that_are_left() {
     let (mut looked, mut letters) = (0, String::new());
     for c in "number 9999".chars() {
         letters.push(c);
-        looked += p.among(letters.trim()).len();
+        looked += p.rows.among(letters.trim()).len();
         p.input.insert(c.encode_utf8(&mut [0; 4]));
         p.typed(&model);
         if letters.len() > 6 {
-            assert_eq!(p.found, fresh(&letters), "{letters:?}");
+            assert_eq!(p.rows.found, fresh(&letters), "{letters:?}");
         }
     }
     assert_eq!(p.chosen().map(|i| i.id.as_str()), Some("9999"));
     // Once all of them, and "number" is in each; then a digit leaves a third and fewer.
     assert!(looked < 100_000, "{looked} rows in {} letters", letters.len());
-    assert!(p.among("number 99999").len() < 10);
+    assert!(p.rows.among("number 99999").len() < 10);
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn what_may_let_more_rows_in_looks_at_all() {
     {
         p.input = Edit::with(text);
         p.typed(&model);
-        assert_eq!(p.found, fresh(text), "{text:?}");
+        assert_eq!(p.rows.found, fresh(text), "{text:?}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Queued messages: which is sent next and when. Each can be moved, edited, sent at another time, taken back into the
 //! composer or removed. The engine owns the queue; the dialog shows its last report.
 
+mod actions;
+
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -10,11 +12,13 @@ use tiller_protocol::{
     CommandBody, Event, EventBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use crate::app::effect::{Effect, Task, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::Chord;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::{DefaultKey, Scope};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::composer::request::ComposerRequest;
 use crate::panel::rows::Rows;
@@ -46,33 +50,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     ],
     ..Dialog::NONE
 };
-
-/// Its actions, besides those of a list.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("queue.edit", "edit", "Edit the selected message"),
-    ActionSpec::key_only("queue.up", "move up", "Move the selected message up"),
-    ActionSpec::key_only("queue.down", "move down", "Move the selected message down"),
-    ActionSpec::key_only("queue.steer", "steer", "Deliver it in this turn, after the current tool"),
-    ActionSpec::key_only("queue.after", "after the turn", "Send it as a separate turn afterwards"),
-    ActionSpec::key_only("queue.now", "stop and send", "Stop the turn and send it now").deciding(),
-    ActionSpec::key_only("queue.take", "to composer", "Move it back to the composer").deciding(),
-    ActionSpec::key_only("queue.remove", "remove", "Remove it; Up in the composer restores it").deciding(),
-    ActionSpec::key_only("queue.send", "done", "Save the text"),
-    ActionSpec::key_only("queue.newline", "new line", "Insert a new line"),
-];
-
-/// Default keys of the section `queue`.
-pub(crate) const KEYS: &[DefaultKey] = &[
-    ("e", "queue.edit"),
-    ("K", "queue.up"),
-    ("J", "queue.down"),
-    ("s", "queue.steer"),
-    ("a", "queue.after"),
-    ("!", "queue.now"),
-    ("c", "queue.take"),
-    ("x", "queue.remove"),
-    ("delete", "queue.remove"),
-];
 
 const CHANGE: Token = Token(1);
 const EDIT: Token = Token(2);

@@ -2,6 +2,7 @@
 
 mod columns;
 mod keys;
+mod prompts;
 mod row;
 mod row_target;
 mod totals;
@@ -17,7 +18,8 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
-pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
+pub(crate) use self::keys::pause;
+pub(crate) use self::prompts::{message, raise, spawn, spawned};
 use self::row_target::RowTarget;
 use self::totals::{ended, waits};
 use self::tree::{AgentTree, processes};

@@ -1,6 +1,7 @@
 //! Compares two branches (or any two entries): the conversation, the files that differ, and the output of a command on
 //! each. Files and hunks of the right side can be taken into the workspace. Two columns where there is room for them.
 
+mod actions;
 mod draw;
 pub(crate) mod pick;
 mod sample;
@@ -13,11 +14,13 @@ use tiller_protocol::compare::{Compared, NotTaken, Pair, SideRun, TakePart};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 pub(crate) use self::sample::sample;
 use crate::app::effect::{Effect, Token};
 use crate::input::escape::EscapeStep;
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::{DefaultKey, Scope};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, PanelEvent, PanelInput, PanelStatus, Placement, Refresh, Reply};
@@ -39,43 +42,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     samples: &[("compare", || Box::new(sample()))],
     ..Dialog::NONE
 };
-
-/// Its actions.
-pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("compare.next", "next view", "Files, messages, or command output"),
-    ActionSpec::key_only("compare.other", "other side", "Show or scroll the other side"),
-    ActionSpec::key_only("compare.take", "take hunk", "Apply this hunk of the right side to the workspace")
-        .deciding(),
-    ActionSpec::key_only(
-        "compare.take_file",
-        "take file",
-        "Merge this file of the right side into the workspace",
-    )
-    .deciding(),
-    ActionSpec::key_only("compare.undo", "undo", "Undo the last operation, for example a taken hunk")
-        .deciding(),
-    ActionSpec::key_only("compare.hunk_down", "next hunk", "Next hunk"),
-    ActionSpec::key_only("compare.hunk_up", "previous hunk", "Previous hunk"),
-    ActionSpec::key_only("compare.run", "run", "Run a command on the files of both sides").deciding(),
-    ActionSpec::key_only("compare.swap", "swap", "Swap left and right"),
-    ActionSpec::key_only("compare.load", "load", "Compare again"),
-];
-
-/// Default keys of the section `compare`.
-pub(crate) const KEYS: &[DefaultKey] = &[
-    ("tab", "compare.next"),
-    ("|", "compare.other"),
-    ("left", "compare.other"),
-    ("right", "compare.other"),
-    ("t", "compare.take"),
-    ("T", "compare.take_file"),
-    ("z", "compare.undo"),
-    ("]", "compare.hunk_down"),
-    ("[", "compare.hunk_up"),
-    ("!", "compare.run"),
-    ("x", "compare.swap"),
-    ("ctrl-r", "compare.load"),
-];
 
 const LOOK: Token = Token(1);
 const TAKE: Token = Token(2);

@@ -2,6 +2,7 @@
 //! are not marked: they stay unless the person marks them. Single hunks of a file can be marked: the rest of the file
 //! stays as it is.
 
+mod actions;
 mod choice;
 mod draw;
 
@@ -14,10 +15,12 @@ use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, RestoreFile, RestorePreview, RestoreWhat,
 };
 
+pub(crate) use self::actions::ACTIONS;
+use self::actions::KEYS;
 use self::choice::FileChoice;
 use crate::app::effect::{Effect, Token};
 use crate::keymap::action::{Action, ActionSpec};
-use crate::keymap::scope::{DefaultKey, Scope};
+use crate::keymap::scope::Scope;
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{
@@ -38,35 +41,6 @@ pub(crate) const DIALOG: Dialog = Dialog {
     samples: &[("restore", || Box::new(sample())), ("open a branch", || Box::new(branch_sample()))],
     ..Dialog::NONE
 };
-
-/// Its actions, besides those of a list.
-pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("restore.both", "restore", "Restore the marked files and the conversation")
-        .deciding(),
-    ActionSpec::key_only("restore.files", "files only", "Restore the marked files only").deciding(),
-    ActionSpec::key_only("restore.talk", "messages only", "Restore the conversation only").deciding(),
-    ActionSpec::key_only(
-        "restore.hunk",
-        "mark hunk",
-        "Restore this hunk of the file, or leave it as it is now",
-    ),
-    ActionSpec::key_only("restore.hunk_down", "next hunk", "Next hunk of the file"),
-    ActionSpec::key_only("restore.hunk_up", "previous hunk", "Previous hunk"),
-    ActionSpec::key_only("restore.diff_down", "scroll down", "Scroll the difference down"),
-    ActionSpec::key_only("restore.diff_up", "scroll up", "Scroll the difference up"),
-];
-
-/// Default keys of the section `restore`.
-pub(crate) const KEYS: &[DefaultKey] = &[
-    ("enter", "restore.both"),
-    ("f", "restore.files"),
-    ("t", "restore.talk"),
-    ("x", "restore.hunk"),
-    ("]", "restore.hunk_down"),
-    ("[", "restore.hunk_up"),
-    ("J", "restore.diff_down"),
-    ("K", "restore.diff_up"),
-];
 
 const PREVIEW: Token = Token(1);
 const DONE: Token = Token(2);
