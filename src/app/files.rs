@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_config::schema::OnSnapshotFailure;
-use tiller_engine::files::{Keeper, Snapshots};
+use tiller_engine::files::{Keeper, SnapshotOptions};
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_snapshot::Limits;
 use tiller_tool::files::Publishes;
@@ -30,7 +30,7 @@ pub(crate) fn keeper(setup: &Setup) -> Option<Keeper> {
 }
 
 /// The snapshot store for this setup; `None` when that is switched off.
-pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
+pub(crate) fn place(setup: &Setup) -> Option<SnapshotOptions> {
     let c = &setup.config.config.snapshots;
     if !c.enabled {
         return None;
@@ -45,7 +45,7 @@ pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
         home,
         ..Limits::default()
     };
-    Some(Snapshots {
+    Some(SnapshotOptions {
         workspace: setup.project.clone(),
         store: store(&setup.places.data, &setup.project),
         limits,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::Value;
 use tiller_config::{Config, Problem, Sources};
-use tiller_engine::{Fresh, Incomplete, Redact};
+use tiller_engine::{Incomplete, LoadedSettings, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
@@ -90,14 +90,14 @@ impl SharedSettings {
     ///
     /// # Errors
     /// As [`SharedSettings::read`].
-    pub(crate) fn fresh(&self) -> Result<Fresh, Notice> {
+    pub(crate) fn fresh(&self) -> Result<LoadedSettings, Notice> {
         let config = self.read()?;
         for variable in config.providers.values().filter_map(|p| p.api_key_env.as_deref()) {
             if let Some(key) = (self.env)(variable) {
                 self.learn(&key);
             }
         }
-        Ok(Fresh { providers: self.providers(), config })
+        Ok(LoadedSettings { providers: self.providers(), config })
     }
 
     /// The settings in force.

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_engine::{
-    CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, FileServices, Human, Keys,
-    Open, Redaction, Roles, RunLimits, SessionOptions, Settings, Startup, UserServices,
+    CrewConfig, Engine, EngineConfig, EngineHandle, Environment, EventStream, FileServices, Human, KeyStore,
+    Open, Redaction, Roles, RunLimits, SessionOptions, SettingsSource, Startup, UserServices,
 };
 use tiller_permit::trust::Status;
 use tiller_protocol::{ModelRef, Notice, NoticeKind};
@@ -195,7 +195,7 @@ impl Running {
             let watch = watch::Watch::new(&setup.project, &config.watch, own, Arc::clone(&setup.clock));
             Arc::new(watch) as Arc<dyn tiller_engine::Watcher>
         });
-        let keys = Keys {
+        let keys = KeyStore {
             file: setup.key_file(),
             rebuild: {
                 let shared = Arc::clone(&shared);
@@ -210,7 +210,7 @@ impl Running {
                 Arc::new(move |key: &str| shared.learn(key))
             },
         };
-        let again = Settings {
+        let again = SettingsSource {
             read: {
                 let shared = Arc::clone(&shared);
                 Arc::new(move || shared.fresh())

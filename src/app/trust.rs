@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::agents::Origin;
-use tiller_engine::{Agreed, TrustOffer};
+use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_permit::Source;
 use tiller_permit::trust::{Brings, Change, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
@@ -49,18 +49,18 @@ pub(super) fn offer(
         }
         store.trust().set(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
         if !yes {
-            return Ok(Agreed::default());
+            return Ok(TrustGrant::default());
         }
         let mut agreed = rules(&brings)?;
         if let Some(wrong) = after.shared.trust(&brings) {
             agreed.settings = true;
-            agreed.wrong.extend(wrong);
+            agreed.faults.extend(wrong);
         }
         let (roles, wrong) = definitions::read(&after.config, &brings, true);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
         agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
-        agreed.wrong.extend(definitions::problem_notice(&wrong));
+        agreed.faults.extend(definitions::problem_notice(&wrong));
         agreed.workflows = workflows::of_project(&brings).count();
         after.trusted.store(true, Ordering::Relaxed);
         if let Some(then) = &after.then {
@@ -98,8 +98,8 @@ fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
 }
 
 /// The project's rules, from the bytes that the person agreed to, and the errors in them.
-fn rules(brings: &Brings) -> Result<Agreed, String> {
-    let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(Agreed::default()) };
+fn rules(brings: &Brings) -> Result<TrustGrant, String> {
+    let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(TrustGrant::default()) };
     let text = String::from_utf8_lossy(bytes);
     let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project) {
         Ok(loaded) => (loaded.rules, loaded.problems),
@@ -110,7 +110,7 @@ fn rules(brings: &Brings) -> Result<Agreed, String> {
         Notice::new(NoticeKind::Config, format!("{}, {p}", crate::app::rules::PROJECT))
             .hint("Until it is corrected, calls that the rule covers ask.")
     });
-    Ok(Agreed { wrong: wrong.collect(), rules, ..Agreed::default() })
+    Ok(TrustGrant { faults: wrong.collect(), rules, ..TrustGrant::default() })
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     // Changed while the question was open: the yes is for the content that was shown.
     std::fs::write(&file, "allow:\n  - terminal(*)\n").unwrap();
     let agreed = (asked.decide)(true).unwrap();
-    assert!(!agreed.settings && agreed.wrong.is_empty());
+    assert!(!agreed.settings && agreed.faults.is_empty());
     let rules = agreed.rules;
     let texts: Vec<(Effect, &str)> = rules.iter().map(|r| (r.effect, r.text())).collect();
     assert_eq!(texts.len(), 2);
@@ -67,7 +67,7 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
     let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     // The notice names the file and the reason.
-    assert!(agreed.wrong[0].message.contains("permissions.yaml"), "{:?}", agreed.wrong);
+    assert!(agreed.faults[0].message.contains("permissions.yaml"), "{:?}", agreed.faults);
     let rules = agreed.rules;
     assert_eq!(rules.iter().map(|r| r.effect).collect::<Vec<_>>(), [Effect::Ask]);
 }
@@ -90,6 +90,6 @@ fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
     assert!(agreed.settings && told.load(std::sync::atomic::Ordering::SeqCst), "the screen hears of it");
     assert_eq!(shared.current().limits.turns, 3);
     assert!(agreed.rules.iter().any(|r| r.text() == "terminal(cargo test*)"));
-    let wrong = &agreed.wrong[0].message;
+    let wrong = &agreed.faults[0].message;
     assert!(wrong.contains("permissions.yaml") && wrong.contains('3'), "{wrong}");
 }

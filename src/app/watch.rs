@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tiller_engine::{Changed, Outside, Seen, Sink};
+use tiller_engine::{StaleFile, StaleFiles, WatchReport, WatchSink};
 use tiller_protocol::lock;
 use tiller_protocol::{AgentId, Clock, Who};
 use tiller_tool::cx::Seen as Known;
@@ -47,13 +47,13 @@ impl Watch {
 }
 
 impl tiller_engine::Watcher for Watch {
-    fn start(&self, sink: Sink) {
+    fn start(&self, sink: WatchSink) {
         let Some(config) = lock(&self.config).take() else { return };
         let hear = Arc::new(move |report| {
             let seen = match report {
-                Report::Changes(changes) => Seen { changes, ..Seen::default() },
-                Report::Git(git) => Seen { git: Some(git), ..Seen::default() },
-                Report::Notice(notice) => Seen { notice: Some(notice), ..Seen::default() },
+                Report::Changes(changes) => WatchReport { changes, ..WatchReport::default() },
+                Report::Git(git) => WatchReport { git: Some(git), ..WatchReport::default() },
+                Report::Notice(notice) => WatchReport { notice: Some(notice), ..WatchReport::default() },
                 Report::Ready { .. } => return,
             };
             // False: the engine has ended, and the watcher ends with it.
@@ -74,19 +74,19 @@ impl tiller_engine::Watcher for Watch {
         self.with(|w| w.shell_running(agent, what, running));
     }
 
-    fn stirred(&self, agent: &AgentId) -> bool {
+    fn has_changes(&self, agent: &AgentId) -> bool {
         self.with(|w| w.stirred(agent)).unwrap_or(false)
     }
 
-    fn outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> Outside {
-        let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return Outside::default() };
-        let file = |f: tiller_watch::workspace::Outside| Changed {
+    fn stale(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> StaleFiles {
+        let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return StaleFiles::default() };
+        let file = |f: tiller_watch::workspace::Outside| StaleFile {
             path: tiller_protocol::names::written(f.path.strip_prefix(&self.root).unwrap_or(&f.path)),
             deleted: f.deleted,
             lines: f.lines,
             during: f.during.map(|c| c.to_string()),
         };
-        Outside { files: found.files.into_iter().map(file).collect(), more: found.more }
+        StaleFiles { files: found.files.into_iter().map(file).collect(), more: found.more }
     }
 
     fn known(&self, path: &Path, text: &Arc<str>) {

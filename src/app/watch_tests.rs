@@ -8,7 +8,7 @@ use super::*;
 struct Bench {
     tmp: tempfile::TempDir,
     watch: Watch,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<WatchReport>>>,
 }
 
 impl Bench {
@@ -111,7 +111,7 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
         assert_eq!(b.who(name), Who::You);
     }
     let seen: HashMap<PathBuf, Known> = ["a", "quiet"].iter().map(|n| (b.path(n), known("1\n"))).collect();
-    assert_eq!(b.watch.outside(&agent, &seen), Outside::default(), "both are as it knows them");
+    assert_eq!(b.watch.stale(&agent, &seen), StaleFiles::default(), "both are as it knows them");
     b.watch.mute("quiet");
     b.watch.command(&agent, "cargo test", true);
     // The author is the person or the command.
@@ -120,8 +120,8 @@ fn what_changed_while_a_command_ran_is_told_with_the_command_also_where_the_feed
     let mut told = Vec::new();
     let told = std::cell::RefCell::new(&mut told);
     b.until("both are known to have changed", || {
-        if b.watch.stirred(&agent) {
-            told.borrow_mut().extend(b.watch.outside(&agent, &seen).files);
+        if b.watch.has_changes(&agent) {
+            told.borrow_mut().extend(b.watch.stale(&agent, &seen).files);
         }
         let told = told.borrow();
         ["a", "quiet"].iter().all(|n| told.iter().any(|f| f.path == *n))

@@ -3,27 +3,30 @@
 //! | module | job |
 //! | --- | --- |
 //! | [`bus`] | commands in, events out, one mailbox for each reader; queries and whole states |
-//! | [`core`] | the one task that owns all state: starting, ending, what is given from outside, the way to the disk |
-//! | [`session`] | the open session: its settings, and the path from the root to its head |
-//! | [`turn`] | one turn as a pure machine, and its driver |
+//! | [`core`] | the loop that owns all state: configuration and services, starting, ending, the queue of writes |
+//! | `session` | the open session: its settings, branches, and the path from the root to its head |
+//! | [`turn`] | one turn: a pure machine, and the driver that carries out its effects |
 //! | [`context`] | what models see: the frozen prefix, the path as a request, compaction, side calls |
-//! | [`prompts`] | what the user types, until it is an entry |
+//! | `prompts` | what the user types, until it is an entry; the queue, `@`, `!`, titles |
 //! | [`questions`] | questions to the user, their answers, permissions, keys, trust |
-//! | `job` | one tool call on its own task: judged, asked about, run |
-//! | `files`, [`undo`] | states of the workspace's files; undo, redo, reviews |
+//! | `job` | one tool call on a task of its own: permission, question, execution, result |
+//! | [`files`], [`undo`] | states of the workspace's files; undo, redo, reviews |
 //! | [`crew`] | the agents of a session, ours and other vendors' |
-//! | [`money`] | prices, books, budgets |
-//! | `goal`, `compare`, [`watching`] | turns that follow each other, branches side by side, changes of others |
+//! | [`money`] | costs of calls, spending, budgets |
+//! | `goal`, [`compare`], [`watching`] | turns until a check succeeds, two branches compared, changes by other programs |
 //!
 //! # Rules
 //! 1. A turn decides, the driver acts: nothing in `turn/{state,step,effect,reply}` waits or reads a clock.
-//! 2. What is shown as sent or done is on disk: its event is published by the answer to its write.
+//! 2. What is shown as sent or done is on disk: its event is published when its write has been answered.
 //! 3. The engine's task never waits for a model, a tool or a disk.
 //! 4. Between two compactions each request is the one before it with more at its end.
-//! 5. A concern is a folder: its state in the loop (`part`), its reports (`msg`), what is done with them (`handle`), and its
+//! 5. A concern is a folder: its state in the loop (`part`), the reports of its tasks (`msg`), their handling (`handle`), and its
 //!    functions, which take the loop. Methods of the loop itself stand in `core` alone.
 //! 6. No concern calls one that builds on it. It leaves a [`core::follow_up::FollowUp`], or an input of the turn, and the loop
 //!    carries it out once the present report has been handled.
+//!
+//! The configuration ([`EngineConfig`]), the services that tasks share, the session and the turn in flight are grouped by
+//! concern: a function takes the group that it needs.
 //!
 //! Not here: the screen, the schedule of delegated tasks (`tiller-agents`), permissions' rules (`tiller-permit`), what a tool
 //! does (`tiller-tool`).
@@ -51,12 +54,13 @@ pub mod testing;
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
-pub use core::given::{
-    Agreed, Changed, Exporter, Fresh, Keys, Outside, Seen, Settings, Sink, TrustOffer, Watcher,
-};
 pub use core::services::{
     CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
     ListWorkflows, Open, Redact, Redaction, Roles, RunLimits, SessionOptions, Startup, Unavailable,
     UserServices, Workflows,
+};
+pub use core::services::{
+    Exporter, KeyStore, LoadedSettings, SettingsSource, StaleFile, StaleFiles, TrustGrant, TrustOffer,
+    WatchReport, WatchSink, Watcher,
 };
 pub use questions::permission::{AlwaysWriter, FreshRules, Permit, RulesReader};

@@ -15,7 +15,7 @@ use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Providers, Re
 use tokio::sync::Notify;
 
 use crate::rig::*;
-use tiller_engine::{EngineConfig, Keys, Open};
+use tiller_engine::{EngineConfig, KeyStore, Open};
 
 /// Recognised by its form.
 const SHAPED: &str = "ghp_abcdEFGH1234ijklMNOP5678qrstUVWX90";
@@ -186,7 +186,7 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
         let mut rig = place
             .start_with(&Fake::new([]), |p| {
                 p.session.model = Some(ModelRef("demo/demo".into()));
-                p.user.keys = Some(Keys {
+                p.user.keys = Some(KeyStore {
                     file: at.clone(),
                     rebuild: Arc::new(move || {
                         let mut all = Providers::default();

@@ -10,7 +10,7 @@ use tiller_provider::{Provider, Providers};
 
 use crate::rig::*;
 use crate::scripted_model::lock;
-use tiller_engine::{Fresh, Settings};
+use tiller_engine::{LoadedSettings, SettingsSource};
 
 fn set_model(model: &str) -> CommandBody {
     CommandBody::Session(SessionCommand::SetModel { model: ModelRef(model.into()) })
@@ -28,7 +28,7 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
         .start_with(&fake, |p| {
             p.session.model = Some(ModelRef(String::new()));
             p.providers = Providers::default();
-            p.user.settings = Some(Settings {
+            p.user.settings = Some(SettingsSource {
                 read: Arc::new(move || {
                     if let Some(notice) = lock(&mistake).clone() {
                         return Err(notice);
@@ -40,7 +40,7 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
                     config.budget.session_hard = Some(0.1);
                     let mut providers = Providers::default();
                     providers.insert(Arc::clone(&server) as Arc<dyn Provider>);
-                    Ok(Fresh { config, providers })
+                    Ok(LoadedSettings { config, providers })
                 }),
                 keep: Arc::new(|_| Ok(())),
             });
@@ -83,14 +83,14 @@ async fn the_model_that_is_in_use_is_no_news_when_it_is_read_again() {
         .start_with(&fake, |p| {
             p.session.model = Some(ModelRef("fake/m".into()));
             let config = p.config.clone();
-            p.user.settings = Some(Settings {
+            p.user.settings = Some(SettingsSource {
                 read: Arc::new(move || {
                     let model = *lock(&said);
                     let mut config = tiller_config::Config { model: Some(model.into()), ..config.clone() };
                     config.budget.session_hard = Some(model.len() as f64);
                     let mut providers = Providers::default();
                     providers.insert(Arc::clone(&server) as Arc<dyn Provider>);
-                    Ok(Fresh { config, providers })
+                    Ok(LoadedSettings { config, providers })
                 }),
                 keep: Arc::new(|_| Ok(())),
             });
@@ -118,7 +118,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
         let into = Arc::clone(&kept);
         let mut rig = place
             .start_with(&Fake::new([]), |p| {
-                p.user.settings = Some(Settings {
+                p.user.settings = Some(SettingsSource {
                     read: Arc::new(|| Err(Notice::new(NoticeKind::Config, "not asked for"))),
                     keep: Arc::new(move |local| {
                         lock(&into).push(format!("{} {}", local.name, local.base()));
@@ -157,8 +157,8 @@ async fn more_places_for_agents_are_taken_at_once() {
             p.config.agents.running = 1;
             let (mut more, server) = (p.config.clone(), p.providers.clone());
             more.agents.running = 2;
-            let read = move || Ok(Fresh { config: more.clone(), providers: server.clone() });
-            p.user.settings = Some(Settings { read: Arc::new(read), keep: Arc::new(|_| Ok(())) });
+            let read = move || Ok(LoadedSettings { config: more.clone(), providers: server.clone() });
+            p.user.settings = Some(SettingsSource { read: Arc::new(read), keep: Arc::new(|_| Ok(())) });
         })
         .await;
     for goal in ["one", "two"] {

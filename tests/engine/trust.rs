@@ -10,7 +10,7 @@ use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
 use crate::rig::*;
 use crate::scripted_model::lock;
-use tiller_engine::{Agreed, EngineConfig, Human, TrustOffer};
+use tiller_engine::{EngineConfig, Human, TrustGrant, TrustOffer};
 
 type Said = Arc<Mutex<Vec<bool>>>;
 
@@ -34,8 +34,8 @@ fn offer(p: &mut EngineConfig, said: &Said, fails: bool) {
             match (fails, yes) {
                 (true, _) => Err("the disk is full".into()),
                 (false, true) => Rule::parse(Effect::Allow, Source::Project, "write_file(a.txt)")
-                    .map(|r| Agreed { rules: vec![r], ..Agreed::default() }),
-                (false, false) => Ok(Agreed::default()),
+                    .map(|r| TrustGrant { rules: vec![r], ..TrustGrant::default() }),
+                (false, false) => Ok(TrustGrant::default()),
             }
         }),
     });

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tiller_engine::crew::Programs;
-use tiller_engine::{Agreed, TrustOffer};
+use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_external::{Adapter, Adapters};
 use tiller_permit::trust::{Choice, Stored, discover_for, programs_name, programs_never_name, undecided};
 use tiller_protocol::ask::{TrustItem, TrustKind};
@@ -140,7 +140,7 @@ fn untrusted(
                     store.trust().set(&programs_never_name(&place), false, all).wait()
                 }
             };
-            kept.map(|()| Agreed::default()).map_err(|e| e.to_string())
+            kept.map(|()| TrustGrant::default()).map_err(|e| e.to_string())
         };
         let decide = Arc::new(decide);
         return Some(TrustOffer {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use tiller_engine::files::cut;
-use tiller_engine::files::restore::back::{self, Wishes};
+use tiller_engine::files::restore::back::{self, RestoreChoices};
 use tiller_engine::undo::OpTitle;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
@@ -293,7 +293,7 @@ impl Workspace<'_> {
                 let named = |p: &PathBuf| p.to_str().map_or_else(|| p.clone(), names::path);
                 goal.select = Some(paths.iter().map(named).collect());
             }
-            let wishes = Wishes { force_all: force, ..Wishes::default() };
+            let wishes = RestoreChoices { force_all: force, ..RestoreChoices::default() };
             self.files(&lease, &goal, &wishes, &format!("restore files: {title}").into(), None, &mut said)?;
             entry
         } else {
@@ -354,7 +354,7 @@ impl Workspace<'_> {
         &mut self,
         lease: &Lease,
         goal: &Goal,
-        wishes: &Wishes,
+        wishes: &RestoreChoices,
         title: &OpTitle,
         of: Option<OpId>,
         said: &mut Outcome,

@@ -1,6 +1,6 @@
 //! Going back in the conversation, and undoing it: on a separate branch, as in the workbench. Nothing is deleted.
 
-use tiller_engine::files::restore::back::{self, Wishes};
+use tiller_engine::files::restore::back::{self, RestoreChoices};
 use tiller_engine::undo::{self, Inverse, Next, OpTitle};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{BranchName, EntryBody, EntryId, Notice, NoticeKind, Op};
@@ -99,7 +99,7 @@ impl Workspace<'_> {
                 .hint("The next undo continues with the step before it."))
         };
         let Some(goal) = back::reverse(&this.row) else { return lost(self, String::new()) };
-        match self.files(lease, &goal, &Wishes::default(), title, Some(this.root), said) {
+        match self.files(lease, &goal, &RestoreChoices::default(), title, Some(this.root), said) {
             Err(Fault::Files(SnapshotError::Missing(_))) => lost(self, goal.to.to_string()),
             done => done.map_err(Notice::from),
         }

@@ -8,6 +8,7 @@ use tiller_protocol::{
 use uuid::Uuid;
 
 use super::*;
+use crate::bus::*;
 
 fn place() -> Place {
     Place { session: SessionId(Uuid::from_u128(1)), agent: AgentId::main(), cause: None }

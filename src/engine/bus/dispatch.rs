@@ -36,7 +36,7 @@ use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, Notice
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::restore::back::Wishes;
+use crate::files::restore::back::RestoreChoices;
 use crate::lock::lock;
 use crate::turn::Input;
 
@@ -94,7 +94,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
                 id,
                 entry,
                 what,
-                Wishes { keep, force, parts, ..Wishes::default() },
+                RestoreChoices { keep, force, parts, ..RestoreChoices::default() },
             ),
             SessionCommand::UndoRestore { redo } => undo::undo_restore(core, client, id, redo),
             SessionCommand::UndoOp { redo } => undoing::undo_op(core, client, id, redo),

@@ -6,31 +6,25 @@
 
 pub(crate) mod agent_view;
 pub(crate) mod dispatch;
+mod mailbox;
 pub(crate) mod notices;
 pub(crate) mod queries;
 pub(crate) mod read;
 pub(crate) mod view;
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::lock;
-use tiller_protocol::{AgentId, Clock, Command, CommandId, Delivery, Event, EventBody, SessionId};
-use tokio::sync::{Notify, mpsc};
+use tiller_protocol::{AgentId, Clock, Command, CommandId, Event, EventBody, SessionId};
+use tokio::sync::mpsc;
+
+use mailbox::Mailbox;
+pub use mailbox::{EventStream, Waker};
 
 /// Commands that may wait for the engine.
 const COMMANDS: usize = 256;
-/// Events that may wait for one reader, at most.
-const EVENTS: usize = 8192;
-/// Bytes of waiting events of one reader, at most.
-const BYTES: usize = 16 << 20;
-/// Events that may wait for a reader before their bytes are counted. A reader that keeps up never pays for the count.
-const FEW: usize = 64;
-/// Bytes of a joined delta after which the next one starts a new event.
-const JOINED: usize = 64 << 10;
 
 /// One client of the bus. Replies to queries go to the subscriptions of the client that asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,7 +33,7 @@ pub struct ClientId(pub u64);
 /// Why a command was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// Whether the engine has ended. Waiting events may still be read.
+    /// The engine has ended.
     #[error("the engine has ended")]
     Closed,
     /// More commands wait than the engine takes at once; try again.
@@ -193,248 +187,3 @@ impl Bus {
         }
     }
 }
-
-/// Called on the engine's thread when an event has arrived; must not wait.
-pub type Waker = Box<dyn Fn() + Send + Sync>;
-
-#[derive(Default)]
-struct Mailbox {
-    waiting: Mutex<Waiting>,
-    async_reader: Notify,
-    blocking_reader: Condvar,
-    waker: OnceLock<Waker>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    /// Each with its share of `bytes`.
-    events: VecDeque<(Arc<Event>, usize)>,
-    bytes: usize,
-    closed: bool,
-    /// Threads that wait for the next event. Without one no wake-up is sent, which saves a system call for each event.
-    asleep: usize,
-}
-
-impl Mailbox {
-    /// `weight`: the event's size in bytes, computed once for all readers.
-    fn put(&self, event: &Arc<Event>, weight: &OnceLock<usize>) {
-        let mut w = lock(&self.waiting);
-        if w.closed {
-            return;
-        }
-        let mut bytes = delta_len(&event.body);
-        let joined = w.events.back_mut().is_some_and(|(last, counted)| {
-            let joined = join(last, event);
-            *counted += if joined { bytes } else { 0 };
-            joined
-        });
-        if !joined {
-            if bytes == 0 && w.events.len() >= FEW {
-                bytes = *weight.get_or_init(|| size(&event.body));
-            }
-            w.events.push_back((Arc::clone(event), bytes));
-        }
-        w.bytes += bytes;
-        if w.events.len() > EVENTS || w.bytes > BYTES {
-            overflow(&mut w);
-        }
-        self.wake(w);
-    }
-
-    fn close(&self) {
-        let mut w = lock(&self.waiting);
-        w.closed = true;
-        self.wake(w);
-    }
-
-    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
-        let asleep = waiting.asleep > 0;
-        drop(waiting);
-        self.async_reader.notify_one();
-        if asleep {
-            self.blocking_reader.notify_all();
-        }
-        if let Some(waker) = self.waker.get() {
-            waker();
-        }
-    }
-}
-
-/// Drops all waiting events and leaves one `lagged` in their place.
-fn overflow(w: &mut Waiting) {
-    let mut missed = 0;
-    for (e, _) in &w.events {
-        missed += match &e.body {
-            EventBody::State(StateEvent::Lagged { missed }) => *missed,
-            _ => 1,
-        };
-    }
-    let Some((last, _)) = w.events.pop_back() else { return };
-    w.events.clear();
-    w.bytes = 0;
-    let mut lagged = Arc::unwrap_or_clone(last);
-    lagged.cause = None;
-    lagged.body = EventBody::State(StateEvent::Lagged { missed });
-    w.events.push_back((Arc::new(lagged), 0));
-}
-
-fn delta_len(body: &EventBody) -> usize {
-    match body {
-        EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
-        | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => text.len(),
-        _ => 0,
-    }
-}
-
-/// Bytes of an event, as its JSON form has them.
-fn size(body: &EventBody) -> usize {
-    struct Count(usize);
-
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut count = Count(0);
-    // An event that cannot be serialised counts as empty.
-    let _ = serde_json::to_writer(&mut count, body);
-    count.0
-}
-
-/// Joins `event` to `last` if both are deltas of the same thing. The later number is kept: a snapshot
-/// that contains it contains both.
-fn join(last: &mut Arc<Event>, event: &Arc<Event>) -> bool {
-    let alike = event.body.delivery() == Delivery::Mergeable
-        && last.session == event.session
-        && last.agent == event.agent
-        && last.cause == event.cause
-        && delta_len(&last.body) < JOINED;
-    if !alike {
-        return false;
-    }
-    let same = match (&last.body, &event.body) {
-        (EventBody::Turn(TurnEvent::TextDelta { .. }), EventBody::Turn(TurnEvent::TextDelta { .. }))
-        | (
-            EventBody::Turn(TurnEvent::ThinkingDelta { .. }),
-            EventBody::Turn(TurnEvent::ThinkingDelta { .. }),
-        ) => true,
-        (
-            EventBody::Tool(ToolEvent::ToolProgress { call_id: a, .. }),
-            EventBody::Tool(ToolEvent::ToolProgress { call_id: b, .. }),
-        ) => a == b,
-        _ => false,
-    };
-    if !same {
-        return false;
-    }
-    let last = Arc::make_mut(last);
-    last.seq = event.seq;
-    last.time = event.time;
-    let more = match &event.body {
-        EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
-        | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => text,
-        _ => return true,
-    };
-    if let EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
-    | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) = &mut last.body
-    {
-        text.push_str(more);
-    }
-    true
-}
-
-/// One reader's events, in order. `None` means that the engine has ended and all was read.
-pub struct EventStream {
-    mailbox: Arc<Mailbox>,
-}
-
-impl std::fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("EventStream")
-    }
-}
-
-impl EventStream {
-    /// The next event if there is one. Never waits.
-    pub fn try_next(&mut self) -> Option<Arc<Event>> {
-        take(&mut lock(&self.mailbox.waiting))
-    }
-
-    /// Whether the engine has ended. Waiting events may still be read.
-    pub fn ended(&self) -> bool {
-        lock(&self.mailbox.waiting).closed
-    }
-
-    /// For a reader that waits on something else and reads with [`Self::try_next`]. Calls `waker` at once; can be set
-    /// once only.
-    pub fn on_event(&self, waker: Waker) {
-        let _ = self.mailbox.waker.set(waker);
-        self.mailbox.wake(lock(&self.mailbox.waiting));
-    }
-
-    /// The next event. Safe to drop and call again.
-    pub async fn next(&mut self) -> Option<Arc<Event>> {
-        loop {
-            {
-                let mut w = lock(&self.mailbox.waiting);
-                if let Some(e) = take(&mut w) {
-                    return Some(e);
-                }
-                if w.closed {
-                    return None;
-                }
-            }
-            self.mailbox.async_reader.notified().await;
-        }
-    }
-
-    /// The next event, for readers on a thread of their own.
-    pub fn recv(&mut self) -> Option<Arc<Event>> {
-        let mut w = lock(&self.mailbox.waiting);
-        loop {
-            if let Some(e) = take(&mut w) {
-                return Some(e);
-            }
-            if w.closed {
-                return None;
-            }
-            w.asleep += 1;
-            w = self.mailbox.blocking_reader.wait(w).unwrap_or_else(PoisonError::into_inner);
-            w.asleep -= 1;
-        }
-    }
-
-    /// As [`Self::recv`], but gives up after `timeout`.
-    pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Arc<Event>> {
-        let end = Instant::now() + timeout;
-        let mut w = lock(&self.mailbox.waiting);
-        loop {
-            if let Some(e) = take(&mut w) {
-                return Some(e);
-            }
-            let left = end.saturating_duration_since(Instant::now());
-            if w.closed || left.is_zero() {
-                return None;
-            }
-            w.asleep += 1;
-            w = self.mailbox.blocking_reader.wait_timeout(w, left).unwrap_or_else(PoisonError::into_inner).0;
-            w.asleep -= 1;
-        }
-    }
-}
-
-fn take(w: &mut Waiting) -> Option<Arc<Event>> {
-    let (event, bytes) = w.events.pop_front()?;
-    w.bytes = w.bytes.saturating_sub(bytes);
-    Some(event)
-}
-
-#[cfg(test)]
-#[path = "bus_tests.rs"]
-mod tests;

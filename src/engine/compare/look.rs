@@ -28,15 +28,15 @@ const DIFF: usize = 256 << 10;
 
 /// The two sides and their last common entry.
 #[derive(Clone, Debug)]
-pub struct Ends {
-    pub left: End,
-    pub right: End,
+pub struct Sides {
+    pub left: SideEnd,
+    pub right: SideEnd,
     pub base: Option<EntryId>,
 }
 
 /// One side.
 #[derive(Clone, Debug)]
-pub struct End {
+pub struct SideEnd {
     pub name: String,
     pub session: SessionId,
     pub entry: EntryId,
@@ -54,17 +54,17 @@ fn plain(message: impl Into<String>) -> Notice {
 ///
 /// # Errors
 /// When there is no such branch or entry, the session of one is of another folder, or the store cannot be read.
-pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Notice> {
+pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Sides, Notice> {
     let (left, right) = (end(store, session, &pair.left)?, end(store, session, &pair.right)?);
     let apart = store.tree().divergence(left.entry, right.entry).map_err(|e| e.notice())?;
-    Ok(Ends {
-        left: End { count: apart.left, ..left },
-        right: End { count: apart.right, ..right },
+    Ok(Sides {
+        left: SideEnd { count: apart.left, ..left },
+        right: SideEnd { count: apart.right, ..right },
         base: apart.base,
     })
 }
 
-fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
+fn end(store: &Store, session: SessionId, side: &Side) -> Result<SideEnd, Notice> {
     let (name, at, entry) = match side {
         Side::Branch(head) => {
             let rows = store.branches().list(session).map_err(|e| e.notice())?;
@@ -84,7 +84,7 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
         }
     };
     let state = back::point(store, at, entry).map_err(|e| e.notice())?.map(|p| p.snapshot);
-    Ok(End { name, session: at, entry, count: 0, state })
+    Ok(SideEnd { name, session: at, entry, count: 0, state })
 }
 
 /// Title of the other session. Fails when it is of another folder, since states of files are kept by folder.
@@ -99,7 +99,7 @@ fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<Strin
 }
 
 /// The state at the last entry of both; where none was kept, the first that was kept on either side since.
-pub fn base_state(store: &Store, ends: &Ends) -> tiller_store::Result<Option<Id>> {
+pub fn base_state(store: &Store, ends: &Sides) -> tiller_store::Result<Option<Id>> {
     // The common entry belongs to one of the sessions.
     let there = ends.base.map(|base| back::point(store, ends.right.session, base)).transpose()?.flatten();
     if let Some(point) = there {
@@ -117,7 +117,7 @@ pub fn base_state(store: &Store, ends: &Ends) -> tiller_store::Result<Option<Id>
     Ok(first.and_then(|row| row.after.parse().ok()))
 }
 
-fn since(store: &Store, end: &End) -> tiller_store::Result<Vec<Entry>> {
+fn since(store: &Store, end: &SideEnd) -> tiller_store::Result<Vec<Entry>> {
     if end.count == 0 {
         return Ok(Vec::new());
     }
@@ -157,7 +157,7 @@ fn said(entry: &Entry) -> Option<SaidLine> {
 }
 
 /// Messages and cost of one side.
-fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
+fn talk(store: &Store, end: &SideEnd) -> tiller_store::Result<ComparedSide> {
     let entries = since(store, end)?;
     let mut side = ComparedSide {
         name: end.name.clone(),
@@ -188,7 +188,7 @@ fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn words(store: &Store, ends: &Ends) -> Result<Compared, Notice> {
+pub fn words(store: &Store, ends: &Sides) -> Result<Compared, Notice> {
     let read = || -> tiller_store::Result<Compared> {
         let base_line = ends.base.map(|b| store.entries().get(b)).transpose()?;
         Ok(Compared {
@@ -209,7 +209,7 @@ pub fn words(store: &Store, ends: &Ends) -> Result<Compared, Notice> {
 pub fn files(
     shadow: &Shadow,
     compared: &mut Compared,
-    ends: &Ends,
+    ends: &Sides,
     base: Option<Id>,
 ) -> Result<(), tiller_snapshot::SnapshotError> {
     let (Some(left), Some(right)) = (ends.left.state, ends.right.state) else {

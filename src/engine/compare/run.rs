@@ -18,12 +18,12 @@ use tiller_tool::shell::run_line;
 use tiller_tool::state::ToolState;
 use tiller_tool::{ToolCx, Workspace};
 
-use super::look::{self, End};
-use super::scratch::{Most, Scratch, lay_out};
+use super::look::{self, SideEnd};
+use super::scratch::{Scratch, ScratchLimits, lay_out};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::{off, off_thread, unknown};
-use crate::job::{WHAT, cut, failed, text_of};
+use crate::job::{AUDIT_TEXT, cut, failed, text_of};
 use crate::prompts::msg::RunningLine;
 
 /// Characters of the end of an output.
@@ -75,7 +75,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             for (n, end) in [&ends.left, &ends.right].into_iter().enumerate() {
                 let state = end.state.ok_or_else(unknown)?;
                 let scratch = Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
-                lay_out(&keeper, state, scratch.path(), Most::default()).await?;
+                lay_out(&keeper, state, scratch.path(), ScratchLimits::default()).await?;
                 let began = w.clock.mono();
                 let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
                 // Removing many files takes time.
@@ -91,7 +91,7 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
             session,
             agent: "you".into(),
             tool: LINE.into(),
-            what: cut(&(w.redaction.redact)(&line), WHAT),
+            what: cut(&(w.redaction.redact)(&line), AUDIT_TEXT),
             decision: PermissionOutcome::Allowed,
             by: "the user's own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
@@ -140,7 +140,7 @@ fn sweep(folder: &PathBuf) {
 async fn side(
     cx: &ToolCx,
     scratch: &Scratch,
-    end: &End,
+    end: &SideEnd,
     line: &str,
     seconds: impl Fn() -> f64,
 ) -> Result<SideRun, Notice> {

@@ -15,12 +15,12 @@ const PART: usize = 200;
 
 /// Limits of what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Most {
+pub struct ScratchLimits {
     pub files: usize,
     pub bytes: u64,
 }
 
-impl Default for Most {
+impl Default for ScratchLimits {
     fn default() -> Self {
         Self { files: 20_000, bytes: 512 << 20 }
     }
@@ -61,7 +61,7 @@ impl Drop for Scratch {
 ///
 /// # Errors
 /// When the tree is too large, or it cannot be read or written.
-pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: Most) -> Result<(), Notice> {
+pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: ScratchLimits) -> Result<(), Notice> {
     let mut all = keeper.run(move |s| s.files(state)).await.map_err(|e| e.notice())?;
     let too_large = |what: String| {
         Notice::new(NoticeKind::User, format!("the tree is too large to write twice: {what}"))
@@ -120,7 +120,7 @@ mod tests {
     use tiller_snapshot::Limits;
 
     use super::*;
-    use crate::files::Snapshots;
+    use crate::files::SnapshotOptions;
 
     #[tokio::test]
     async fn a_tree_that_is_too_large_is_refused_before_anything_is_written() {
@@ -131,7 +131,7 @@ mod tests {
         for (name, size) in [("a", 1 << 20), ("b", 1 << 20), ("sub/c", 10)] {
             std::fs::write(work.join(name), vec![b'x'; size]).unwrap();
         }
-        let place = Snapshots {
+        let place = SnapshotOptions {
             workspace: work,
             store: root.join("kept"),
             limits: Limits::default(),
@@ -145,7 +145,7 @@ mod tests {
         let lay = async |name: &str, files, bytes| {
             let into = root.join(name);
             std::fs::create_dir(&into).unwrap();
-            let done = lay_out(&keeper, state, &into, Most { files, bytes }).await;
+            let done = lay_out(&keeper, state, &into, ScratchLimits { files, bytes }).await;
             (done, std::fs::read_dir(&into).unwrap().count())
         };
         let (many, there) = lay("many", count - 1, bytes).await;

@@ -15,7 +15,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::restore::back;
 use crate::files::restore::hunks;
-use crate::files::{Gone, Took, Way, off, off_thread, unknown};
+use crate::files::{RestoreKind, RestoreOutcome, TakeOutcome, off, off_thread, unknown};
 
 /// Bytes of a merge with marks that are shown.
 const MARKED: usize = 64 << 10;
@@ -29,13 +29,13 @@ struct States {
 }
 
 /// The result for one path.
-enum Fate {
+enum PathResult {
     Answer(Answer),
     Not { why: &'static str, marked: Vec<u8> },
 }
 
-fn not(why: &'static str) -> Fate {
-    Fate::Not { why, marked: Vec::new() }
+fn not(why: &'static str) -> PathResult {
+    PathResult::Not { why, marked: Vec::new() }
 }
 
 /// Merges what is wanted into the workspace.
@@ -61,8 +61,8 @@ fn take(
             Some(parts) => some(shadow, states.left, item, &parts)?,
         };
         match fate {
-            Fate::Answer(answer) => drop(answers.insert(item.diff.path.clone(), answer)),
-            Fate::Not { why, mut marked } => {
+            PathResult::Answer(answer) => drop(answers.insert(item.diff.path.clone(), answer)),
+            PathResult::Not { why, mut marked } => {
                 answers.insert(item.diff.path.clone(), Answer::Keep);
                 marked.truncate(MARKED);
                 let marked = String::from_utf8_lossy(&marked).into_owned();
@@ -99,14 +99,14 @@ fn text(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<Vec<u8>>, Snapsh
 }
 
 /// Merges a whole file from three states.
-fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, SnapshotError> {
+fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<PathResult, SnapshotError> {
     let (ours, theirs) = (item.diff.before, item.diff.after);
     let was = match base {
         Some(base) => shadow.state(base, &item.diff.path)?.entry(),
         None => None,
     };
     if was == ours {
-        return Ok(Fate::Answer(Answer::Restore));
+        return Ok(PathResult::Answer(Answer::Restore));
     }
     if was == theirs && base.is_some() {
         return Ok(not("only this side changed it since the branches diverged"));
@@ -127,7 +127,7 @@ fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, Snapshot
 }
 
 /// Applies some hunks of the difference from left to right.
-fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, SnapshotError> {
+fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<PathResult, SnapshotError> {
     let was = shadow.state(left, &item.diff.path)?.entry();
     let (Some(old), ours) = (content(shadow, was)?, content(shadow, item.diff.before)?) else {
         return Ok(not("it is not a text file"));
@@ -137,7 +137,7 @@ fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, 
     };
     let Some(ours) = ours else { return Ok(not("it is not a text file here")) };
     if item.diff.after.is_none() && theirs.is_empty() && ours == old {
-        return Ok(Fate::Answer(Answer::Restore));
+        return Ok(PathResult::Answer(Answer::Restore));
     }
     Ok(merged(merge(old.as_bytes(), ours.as_bytes(), theirs.as_bytes())))
 }
@@ -150,10 +150,10 @@ fn content(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<String>, Snap
     }
 }
 
-fn merged(merged: Merged) -> Fate {
+fn merged(merged: Merged) -> PathResult {
     match merged {
-        Merged::Clean(text) => Fate::Answer(Answer::Content(text)),
-        Merged::Conflict(marked) => Fate::Not { why: "both sides changed the same lines", marked },
+        Merged::Clean(text) => PathResult::Answer(Answer::Content(text)),
+        Merged::Conflict(marked) => PathResult::Not { why: "both sides changed the same lines", marked },
     }
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn start_take(
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
             let files = back::named(&s.compare(done.before.id, done.after.id)?);
-            Ok(Gone { done, files, others, way: Way::Took(Took { from, not }) })
+            Ok(RestoreOutcome { done, files, others, way: RestoreKind::Took(TakeOutcome { from, not }) })
         };
         Ok((keeper.run(work).await.map_err(|e| e.notice())?, title))
     };
@@ -222,13 +222,13 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct TakePlace {
         _dir: tempfile::TempDir,
         work: PathBuf,
         shadow: Shadow,
     }
 
-    impl Place {
+    impl TakePlace {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let root = dir.path().canonicalize().unwrap();
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn whole_files_are_merged_three_ways_and_a_conflict_leaves_the_file() {
-        let mut p = Place::new();
+        let mut p = TakePlace::new();
         let base = p.state(&[("both", TEN), ("same", TEN), ("gone", "x\n"), ("mine", "m\n"), ("bin", "b")]);
         let theirs = [
             ("both", TEN.replace("9\n", "nine\n")),
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn one_hunk_is_taken_over_what_the_person_changed_since() {
-        let mut p = Place::new();
+        let mut p = TakePlace::new();
         let left = p.state(&[("a", TEN)]);
         let right = p.state(&[("a", &TEN.replace("2\n", "two\n").replace("9\n", "nine\n"))]);
         p.state(&[("a", &TEN.replace("5\n", "mine\n"))]);

@@ -29,7 +29,7 @@ pub(crate) struct Compacted {
     pub(crate) turn: Option<u64>,
     /// The provider rejected the request as too long: a failure is reported where the turn ends.
     pub(crate) overflow: bool,
-    /// Number of the [`crate::prompts::doing::Busy`] that waits for it; 0 within a turn.
+    /// Number of the [`crate::prompts::doing::RunningJob`] that waits for it; 0 within a turn.
     pub(crate) no: u64,
     pub(crate) client: Option<(ClientId, tiller_protocol::CommandId)>,
     pub(crate) focus: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) struct Compacted {
 /// What side calls report to the engine.
 pub(crate) enum SideMsg {
     /// A request has ended.
-    Spent(Box<Spent>),
+    SideCallCost(Box<SideCallCost>),
     /// A request waits before its retry; `None`: the wait is over.
     Waits(Option<Wait>),
     /// A server rejected a request of about `request` tokens as too long, with the message `said`.
@@ -49,7 +49,7 @@ pub(crate) enum SideMsg {
 }
 
 /// What a request used.
-pub(crate) struct Spent {
+pub(crate) struct SideCallCost {
     pub(crate) session: SessionId,
     pub(crate) model: ModelRef,
     pub(crate) tier: Tier,

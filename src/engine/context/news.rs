@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use tiller_protocol::Part;
 
-use crate::core::given::Changed;
-use crate::core::given::Outside;
+use crate::core::services::StaleFile;
+use crate::core::services::StaleFiles;
 
 /// Files named one by one; the rest are counted.
 const FILES: usize = 10;
@@ -19,7 +19,7 @@ const COMMAND: usize = 80;
 #[derive(Clone, Debug, Default)]
 pub struct News {
     /// By path.
-    files: BTreeMap<String, Changed>,
+    files: BTreeMap<String, StaleFile>,
     /// Number of files that are not named.
     more: usize,
     /// By subject: a newer line replaces the older one.
@@ -30,7 +30,7 @@ pub struct News {
 
 impl News {
     /// Adds files that changed since the model read or wrote them.
-    pub fn outside(&mut self, outside: Outside) {
+    pub fn outside(&mut self, outside: StaleFiles) {
         for file in outside.files {
             // The newer report includes the older one, since both compare with what the model knows.
             self.files.insert(file.path.clone(), file);
@@ -109,7 +109,7 @@ fn plain(text: &str, most: usize) -> String {
     if line.len() < text.len() { format!("{line}...") } else { line }
 }
 
-fn size(f: &Changed) -> Option<String> {
+fn size(f: &StaleFile) -> Option<String> {
     f.lines.map(|(added, removed)| match added.max(removed) {
         1 => "1 line".to_owned(),
         n => format!("{n} lines"),
@@ -120,9 +120,9 @@ fn size(f: &Changed) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn change(path: &str, lines: Option<(u32, u32)>, during: Option<&str>) -> Outside {
-        let file = Changed { path: path.into(), deleted: false, lines, during: during.map(str::to_owned) };
-        Outside { files: vec![file], more: 0 }
+    fn change(path: &str, lines: Option<(u32, u32)>, during: Option<&str>) -> StaleFiles {
+        let file = StaleFile { path: path.into(), deleted: false, lines, during: during.map(str::to_owned) };
+        StaleFiles { files: vec![file], more: 0 }
     }
 
     fn text(n: &mut News) -> String {
@@ -158,8 +158,8 @@ mod tests {
         let mut n = News::default();
         n.outside(change("a.rs", Some((1, 1)), Some("cargo fmt")));
         n.outside(change("b.rs", None, Some("cargo fmt")));
-        let gone = Changed { path: "c".into(), deleted: true, lines: None, during: Some("rm\n`c`".into()) };
-        n.outside(Outside { files: vec![gone], more: 3 });
+        let gone = StaleFile { path: "c".into(), deleted: true, lines: None, during: Some("rm\n`c`".into()) };
+        n.outside(StaleFiles { files: vec![gone], more: 3 });
         assert_eq!(
             text(&mut n),
             "<news>\nchanged while `cargo fmt` ran: a.rs (1 line), b.rs\n\

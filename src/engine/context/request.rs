@@ -50,7 +50,7 @@ pub fn needed_from(path: &[Arc<Entry>]) -> usize {
 
 /// Settings of a request that are not part of the path.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RequestSettings {
     pub model: ModelRef,
     pub session: SessionId,
     pub max_output: Option<u64>,
@@ -58,7 +58,7 @@ pub struct Settings {
 }
 
 /// The request that continues `path`; `None` when the path has no prefix yet.
-pub fn build(path: &[Arc<Entry>], settings: &Settings) -> Option<Request> {
+pub fn build(path: &[Arc<Entry>], settings: &RequestSettings) -> Option<Request> {
     let live = live(path);
     let EntryBody::Prefix { system, tools, .. } = &live.first()?.body else { return None };
     Some(Request {

@@ -81,7 +81,7 @@ impl Path {
     }
 
     fn request(&self) -> Request {
-        let settings = Settings {
+        let settings = RequestSettings {
             model: ModelRef("fake/m".into()),
             session: SessionId(uuid::Uuid::nil()),
             max_output: None,
@@ -172,7 +172,7 @@ fn compaction_never_parts_a_call_from_its_result_and_keeps_two_messages() {
         p.result("b", &"r".repeat(1000));
     }
     for keep in [0, 1, 500, 900, 1500, 5000] {
-        let plan = compact::plan(&p.entries, compact::Keep::tokens(keep)).unwrap();
+        let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(keep)).unwrap();
         let k = p.entries.iter().position(|e| Some(e.id) == plan.kept_from).unwrap();
         assert!(!matches!(p.entries[k].body, EntryBody::ToolResult { .. }), "keep {keep}");
         assert!(plan.kept >= 2, "keep {keep}");
@@ -180,11 +180,11 @@ fn compaction_never_parts_a_call_from_its_result_and_keeps_two_messages() {
         assert!(keep < 900 || plan.tokens_kept <= keep + tokens::of_entry(&p.entries[0]));
     }
     // Everything fits: nothing to do.
-    assert!(compact::plan(&p.entries, compact::Keep::tokens(u64::MAX)).is_none());
+    assert!(compact::plan(&p.entries, compact::KeepLimits::tokens(u64::MAX)).is_none());
     // A path of one message cannot be compacted.
     let mut one = Path::new();
     one.user("hello");
-    assert!(compact::plan(&one.entries, compact::Keep::tokens(0)).is_none());
+    assert!(compact::plan(&one.entries, compact::KeepLimits::tokens(0)).is_none());
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_second_compaction_summarises_the_first_summary_too() {
         p.user(&format!("q{i}"));
         p.reply("a", &[]);
     }
-    let plan = compact::plan(&p.entries, compact::Keep::tokens(0)).unwrap();
+    let plan = compact::plan(&p.entries, compact::KeepLimits::tokens(0)).unwrap();
     assert!(matches!(plan.goes[0].body, EntryBody::Compaction { .. }));
     let t = compact::transcript(&plan.goes, Some("the tests"), 100_000);
     assert!(t.starts_with("[earlier summary]\nSUMMARY") && t.ends_with("the tests"), "{t}");

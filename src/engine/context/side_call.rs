@@ -18,12 +18,12 @@ use tiller_provider::transport::retry;
 use tiller_provider::{Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request};
 use tokio::sync::{Notify, mpsc};
 
-use crate::context::msg::{ContextMsg, SideMsg, Spent, Wait};
+use crate::context::msg::{ContextMsg, SideCallCost, SideMsg, Wait};
 use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::money::Left;
+use crate::money::Allowance;
 
 /// Output tokens for thinking, in addition to those of the answer.
 const THINKING: u64 = 16_000;
@@ -53,7 +53,7 @@ pub(crate) struct SideCall {
     scale: f64,
     counts: tokens::Calibration,
     /// What the limits leave for this call.
-    left: Left,
+    left: Allowance,
 }
 
 /// Prepares requests to `model` that count for the open session.
@@ -75,8 +75,8 @@ pub(crate) fn side_call(core: &Core, provider: Arc<dyn Provider>, model: &ModelR
 
 pub(crate) fn side_msg(core: &mut Core, msg: SideMsg) {
     match msg {
-        SideMsg::Spent(spent) => {
-            let Spent { session, model, tier, usage } = *spent;
+        SideMsg::SideCallCost(spent) => {
+            let SideCallCost { session, model, tier, usage } = *spent;
             // A request is charged even when another session was opened meanwhile.
             let call = if session == core.session.id {
                 money::book(core, &model, tier, usage)
@@ -150,7 +150,7 @@ impl SideCall {
             effort: Effort::Default,
             cache_key: format!("{}-side", self.session),
         };
-        let mut books = Books::new(self, asked);
+        let mut books = CostRecorder::new(self, asked);
         if let Some(why) = self.left.refuses(self.counts.read(asked), &self.info) {
             books.refused = true;
             return Err(ProviderError::Rejected(why));
@@ -225,7 +225,7 @@ impl SideCall {
 }
 
 /// Records the cost of a request when it is dropped.
-struct Books<'a> {
+struct CostRecorder<'a> {
     call: &'a SideCall,
     parts: Assembler,
     /// Tokens of the request, estimated.
@@ -238,7 +238,7 @@ struct Books<'a> {
     counted: Usage,
 }
 
-impl<'a> Books<'a> {
+impl<'a> CostRecorder<'a> {
     fn new(call: &'a SideCall, asked: u64) -> Self {
         let parts = Assembler::new(call.model.provider(), "", []);
         Self { call, parts, asked, bytes: 0, refused: false, whole: false, counted: Usage::default() }
@@ -258,7 +258,7 @@ impl<'a> Books<'a> {
     }
 }
 
-impl Drop for Books<'_> {
+impl Drop for CostRecorder<'_> {
     fn drop(&mut self) {
         if self.refused {
             return;
@@ -267,9 +267,9 @@ impl Drop for Books<'_> {
         let request = Usage { input: counts.read(self.asked), estimated: true, ..Usage::default() };
         let written = counts.written(tokens::of_bytes(self.bytes));
         let usage = tokens::completed(self.counted, self.whole, request, written);
-        let spent = Box::new(Spent { session: *session, model: model.clone(), tier: *tier, usage });
+        let spent = Box::new(SideCallCost { session: *session, model: model.clone(), tier: *tier, usage });
         if let Err(mpsc::error::TrySendError::Full(msg)) =
-            tx.try_send(Msg::Context(ContextMsg::SideCall(SideMsg::Spent(spent))))
+            tx.try_send(Msg::Context(ContextMsg::SideCall(SideMsg::SideCallCost(spent))))
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let tx = tx.clone();

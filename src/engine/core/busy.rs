@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::core::Core;
 use crate::core::services::Human;
-use crate::prompts::doing::{Busy, Doing};
+use crate::prompts::doing::{JobKind, RunningJob};
 
 /// Number of a stopped job: no result has it.
 const STOPPED: u64 = 0;
@@ -34,9 +34,9 @@ impl Core {
         self.prompts.jobs
     }
 
-    pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
+    pub(crate) fn busy_with(&mut self, no: u64, doing: JobKind, task: JoinHandle<()>) {
         self.prompts.behind_job.clear();
-        self.prompts.busy = Some(Busy { no, doing, task: AbortOnDropHandle::new(task) });
+        self.prompts.busy = Some(RunningJob { no, doing, task: AbortOnDropHandle::new(task) });
     }
 
     /// Whether the present job leads to a turn.
@@ -59,24 +59,24 @@ impl Core {
         let Some(busy) = self.prompts.busy.take() else { return };
         let turn = busy.doing.begins();
         match busy.doing {
-            Doing::Message { client: Some((client, cause)), .. } => {
+            JobKind::Message { client: Some((client, cause)), .. } => {
                 self.no_turn(cause);
                 let notice = Notice::new(NoticeKind::User, "stopped before the message was sent");
                 self.refuse(client, cause, notice);
             }
-            Doing::Message { client: None, message } => {
+            JobKind::Message { client: None, message } => {
                 // An agent's first message comes from its task and not from the queue.
                 if !self.prompts.queue.iter().any(|q| q.message == message) {
                     self.keep_message(message);
                 }
                 self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
             }
-            Doing::Continue { cause } => self.no_turn(cause),
-            Doing::Goal { cancel } => {
+            JobKind::Continue { cause } => self.no_turn(cause),
+            JobKind::Goal { cancel } => {
                 cancel.cancel();
                 goal::stop_goal(self, "stopped by you");
             }
-            Doing::Other { client, cause } => {
+            JobKind::Other { client, cause } => {
                 self.refuse(client, cause, Notice::new(NoticeKind::User, "stopped"));
             }
         }
@@ -91,7 +91,7 @@ impl Core {
 
     /// Stops the check of a goal that is no longer pursued: its result would be taken for the next goal's.
     pub(crate) fn drop_check(&mut self) {
-        if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.prompts.busy {
+        if let Some(RunningJob { doing: JobKind::Goal { cancel }, .. }) = &self.prompts.busy {
             cancel.cancel();
             self.prompts.busy = None;
         }
@@ -107,7 +107,7 @@ impl Core {
         let Some(busy) = &mut self.prompts.busy else { return };
         // The result is dropped. The task is ended with all others, and its cost is recorded.
         busy.no = STOPPED;
-        let Doing::Message { client: Some(_), message } = &busy.doing else { return };
+        let JobKind::Message { client: Some(_), message } = &busy.doing else { return };
         let message = message.clone();
         if self.services.user.human == Human::Absent {
             return;

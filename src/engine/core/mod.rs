@@ -4,7 +4,6 @@
 pub(crate) mod busy;
 pub mod engine;
 pub(crate) mod follow_up;
-pub(crate) mod given;
 mod handle;
 pub(crate) mod lifecycle;
 pub(crate) mod msg;

@@ -2,7 +2,7 @@
 //! its handler.
 
 use crate::context::msg::ContextMsg;
-use crate::core::given::Seen;
+use crate::core::services::WatchReport;
 use crate::crew::msg::{ChildMsg, CrewMsg, ExternalMsg};
 use crate::files::msg::FilesMsg;
 use crate::prompts::msg::PromptMsg;
@@ -27,7 +27,7 @@ pub(crate) enum Msg {
     Child(ChildMsg),
     /// Reports of the external program that does this agent's work.
     External(ExternalMsg),
-    Watch(Seen),
+    Watch(WatchReport),
     /// The time that child agents had to end is over.
     Quit,
 }

@@ -15,8 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::context::todo::Todo;
 use crate::core::msg::Msg;
 use crate::crew::CrewMsg;
-use crate::files::msg::Asked;
 use crate::files::msg::FilesMsg;
+use crate::files::msg::FilesRequest;
 use crate::lock::lock;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;
@@ -58,10 +58,10 @@ pub(crate) const ENDED: &str = "Tiller is ending";
 impl CallPorts {
     async fn files<T>(
         &self,
-        asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> Asked,
+        asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> FilesRequest,
     ) -> Result<T, String> {
         let (reply, done) = oneshot::channel();
-        self.tx.send(Msg::Files(FilesMsg::Asked(asked(reply)))).await.map_err(|_| ENDED.to_owned())?;
+        self.tx.send(Msg::Files(FilesMsg::FilesRequest(asked(reply)))).await.map_err(|_| ENDED.to_owned())?;
         done.await.map_err(|_| ENDED.to_owned())?
     }
 }
@@ -98,17 +98,17 @@ impl Ports for CallPorts {
 
     async fn checkpoint(&self, name: &str) -> Result<String, String> {
         let (name, call) = (name.to_owned(), self.call.clone().unwrap_or_default());
-        self.files(|reply| Asked::Name { name, call, reply }).await
+        self.files(|reply| FilesRequest::Name { name, call, reply }).await
     }
 
     async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String> {
         let name = name.to_owned();
-        self.files(|reply| Asked::Preview { name, reply }).await
+        self.files(|reply| FilesRequest::Preview { name, reply }).await
     }
 
     async fn restore(&self, entry: EntryId) -> Result<String, String> {
         let call = self.call.clone().unwrap_or_default();
-        self.files(|reply| Asked::Restore { entry, call, reply }).await
+        self.files(|reply| FilesRequest::Restore { entry, call, reply }).await
     }
 
     async fn crew(&self, cx: &ToolCx, mut ask: CrewRequest) -> Result<CrewReply, String> {

@@ -15,7 +15,7 @@ use crate::context::msg::{ContextMsg, SideMsg};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::lock::lock;
-use crate::prompts::doing::Busy;
+use crate::prompts::doing::RunningJob;
 use crate::turn::Input;
 use crate::turn::part::RunningCall;
 
@@ -93,7 +93,7 @@ impl Core {
     /// read. From then on the inbox is closed, so that no sender waits for room.
     async fn end_tasks(&mut self, mut inbox: mpsc::Receiver<Msg>) {
         let compaction = self.turn.live.take().and_then(|l| l.tasks.compaction);
-        let busy = self.prompts.busy.take().map(Busy::into_task);
+        let busy = self.prompts.busy.take().map(RunningJob::into_task);
         let mut tasks = std::mem::take(&mut self.lifecycle.tasks);
         let all = async move {
             for task in compaction.into_iter().chain(busy) {
@@ -123,7 +123,7 @@ impl Core {
 
     /// Handles a report after the end: only costs are recorded.
     fn last_msg(&mut self, msg: Msg) {
-        if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::Spent(_))) = msg {
+        if let Msg::Context(ContextMsg::SideCall(msg @ SideMsg::SideCallCost(_))) = msg {
             side_call::side_msg(self, msg);
         }
     }

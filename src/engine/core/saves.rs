@@ -23,7 +23,7 @@ pub(crate) struct After {
 pub(crate) enum Then {
     Nothing,
     /// The row of a new session was made.
-    Made,
+    SessionCreated,
     StartTurn(u64),
     Steered(u64),
     TurnOver {
@@ -33,31 +33,31 @@ pub(crate) enum Then {
     Accepted(Vec<QueueId>),
     Leased(Lease),
     /// The row of an agent with this session was made.
-    Row {
+    AgentCreated {
         session: tiller_protocol::SessionId,
         view: Box<tiller_protocol::AgentView>,
     },
     /// Replies to this client when the write failed.
-    Told {
+    ReplyOnError {
         client: ClientId,
         cause: CommandId,
     },
     /// Replies to this client when the write is done.
-    Tell {
+    Reply {
         client: ClientId,
         cause: CommandId,
         reply: Box<tiller_protocol::event::ReplyEvent>,
     },
-    /// Like `Named`, for an undo or redo of a value. When it fails, `closes` is added to the log instead.
-    Inverted {
+    /// Like `BranchNamed`, for an undo or redo of a value. When it fails, `closes` is added to the log instead.
+    ValueUndone {
         client: ClientId,
         cause: CommandId,
         label: Option<tiller_protocol::BranchName>,
         title: crate::undo::OpTitle,
         closes: Box<tiller_protocol::Op>,
     },
-    /// Like `Failed`; the branch has this name from then on, and the client gets a reply.
-    Named {
+    /// Like `ReplyOnError`; the branch has this name from then on, and the client gets a reply.
+    BranchNamed {
         client: ClientId,
         cause: CommandId,
         label: Option<tiller_protocol::BranchName>,
@@ -66,7 +66,7 @@ pub(crate) enum Then {
 }
 
 /// One answer.
-pub(crate) struct Saved {
+pub(crate) struct WriteReport {
     pub(crate) result: Result<(), StoreError>,
     pub(crate) after: After,
     /// Model calls that were recorded with it.
@@ -75,7 +75,7 @@ pub(crate) struct Saved {
 
 /// Writes that wait for their answers.
 pub(crate) struct Saves {
-    waiting: FuturesOrdered<BoxFuture<'static, Saved>>,
+    waiting: FuturesOrdered<BoxFuture<'static, WriteReport>>,
     submitted: u64,
     /// The error of creating the row of the open session.
     pub(crate) unmade: Option<StoreError>,
@@ -111,7 +111,7 @@ impl Saves {
         self.submitted += 1;
         self.waiting.push_back(Box::pin(async move {
             let result = ticket.await.map(drop);
-            Saved { result, after, calls }
+            WriteReport { result, after, calls }
         }));
     }
 
@@ -123,7 +123,7 @@ impl Saves {
     /// Continues with `after` when every earlier write is done.
     pub(crate) fn push_after(&mut self, after: After) {
         self.submitted += 1;
-        self.waiting.push_back(Box::pin(std::future::ready(Saved {
+        self.waiting.push_back(Box::pin(std::future::ready(WriteReport {
             result: Ok(()),
             after,
             calls: Vec::new(),
@@ -138,12 +138,12 @@ impl Saves {
                 Ok(lease) => (Ok(()), Then::Leased(lease)),
                 Err(error) => (Err(error), Then::Nothing),
             };
-            Saved { result, after: After { events: Vec::new(), then }, calls: Vec::new() }
+            WriteReport { result, after: After { events: Vec::new(), then }, calls: Vec::new() }
         }));
     }
 
     /// The next answer. Never resolves when no write is under way.
-    pub(crate) async fn next(&mut self) -> Saved {
+    pub(crate) async fn next(&mut self) -> WriteReport {
         match self.waiting.next().await {
             Some(saved) => {
                 self.done.send_modify(|n| *n += 1);

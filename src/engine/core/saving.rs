@@ -13,7 +13,7 @@ use tiller_store::{Append, Health, ModelCall, StoreError};
 
 use crate::bus::Place;
 use crate::core::Core;
-use crate::core::saves::{After, Saved, Then};
+use crate::core::saves::{After, Then, WriteReport};
 use crate::session::TAIL;
 use crate::turn::Input;
 
@@ -65,8 +65,8 @@ impl Core {
         }
     }
 
-    pub(crate) fn saved(&mut self, saved: Saved) {
-        let Saved { result, after, calls } = saved;
+    pub(crate) fn saved(&mut self, saved: WriteReport) {
+        let WriteReport { result, after, calls } = saved;
         if let Err(error) = result {
             self.book_unsaved(&error, calls);
             self.save_failed(&error, &after.then);
@@ -81,16 +81,16 @@ impl Core {
             self.bus.publish(&place, body);
         }
         match after.then {
-            Then::Nothing | Then::Made | Then::Told { .. } => {}
-            Then::Tell { client, cause, reply } => {
+            Then::Nothing | Then::SessionCreated | Then::ReplyOnError { .. } => {}
+            Then::Reply { client, cause, reply } => {
                 self.bus.reply(client, &self.place_of(Some(cause)), *reply);
             }
-            Then::Inverted { client, cause, label, title, .. } => {
+            Then::ValueUndone { client, cause, label, title, .. } => {
                 names::named_now(self, label);
                 let said = undoing::said(&title, "");
                 self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
             }
-            Then::Named { client, cause, label, said } => {
+            Then::BranchNamed { client, cause, label, said } => {
                 names::named_now(self, label);
                 if let Some(said) = said {
                     self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
@@ -101,7 +101,7 @@ impl Core {
             Then::StartTurn(_) | Then::Steered(_) => {}
             Then::TurnOver { turn, status } => turn_over::turn_over(self, turn, status),
             Then::Accepted(ids) => queue::accepted(self, &ids),
-            Then::Row { session, view } => self.crew_driver().row_stored(session, view, true),
+            Then::AgentCreated { session, view } => self.crew_driver().row_stored(session, view, true),
             Then::Leased(lease)
                 if (lease.session, &lease.head) == (self.session.id, &self.session.head.name) =>
             {
@@ -133,22 +133,22 @@ impl Core {
             self.saves.failed.get_or_insert_with(|| error.clone());
         }
         let mut notice = error.notice();
-        if let Then::Made = then {
+        if let Then::SessionCreated = then {
             self.saves.unmade = Some(error.clone());
         }
-        if let Then::Row { session, view } = then {
+        if let Then::AgentCreated { session, view } = then {
             self.crew_driver().row_stored(*session, view.clone(), false);
         }
-        if let Then::Inverted { client, cause, title, closes, .. } = then
+        if let Then::ValueUndone { client, cause, title, closes, .. } = then
             && self.saves.failed.is_none()
             && error.is_absent()
         {
             return undoing::close_undo(self, *client, *cause, title, closes, &notice);
         }
         if let (
-            Then::Told { client, cause }
-            | Then::Named { client, cause, .. }
-            | Then::Inverted { client, cause, .. },
+            Then::ReplyOnError { client, cause }
+            | Then::BranchNamed { client, cause, .. }
+            | Then::ValueUndone { client, cause, .. },
             false,
         ) = (then, error.is_trouble())
         {

@@ -11,8 +11,8 @@ use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
 use tokio::sync::Notify;
 
 use crate::lock::lock;
-use crate::money::Left;
-use crate::money::budget::Spent;
+use crate::money::Allowance;
+use crate::money::budget::Spending;
 
 /// The answer to a reservation for a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,15 +202,17 @@ impl Reservations {
     }
 
     /// What its own limits and those of the tree leave for an agent.
-    pub(crate) fn left_for(&self, id: &AgentId) -> Left {
+    pub(crate) fn left_for(&self, id: &AgentId) -> Allowance {
         if id.is_main() {
-            return Left::default();
+            return Allowance::default();
         }
         let inner = lock(&self.inner);
         let mine = inner.sheets.get(id).copied().unwrap_or_default();
-        let tokens =
-            |most: Option<u64>, used: u64| Left { tokens: most.map(|m| m.saturating_sub(used)), cost: None };
-        let cost = |most: Option<Cost>, used: u64| Left {
+        let tokens = |most: Option<u64>, used: u64| Allowance {
+            tokens: most.map(|m| m.saturating_sub(used)),
+            cost: None,
+        };
+        let cost = |most: Option<Cost>, used: u64| Allowance {
             tokens: None,
             cost: most.map(|m| Cost(m.0.saturating_sub(used))),
         };
@@ -249,9 +251,9 @@ impl Reservations {
 
     /// What all children have used in the session, and today. (Earlier runs of the day are
     /// not included in the day.)
-    pub(crate) fn spent(&self) -> Spent {
+    pub(crate) fn spent(&self) -> Spending {
         let inner = lock(&self.inner);
-        Spent { session: Cost(inner.cost), day: Cost(inner.today) }
+        Spending { session: Cost(inner.cost), day: Cost(inner.today) }
     }
 
     /// Cost of an agent and all below it.

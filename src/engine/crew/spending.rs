@@ -1,7 +1,7 @@
 //! Money that all agents of a session have spent.
 
 use crate::core::Core;
-use crate::money::budget::Spent;
+use crate::money::budget::Spending;
 
 /// Limits the agents to what the budgets of session and day leave.
 pub(crate) fn limit_money(core: &Core) {
@@ -11,14 +11,14 @@ pub(crate) fn limit_money(core: &Core) {
 }
 
 /// What all agents, the main one included, have spent in this session and today.
-pub(crate) fn spent_so_far(core: &Core) -> Spent {
+pub(crate) fn spent_so_far(core: &Core) -> Spending {
     let crew = core.crew.reservations.spent();
     let (session, day) = (core.money.spent.session.plus(crew.session), core.money.spent.day.plus(crew.day));
-    Spent { session, day }
+    Spending { session, day }
 }
 
 /// As [`spent_so_far`], with the reservations of calls that run.
-pub(crate) fn spent_and_reserved(core: &Core) -> Spent {
+pub(crate) fn spent_and_reserved(core: &Core) -> Spending {
     let (spent, held) = (spent_so_far(core), core.crew.reservations.held());
-    Spent { session: spent.session.plus(held), day: spent.day.plus(held) }
+    Spending { session: spent.session.plus(held), day: spent.day.plus(held) }
 }

@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 
 /// The changes of an interrupted call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Credited {
+pub struct InterruptedCall {
     pub session: SessionId,
     /// The changed files, as far as they are listed.
     pub files: Vec<tiller_protocol::restore::StepFile>,
@@ -19,7 +19,7 @@ pub struct Credited {
     pub count: usize,
 }
 
-impl Credited {
+impl InterruptedCall {
     /// A sentence for the user.
     pub fn sentence(&self) -> String {
         let some: Vec<&str> = self.files.iter().take(NAMED).map(|f| &*f.path).collect();
@@ -34,7 +34,7 @@ impl Credited {
 
 /// Records the changes of every interrupted call among the steps of its session. `now` is the present state. What
 /// cannot be recorded now is tried again the next time.
-pub fn credit(shadow: &Shadow, store: &Store, now: &Snapshot) -> Vec<Credited> {
+pub fn credit(shadow: &Shadow, store: &Store, now: &Snapshot) -> Vec<InterruptedCall> {
     let mut done = Vec::new();
     for cut in shadow.cut_calls() {
         match one(shadow, store, now, &cut) {
@@ -61,7 +61,12 @@ enum Fault {
     Unknown,
 }
 
-fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<Option<Credited>, Fault> {
+fn one(
+    shadow: &Shadow,
+    store: &Store,
+    now: &Snapshot,
+    cut: &CutCall,
+) -> Result<Option<InterruptedCall>, Fault> {
     let note = &cut.note;
     let session: SessionId = note.session.parse().map_err(|_| Fault::Unknown)?;
     match store.sessions().get(session) {
@@ -92,5 +97,5 @@ fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<
         began: Some(note.began),
     };
     store.steps().add(session, row).wait()?;
-    Ok(Some(Credited { session, files, count: changes.len() }))
+    Ok(Some(InterruptedCall { session, files, count: changes.len() }))
 }

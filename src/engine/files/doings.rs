@@ -7,27 +7,27 @@ use tiller_protocol::{SessionId, Time};
 use tiller_snapshot::{FileDiff, Id};
 
 /// Most writes that are remembered.
-pub(crate) const DOINGS: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 
 /// Writes of calls that named their files: by path and resulting content.
 #[derive(Debug, Default)]
-pub(crate) struct Doings(VecDeque<Doing>);
+pub(crate) struct WriteLog(VecDeque<RecordedWrite>);
 
 #[derive(Debug)]
-pub(crate) struct Doing {
+pub(crate) struct RecordedWrite {
     pub(crate) session: SessionId,
     pub(crate) path: PathBuf,
     pub(crate) left: Option<Id>,
     pub(crate) time: Time,
 }
 
-impl Doings {
+impl WriteLog {
     pub(crate) fn wrote(&mut self, session: SessionId, files: &[FileDiff], time: Time) {
         for d in files {
             let left = d.after.map(|e| e.id);
-            self.0.push_back(Doing { session, path: d.path.clone(), left, time });
+            self.0.push_back(RecordedWrite { session, path: d.path.clone(), left, time });
         }
-        let over = self.0.len().saturating_sub(DOINGS);
+        let over = self.0.len().saturating_sub(MOST);
         self.0.drain(..over);
     }
 

@@ -11,10 +11,10 @@ use crate::undo::undoing;
 pub(crate) fn handle(core: &mut Core, msg: FilesMsg) {
     match msg {
         FilesMsg::UndoFound(found) => undoing::undo_found(core, *found),
-        FilesMsg::Reviewed(reviewed) => review::reviewed(core, *reviewed),
+        FilesMsg::ReviewReport(reviewed) => review::reviewed(core, *reviewed),
         FilesMsg::NotKept(not_kept) => record::not_kept(core, &not_kept),
-        FilesMsg::Restored(restored) => restore::files_restored(core, *restored),
-        FilesMsg::Asked(asked) => by_tool::files_asked(core, asked),
+        FilesMsg::RestoreReport(restored) => restore::files_restored(core, *restored),
+        FilesMsg::FilesRequest(asked) => by_tool::files_asked(core, asked),
         FilesMsg::Notices => record::files_words(core),
         FilesMsg::Touched(files) => core.child_driver().record_files(files),
     }

@@ -11,7 +11,7 @@ use tiller_protocol::restore::StepFile;
 use tiller_snapshot::{Id, Limits, Shadow, SnapshotError};
 use tokio::sync::oneshot;
 
-use super::cut::Credited;
+use super::cut::InterruptedCall;
 use crate::files::restore::back;
 use crate::lock::lock;
 
@@ -20,7 +20,7 @@ const WAITING: usize = 256;
 
 /// Where snapshots are kept.
 #[derive(Clone, Debug)]
-pub struct Snapshots {
+pub struct SnapshotOptions {
     /// The folder whose states are kept.
     pub workspace: PathBuf,
     /// The folder of the store, outside of it.
@@ -34,32 +34,32 @@ pub struct Snapshots {
 
 /// A notice of the snapshots, shown once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum SnapshotNotice {
     /// An interrupted restore was handled. When it was completed: the states before and after, and the changed files.
-    Recovered { text: String, step: Option<Finished> },
+    Recovered { text: String, step: Option<CompletedRestore> },
     /// Files that are not covered.
-    Partly(String),
+    NotCovered(String),
     /// Changes of an interrupted call.
-    Cut(Credited),
+    InterruptedCall(InterruptedCall),
 }
 
 /// Notices from the thread of the snapshots to the engine. Few at a time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Words(Arc<Mutex<Vec<Word>>>);
+pub(crate) struct SnapshotNotices(Arc<Mutex<Vec<SnapshotNotice>>>);
 
-impl Words {
-    fn push(&self, word: Word) {
+impl SnapshotNotices {
+    fn push(&self, word: SnapshotNotice) {
         lock(&self.0).push(word);
     }
 
-    pub(super) fn credited(&self, all: Vec<Credited>) {
-        all.into_iter().for_each(|c| self.push(Word::Cut(c)));
+    pub(super) fn credited(&self, all: Vec<InterruptedCall>) {
+        all.into_iter().for_each(|c| self.push(SnapshotNotice::InterruptedCall(c)));
     }
 }
 
 /// A restore that was completed at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Finished {
+pub(crate) struct CompletedRestore {
     pub(crate) before: Id,
     pub(crate) after: Id,
     pub(crate) files: Vec<StepFile>,
@@ -72,25 +72,25 @@ const COLLECT: Duration = Duration::from_secs(6 * 3600);
 
 type Result<T> = std::result::Result<T, SnapshotError>;
 /// A request. Called with an error when it cannot be carried out.
-type Work = Box<dyn FnOnce(Result<&mut Opened>) + Send>;
+type Request = Box<dyn FnOnce(Result<&mut SnapshotThread>) + Send>;
 
 /// Sends requests to the thread. Dropping the last clone ends the thread after its last request.
 #[derive(Clone)]
 pub struct Keeper {
-    place: Arc<Snapshots>,
+    place: Arc<SnapshotOptions>,
     clock: Arc<dyn Clock>,
     /// The thread holds the receiver; `None` until it is needed.
-    work: Arc<Mutex<Option<SyncSender<Work>>>>,
-    words: Words,
-    doings: Arc<Mutex<crate::files::doings::Doings>>,
+    work: Arc<Mutex<Option<SyncSender<Request>>>>,
+    words: SnapshotNotices,
+    doings: Arc<Mutex<crate::files::doings::WriteLog>>,
 }
 
 /// The snapshots, opened by the first request that needs them.
-struct Opened {
-    place: Arc<Snapshots>,
+struct SnapshotThread {
+    place: Arc<SnapshotOptions>,
     clock: Arc<dyn Clock>,
     shadow: Option<Shadow>,
-    words: Words,
+    words: SnapshotNotices,
     /// The notice that only named files are covered was shown.
     told: bool,
 }
@@ -103,18 +103,18 @@ impl std::fmt::Debug for Keeper {
 
 impl Keeper {
     /// Opens nothing yet.
-    pub fn new(place: Snapshots, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(place: SnapshotOptions, clock: Arc<dyn Clock>) -> Self {
         Self {
             place: Arc::new(place),
             clock,
             work: Arc::default(),
-            words: Words::default(),
+            words: SnapshotNotices::default(),
             doings: Arc::default(),
         }
     }
 
     /// Writes of all sessions that work in the folder.
-    pub(crate) fn doings(&self) -> Arc<Mutex<crate::files::doings::Doings>> {
+    pub(crate) fn doings(&self) -> Arc<Mutex<crate::files::doings::WriteLog>> {
         Arc::clone(&self.doings)
     }
 
@@ -151,7 +151,7 @@ impl Keeper {
         work: impl FnOnce(&mut Shadow) -> Result<T> + Send + 'static,
     ) -> oneshot::Receiver<Result<T>> {
         let (reply, answer) = oneshot::channel();
-        let work: Work = Box::new(move |opened| {
+        let work: Request = Box::new(move |opened| {
             let done = opened.and_then(|opened| {
                 let done = opened.shadow().and_then(work);
                 opened.note();
@@ -216,18 +216,18 @@ impl Keeper {
     }
 
     /// Takes the notices.
-    pub(crate) fn words(&self) -> Vec<Word> {
+    pub(crate) fn words(&self) -> Vec<SnapshotNotice> {
         std::mem::take(&mut lock(&self.words.0))
     }
 
     /// The queue of notices.
-    pub(crate) fn said(&self) -> Words {
+    pub(crate) fn said(&self) -> SnapshotNotices {
         self.words.clone()
     }
 
-    fn start(&self) -> Option<SyncSender<Work>> {
+    fn start(&self) -> Option<SyncSender<Request>> {
         let (sender, inbox) = sync_channel(WAITING);
-        let opened = Opened {
+        let opened = SnapshotThread {
             place: Arc::clone(&self.place),
             clock: Arc::clone(&self.clock),
             shadow: None,
@@ -245,8 +245,8 @@ impl Keeper {
     }
 }
 
-impl Opened {
-    fn work(mut self, inbox: &Receiver<Work>) {
+impl SnapshotThread {
+    fn work(mut self, inbox: &Receiver<Request>) {
         while let Some(work) = self.next(inbox) {
             // A panic there is that work's failure; what was in memory is not trusted any more.
             if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(Ok(&mut self)))).is_err() {
@@ -262,7 +262,7 @@ impl Opened {
     }
 
     /// The next request. While calls are running, writes their heartbeats.
-    fn next(&self, inbox: &Receiver<Work>) -> Option<Work> {
+    fn next(&self, inbox: &Receiver<Request>) -> Option<Request> {
         while self.shadow.as_ref().is_some_and(Shadow::beat) {
             match inbox.recv_timeout(BEAT) {
                 Ok(work) => return Some(work),
@@ -282,9 +282,9 @@ impl Opened {
                 let step = recovered.step().map(|s| {
                     let files =
                         shadow.compare(s.before, s.after).map(|d| back::named(&d)).unwrap_or_default();
-                    Finished { before: s.before, after: s.after, files }
+                    CompletedRestore { before: s.before, after: s.after, files }
                 });
-                self.words.push(Word::Recovered { text: recovered.sentence(), step });
+                self.words.push(SnapshotNotice::Recovered { text: recovered.sentence(), step });
             }
             self.shadow = Some(shadow);
         }
@@ -297,7 +297,7 @@ impl Opened {
             && !self.told
         {
             self.told = true;
-            self.words.push(Word::Partly(text));
+            self.words.push(SnapshotNotice::NotCovered(text));
         }
     }
 }

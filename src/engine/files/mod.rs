@@ -28,7 +28,7 @@ pub(crate) mod record;
 pub mod restore;
 pub(crate) mod written;
 
-pub use keeper::{Keeper, Snapshots};
-pub(crate) use msg::{Gone, NotKept, Took, Waiting, Way};
-pub(crate) use others::{LastState, Watched};
+pub use keeper::{Keeper, SnapshotOptions};
+pub(crate) use msg::{NotKept, PendingStep, RestoreKind, RestoreOutcome, TakeOutcome};
+pub(crate) use others::{LastState, SessionFiles};
 pub(crate) use restore::{off, off_thread, unknown};

@@ -13,20 +13,20 @@ use tiller_store::StepRow;
 use tokio::sync::oneshot;
 
 use crate::bus::ClientId;
-use crate::files::others::Watched;
+use crate::files::others::SessionFiles;
 use crate::files::outside::OldFile;
 use crate::undo::Next;
-use crate::undo::before::Saved;
+use crate::undo::before::RejectedDiff;
 
 /// Reports about snapshots, restores, reviews and undo.
 pub(crate) enum FilesMsg {
     /// The operation that an undo or redo applies to.
-    UndoFound(Box<Found>),
-    Reviewed(Box<Reviewed>),
+    UndoFound(Box<NextUndo>),
+    ReviewReport(Box<ReviewReport>),
     NotKept(Box<NotKept>),
-    Restored(Box<Restored>),
+    RestoreReport(Box<RestoreReport>),
     /// A tool names a state of the files, or restores one.
-    Asked(Asked),
+    FilesRequest(FilesRequest),
     /// The snapshots have a notice for the user.
     Notices,
     /// Files that a call changed, relative to the folder.
@@ -36,7 +36,7 @@ pub(crate) enum FilesMsg {
 pub(crate) type Answer<T> = oneshot::Sender<Result<T, String>>;
 
 /// A request of a tool.
-pub(crate) enum Asked {
+pub(crate) enum FilesRequest {
     Name {
         name: String,
         call: String,
@@ -53,14 +53,14 @@ pub(crate) enum Asked {
     },
     /// The restore was done, or failed.
     Gone {
-        back: Back,
-        gone: Box<Result<Gone, String>>,
+        back: ToolRestore,
+        gone: Box<Result<RestoreOutcome, String>>,
         reply: Answer<String>,
     },
 }
 
 /// A restore that a tool requested.
-pub(crate) struct Back {
+pub(crate) struct ToolRestore {
     pub(crate) entry: EntryId,
     pub(crate) call: String,
     pub(crate) op: OpId,
@@ -69,14 +69,14 @@ pub(crate) struct Back {
 }
 
 /// A state that the agent named. It is kept already; its entry is added at the next safe point.
-pub(crate) struct Named {
+pub(crate) struct NamedState {
     pub(crate) name: String,
     /// The id that the entry will have.
     pub(crate) entry: EntryId,
 }
 
 /// A restore that was carried out, or could not be.
-pub(crate) struct Restored {
+pub(crate) struct RestoreReport {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
@@ -89,38 +89,38 @@ pub(crate) struct Restored {
     pub(crate) talk: Option<EntryId>,
     pub(crate) entry: Option<EntryId>,
     /// What is undone after it.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Option<UndoRest>,
     /// Closes the operation that could not be undone and never can be.
     pub(crate) closes: Option<OpChange>,
-    pub(crate) result: Result<Gone, Notice>,
+    pub(crate) result: Result<RestoreOutcome, Notice>,
 }
 
 /// Result of a restore: the changed files, and changes by others before it.
-pub(crate) struct Gone {
+pub(crate) struct RestoreOutcome {
     pub(crate) done: tiller_snapshot::Restored,
     pub(crate) files: Vec<StepFile>,
     pub(crate) others: Option<StepRow>,
-    pub(crate) way: Way,
+    pub(crate) way: RestoreKind,
 }
 
 /// The action that changed the files.
-pub(crate) enum Way {
+pub(crate) enum RestoreKind {
     /// A restore, or its undo.
     Back,
     /// Files were taken from another branch.
-    Took(Took),
+    Took(TakeOutcome),
     /// The diff review rejected whole files.
     Rejected,
 }
 
 /// Paths that were taken, and paths that were not.
-pub(crate) struct Took {
+pub(crate) struct TakeOutcome {
     pub(crate) from: String,
     pub(crate) not: Vec<NotTaken>,
 }
 
 /// A kept state, or a change.
-pub(crate) struct Kept {
+pub(crate) struct KeptState {
     /// Changes by others before it.
     pub(crate) others: Option<StepRow>,
     /// None for a point.
@@ -133,11 +133,11 @@ pub(crate) struct Kept {
 }
 
 /// The state after a call is being kept.
-pub(crate) struct Waiting(pub(crate) oneshot::Receiver<Result<Kept, SnapshotError>>);
+pub(crate) struct PendingStep(pub(crate) oneshot::Receiver<Result<KeptState, SnapshotError>>);
 
-impl Waiting {
+impl PendingStep {
     /// Waits for the result.
-    pub(crate) async fn kept(self) -> Option<Result<Kept, SnapshotError>> {
+    pub(crate) async fn kept(self) -> Option<Result<KeptState, SnapshotError>> {
         self.0.await.ok()
     }
 }
@@ -146,16 +146,16 @@ impl Waiting {
 pub(crate) struct NotKept(pub(crate) SnapshotError);
 
 /// A rejection that was carried out.
-pub(crate) struct Reviewed {
+pub(crate) struct ReviewReport {
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
     pub(crate) reply: ReplyEvent,
-    pub(crate) undo: Option<Vec<Saved>>,
+    pub(crate) undo: Option<Vec<RejectedDiff>>,
     pub(crate) said: Vec<String>,
 }
 
 /// The next operation of the log for an undo or redo.
-pub(crate) struct Found {
+pub(crate) struct NextUndo {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
@@ -166,13 +166,13 @@ pub(crate) struct Found {
 
 /// Further operations of the same action that an undo continues with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct UndoRest {
     pub(crate) root: OpId,
     pub(crate) redo: bool,
 }
 
 /// What is kept around one call.
-pub(crate) enum What {
+pub(crate) enum CallScope {
     /// The call declares what it writes.
     Paths(Vec<PathBuf>),
     /// It runs a command, which may write anything.
@@ -180,16 +180,16 @@ pub(crate) enum What {
 }
 
 /// The state before a call, and the files that are compared after it.
-pub(crate) struct Before {
+pub(crate) struct StateBefore {
     pub(crate) id: Id,
     pub(crate) began: Time,
     pub(crate) others: Option<StepRow>,
-    pub(crate) what: What,
-    pub(crate) watched: Watched,
+    pub(crate) what: CallScope,
+    pub(crate) watched: SessionFiles,
     pub(crate) open: Option<OpenCall>,
     /// Copies of files that no snapshot covers.
     pub(crate) outside: Vec<OldFile>,
 }
 
 /// A state that is being kept.
-pub(crate) type Beginning = oneshot::Receiver<Result<Before, SnapshotError>>;
+pub(crate) type PendingState = oneshot::Receiver<Result<StateBefore, SnapshotError>>;

@@ -9,16 +9,16 @@ use tiller_snapshot::{Id, Shadow, Snapshot};
 use tiller_store::{StepOf, StepRow, Store};
 
 use super::cut;
-use super::keeper::Words;
+use super::keeper::SnapshotNotices;
 use crate::files::restore::back;
 use crate::lock::lock;
 
 /// The last state that a session saw. Read and advanced on the thread of the snapshots only, so in its order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastState(Arc<Mutex<Last>>);
+pub(crate) struct LastState(Arc<Mutex<SeenState>>);
 
 #[derive(Debug, Default)]
-enum Last {
+enum SeenState {
     /// The last state is read from the store.
     #[default]
     Stored,
@@ -27,27 +27,27 @@ enum Last {
 
 /// The session whose states are compared.
 #[derive(Clone)]
-pub(crate) struct Watched {
+pub(crate) struct SessionFiles {
     pub(crate) last: LastState,
     pub(crate) store: Store,
     pub(crate) session: SessionId,
     /// Commands of the session that run in the background.
     pub(crate) background: Vec<String>,
     /// Notices for the user.
-    pub(crate) words: Words,
+    pub(crate) words: SnapshotNotices,
 }
 
-impl Watched {
+impl SessionFiles {
     /// Advances to `now`. Returns changes since the last state, which others made, as a row for `of`.
     pub(crate) fn others(&self, shadow: &Shadow, now: &Snapshot, of: StepOf) -> Option<StepRow> {
-        let last = std::mem::replace(&mut *lock(&self.last.0), Last::At(now.id, now.time));
+        let last = std::mem::replace(&mut *lock(&self.last.0), SeenState::At(now.id, now.time));
         // Changes of calls that a kill interrupted, here or in another process, belong to the agent. Their rows come first.
-        if !matches!(last, Last::At(id, _) if id == now.id) {
+        if !matches!(last, SeenState::At(id, _) if id == now.id) {
             self.words.credited(cut::credit(shadow, &self.store, now));
         }
         let (before, since) = match last {
-            Last::At(id, time) => (id, time),
-            Last::Stored => {
+            SeenState::At(id, time) => (id, time),
+            SeenState::Stored => {
                 let row = self.store.steps().last(self.session).ok()??;
                 (row.after.parse().ok()?, row.time)
             }
@@ -81,6 +81,6 @@ impl Watched {
 
     /// Advances to `now`, the result of the session's own action.
     pub(crate) fn own(&self, now: &Snapshot) {
-        *lock(&self.last.0) = Last::At(now.id, now.time);
+        *lock(&self.last.0) = SeenState::At(now.id, now.time);
     }
 }

@@ -19,7 +19,7 @@ const FOLDER: &str = "outside";
 
 /// Why no checkpoint covers a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Uncovered {
     /// It is outside the workspace.
     Outside,
     /// Snapshots pass over it.
@@ -31,15 +31,15 @@ pub(super) enum Place {
 pub(crate) struct OldFile {
     pub(crate) path: PathBuf,
     pub(crate) copy: PathBuf,
-    place: Place,
+    place: Uncovered,
 }
 
 impl OldFile {
     /// The sentence about it in the call's result.
     pub(crate) fn sentence(&self) -> String {
         let why = match self.place {
-            Place::Outside => "outside the workspace",
-            Place::Inside => "not covered by checkpoints",
+            Uncovered::Outside => "outside the workspace",
+            Uncovered::Inside => "not covered by checkpoints",
         };
         format!(
             "[{} is {why}, so undo does not restore it. Its previous content is kept for 30 days in {}]",
@@ -57,15 +57,15 @@ pub(super) fn uncovered(
     shadow: &Shadow,
     before: &Snapshot,
     paths: &[PathBuf],
-) -> Result<Vec<(PathBuf, Place)>, SnapshotError> {
+) -> Result<Vec<(PathBuf, Uncovered)>, SnapshotError> {
     let mut out = Vec::new();
     for path in paths {
         let Ok(meta) = path.metadata() else { continue };
         let (kept, place) = match shadow.relative(path) {
-            None => (false, Place::Outside),
+            None => (false, Uncovered::Outside),
             // No tool changes a larger one.
-            Some(_) if meta.len() > NAMED_BYTES => (true, Place::Inside),
-            Some(name) => (matches!(shadow.state(before.id, &name)?, State::Is(_)), Place::Inside),
+            Some(_) if meta.len() > NAMED_BYTES => (true, Uncovered::Inside),
+            Some(name) => (matches!(shadow.state(before.id, &name)?, State::Is(_)), Uncovered::Inside),
         };
         if !kept && meta.is_file() {
             out.push((path.clone(), place));
@@ -80,7 +80,7 @@ pub(super) fn uncovered(
 /// When one of them cannot be copied; then the call cannot be undone.
 pub(super) fn keep(
     store: &Path,
-    files: Vec<(PathBuf, Place)>,
+    files: Vec<(PathBuf, Uncovered)>,
     now: Time,
 ) -> Result<Vec<OldFile>, SnapshotError> {
     let mut out = Vec::new();

@@ -9,7 +9,7 @@ pub(crate) struct FilesPart {
     /// Closed when the last state that is being recorded is stored.
     pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
     /// States that the agent named, until their entries are in place.
-    pub(crate) named: Vec<crate::files::msg::Named>,
+    pub(crate) named: Vec<crate::files::msg::NamedState>,
     /// The state of the files that the open session recorded last.
     pub(crate) last_state: crate::files::LastState,
     /// The notice that states cannot be kept was shown.

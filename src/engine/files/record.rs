@@ -10,13 +10,13 @@ use tiller_snapshot::{CallNote, Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::{mpsc, oneshot};
 
-use super::keeper::{Finished, Keeper, Word};
-use super::others::Watched;
+use super::keeper::{CompletedRestore, Keeper, SnapshotNotice};
+use super::others::SessionFiles;
 use super::outside;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::{Before, Beginning, FilesMsg, Kept, NotKept, Waiting, What};
+use crate::files::msg::{CallScope, FilesMsg, KeptState, NotKept, PendingState, PendingStep, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::restore::back;
 use crate::lock::lock;
@@ -25,10 +25,10 @@ use crate::lock::lock;
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Time limit for recording the last states.
 const LAST: Duration = Duration::from_secs(1);
-fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, SnapshotError> {
+fn look(shadow: &mut tiller_snapshot::Shadow, what: &CallScope) -> Result<Snapshot, SnapshotError> {
     match what {
-        What::Paths(paths) => shadow.snapshot_touched(paths),
-        What::All => shadow.snapshot(),
+        CallScope::Paths(paths) => shadow.snapshot_touched(paths),
+        CallScope::All => shadow.snapshot(),
     }
 }
 
@@ -38,19 +38,19 @@ fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, S
 /// When it could not be kept; the call's changes cannot be undone then.
 pub(crate) async fn before(
     keeper: &Keeper,
-    what: What,
-    watched: Watched,
+    what: CallScope,
+    watched: SessionFiles,
     call: String,
-) -> Result<Before, SnapshotError> {
+) -> Result<StateBefore, SnapshotError> {
     kept_before(keeper, begin(keeper, what, watched, call)).await
 }
 
 /// Like [`before`], for an external agent's call, which does not wait for it.
-pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String) -> Beginning {
+pub(crate) fn begin(keeper: &Keeper, what: CallScope, watched: SessionFiles, call: String) -> PendingState {
     let store = keeper.store().to_owned();
     keeper.submit(move |s| {
         let before = look(s, &what)?;
-        let paths = if let What::Paths(paths) = &what { Some(paths.clone()) } else { None };
+        let paths = if let CallScope::Paths(paths) = &what { Some(paths.clone()) } else { None };
         let bare = outside::uncovered(s, &before, paths.as_deref().unwrap_or_default())?;
         let outside = outside::keep(&store, bare, before.time)?;
         let session = watched.session.to_string();
@@ -59,7 +59,7 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
         let open = s.begin_call(&note).inspect_err(|error| {
             tracing::warn!(%error, "a call could not be recorded; after a kill its changes would have no author");
         });
-        Ok(Before { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
+        Ok(StateBefore { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
     })
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String)
 /// When they could not be copied.
 pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<OldFile>, SnapshotError> {
     let (store, now) = (keeper.store().to_owned(), keeper.now());
-    let files = paths.into_iter().filter(|p| p.is_file()).map(|p| (p, outside::Place::Outside));
+    let files = paths.into_iter().filter(|p| p.is_file()).map(|p| (p, outside::Uncovered::Outside));
     keeper.run(move |_| outside::keep(&store, files.collect(), now)).await
 }
 
@@ -77,20 +77,23 @@ pub(crate) async fn copy(keeper: &Keeper, paths: Vec<PathBuf>) -> Result<Vec<Old
 ///
 /// # Errors
 /// As [`before`].
-pub(crate) async fn kept_before(keeper: &Keeper, beginning: Beginning) -> Result<Before, SnapshotError> {
+pub(crate) async fn kept_before(
+    keeper: &Keeper,
+    beginning: PendingState,
+) -> Result<StateBefore, SnapshotError> {
     let kept = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
     kept.inspect_err(|error| tracing::warn!(%error, "the file states before a call were not saved"))
 }
 
 /// Keeps the state after a call. The caller does not wait: requests are carried out in order.
-pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
+pub(crate) fn after(keeper: &Keeper, b: StateBefore) -> PendingStep {
     let doings = keeper.doings();
-    Waiting(keeper.submit(move |s| {
+    PendingStep(keeper.submit(move |s| {
         let after = look(s, &b.what)?;
         b.watched.own(&after);
         let changed = if after.id == b.id { Vec::new() } else { s.compare(b.id, after.id)? };
         let files = match &b.what {
-            What::Paths(paths) => {
+            CallScope::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
                 let own: Vec<_> =
                     changed.into_iter().filter(|d| paths.iter().any(|p| d.path.starts_with(p))).collect();
@@ -98,13 +101,20 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
                 own
             }
             // A file that another agent wrote meanwhile, and that is still as it left it, belongs to that agent.
-            What::All => {
+            CallScope::All => {
                 let doings = lock(&doings);
                 changed.into_iter().filter(|d| !doings.others(b.watched.session, d, b.began)).collect()
             }
         };
         let files = back::named(&files);
-        Ok(Kept { others: b.others, before: Some(b.id), began: Some(b.began), after, files, open: b.open })
+        Ok(KeptState {
+            others: b.others,
+            before: Some(b.id),
+            began: Some(b.began),
+            after,
+            files,
+            open: b.open,
+        })
     }))
 }
 
@@ -167,20 +177,20 @@ pub(crate) fn keep_points(core: &mut Core, entries: Vec<EntryId>) {
             let _ = gate.recv();
             let after = s.snapshot()?;
             let others = watched.others(s, &after, StepOf::OthersBefore(entry));
-            Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
+            Ok(KeptState { others, before: None, began: None, after, files: Vec::new(), open: None })
         });
         record(core, StepOf::Point(entry), async { kept.await.ok() });
     }
 }
 
 /// A call has ended; its changes arrive later.
-pub(crate) fn keep_step(core: &mut Core, call_id: &str, waiting: Waiting) {
+pub(crate) fn keep_step(core: &mut Core, call_id: &str, waiting: PendingStep) {
     record(core, StepOf::Call(call_id.to_owned()), waiting.kept());
 }
 
 /// The open session, for separating its own changes from others'.
-pub(crate) fn watched(core: &Core) -> Watched {
-    Watched {
+pub(crate) fn watched(core: &Core) -> SessionFiles {
+    SessionFiles {
         last: core.files.last_state.clone(),
         store: core.services.store.clone(),
         session: core.session.id,
@@ -194,7 +204,7 @@ pub(crate) fn watched(core: &Core) -> Watched {
 pub(crate) fn record(
     core: &mut Core,
     of: StepOf,
-    kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
+    kept: impl Future<Output = Option<Result<KeptState, SnapshotError>>> + Send + 'static,
 ) {
     let (tx, session, store) = (core.tx.clone(), core.session.id, core.services.store.clone());
     let keeper = core.services.snapshots.workspace.clone();
@@ -209,7 +219,7 @@ pub(crate) fn record(
         }
         let Some(kept) = kept else { return };
         match kept {
-            Ok(Kept { others, before, began, after, files, open }) => {
+            Ok(KeptState { others, before, began, after, files, open }) => {
                 // A call that changed nothing is no step.
                 let own = (before != Some(after.id)).then(|| StepRow {
                     id: 0,
@@ -271,14 +281,14 @@ pub(crate) fn files_words(core: &mut Core) {
     let words = core.services.snapshots.workspace.as_ref().map(Keeper::words).unwrap_or_default();
     for word in words {
         let (kind, text) = match word {
-            Word::Recovered { text, step } => {
+            SnapshotNotice::Recovered { text, step } => {
                 if let Some(step) = step {
                     finished_restore(core, step);
                 }
                 (NoticeKind::Store, text)
             }
-            Word::Partly(text) => (NoticeKind::Info, text),
-            Word::Cut(credited) => {
+            SnapshotNotice::NotCovered(text) => (NoticeKind::Info, text),
+            SnapshotNotice::InterruptedCall(credited) => {
                 if credited.session == core.session.id {
                     core.child_driver().record_files(credited.files.iter().map(|f| f.path.clone()));
                 }
@@ -290,7 +300,7 @@ pub(crate) fn files_words(core: &mut Core) {
 }
 
 /// Records an interrupted restore that was completed now, so that it can be undone.
-fn finished_restore(core: &mut Core, done: Finished) {
+fn finished_restore(core: &mut Core, done: CompletedRestore) {
     if core.session.read_only {
         return;
     }

@@ -14,9 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::context::compaction::compact;
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::goal::pursuit::Checked;
+use crate::goal::pursuit::GoalReport;
 use crate::job::text_of;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::prompts::msg::PromptMsg;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
@@ -53,7 +53,7 @@ pub(super) fn check_goal(core: &mut Core) {
         },
     };
     // The check is stopped by its token, and its result has an outdated number then.
-    core.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
+    core.busy_with(no, JobKind::Goal { cancel }, tokio::spawn(async {}));
 }
 
 fn run_check(core: &mut Core, no: u64, line: String) -> CancellationToken {
@@ -77,7 +77,7 @@ fn run_check(core: &mut Core, no: u64, line: String) -> CancellationToken {
             }
             Err(e) => (e.to_string(), None),
         };
-        let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
+        let checked = GoalReport { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
         let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
     });
     cancel
@@ -106,7 +106,7 @@ fn ask_judge(
             Some(Err(e)) => (false, format!("the judging model failed: {e}")),
             None => (false, String::new()),
         };
-        let checked = Checked { no, holds, said, ran: None };
+        let checked = GoalReport { no, holds, said, ran: None };
         let _ = tx.send(Msg::Prompt(PromptMsg::GoalChecked(Box::new(checked)))).await;
     });
     cancel

@@ -18,7 +18,7 @@ use crate::goal::pursuit::{Pursuit, key};
 pub(crate) mod check;
 pub(crate) mod pursuit;
 
-pub(crate) use crate::goal::pursuit::Checked;
+pub(crate) use crate::goal::pursuit::GoalReport;
 
 /// Most turns of a goal.
 const TURNS: u32 = 1_000;
@@ -170,8 +170,8 @@ pub(crate) fn goal_after(core: &mut Core, status: TurnStatus) {
     crate::goal::check::check_goal(core);
 }
 
-pub(crate) fn goal_checked(core: &mut Core, checked: Checked) {
-    let Checked { no, holds, said, ran } = checked;
+pub(crate) fn goal_checked(core: &mut Core, checked: GoalReport) {
+    let GoalReport { no, holds, said, ran } = checked;
     if !core.job_done(no) {
         return;
     }

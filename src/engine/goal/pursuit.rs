@@ -41,7 +41,7 @@ impl Pursuit {
 }
 
 /// What a check found.
-pub(crate) struct Checked {
+pub(crate) struct GoalReport {
     pub(crate) no: u64,
     pub(crate) holds: bool,
     /// Its output, for the model and the user.

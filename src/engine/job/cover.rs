@@ -6,10 +6,10 @@ use tiller_protocol::ask::Risk;
 use tiller_protocol::{AskBody, Touch};
 use tiller_snapshot::SnapshotError;
 
-use super::decide::{Decided, Refused};
+use super::decide::{CallDecision, Refusal};
 use super::{Job, failed};
 use crate::core::msg::Msg;
-use crate::files::msg::{Before, FilesMsg, What};
+use crate::files::msg::{CallScope, FilesMsg, StateBefore};
 use crate::files::outside::OldFile;
 use crate::files::{Keeper, NotKept, record};
 use crate::questions::permission::{Question, permission_ask};
@@ -17,19 +17,19 @@ use crate::turn::CallResult;
 
 /// The states and copies that were kept before a call.
 #[derive(Default)]
-pub(super) struct Covered {
-    pub(super) before: Option<Before>,
+pub(super) struct CallBackup {
+    pub(super) before: Option<StateBefore>,
     /// Copies of files that no state covers.
     pub(super) copies: Vec<OldFile>,
 }
 
 impl Job {
     /// Keeps the state of the files before the call. `None`: there is nothing to keep, or snapshots are off.
-    pub(super) async fn files_before(&self) -> Option<Result<Covered, SnapshotError>> {
+    pub(super) async fn files_before(&self) -> Option<Result<CallBackup, SnapshotError>> {
         let what = match (self.tool.touch(), self.files.written.is_empty()) {
             (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
-            (Touch::Execute, _) => What::All,
-            (_, false) => What::Paths(self.files.written.clone()),
+            (Touch::Execute, _) => CallScope::All,
+            (_, false) => CallScope::Paths(self.files.written.clone()),
             (_, true) => return None,
         };
         if let Some(keeper) = &self.services.snapshots.workspace {
@@ -37,11 +37,11 @@ impl Job {
                 record::before(keeper, what, self.files.watched.clone(), self.cx.call_id.clone()).await;
             return Some(before.map(|mut before| {
                 let copies = std::mem::take(&mut before.outside);
-                Covered { before: Some(before), copies }
+                CallBackup { before: Some(before), copies }
             }));
         }
         // Git keeps the agent's own folder; files elsewhere are copied.
-        let (Some(keeper), What::Paths(mut paths)) = (&self.services.snapshots.elsewhere, what) else {
+        let (Some(keeper), CallScope::Paths(mut paths)) = (&self.services.snapshots.elsewhere, what) else {
             return None;
         };
         paths.retain(|p| !p.starts_with(&self.cx.workspace.root));
@@ -49,7 +49,7 @@ impl Job {
             return None;
         }
         let copies = record::copy(keeper, paths).await;
-        Some(copies.map(|copies| Covered { before: None, copies }))
+        Some(copies.map(|copies| CallBackup { before: None, copies }))
     }
 
     /// Whether it is a read-only command. If that is wrong, the snapshot at the next message still covers its changes.
@@ -62,7 +62,7 @@ impl Job {
     ///
     /// # Errors
     /// When the user denies the call, or no user can answer.
-    pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
+    pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refusal> {
         let keeper =
             self.services.snapshots.workspace.as_ref().or(self.services.snapshots.elsewhere.as_ref());
         let asks = keeper.is_some_and(Keeper::asks);
@@ -72,7 +72,7 @@ impl Job {
         if !asks {
             return Ok(());
         }
-        let none = |by: &str| Decided { decision: PermissionOutcome::Undecided, by: by.into() };
+        let none = |by: &str| CallDecision { decision: PermissionOutcome::Undecided, by: by.into() };
         let access = self.tool.access(&self.args, &self.cx);
         let access = access.map_err(|e| Box::new((none("the tool"), failed(e))))?;
         let target = self.tool.target(&self.args);

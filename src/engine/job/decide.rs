@@ -16,10 +16,10 @@ use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
 /// Why a call did not run, and the result that the model gets.
-pub(super) type Refused = Box<(Decided, CallResult)>;
+pub(super) type Refusal = Box<(CallDecision, CallResult)>;
 
 /// A decision about a call, and its source as text.
-pub(super) struct Decided {
+pub(super) struct CallDecision {
     pub(super) decision: PermissionOutcome,
     pub(super) by: String,
 }
@@ -27,7 +27,7 @@ pub(super) struct Decided {
 impl Job {
     /// Decides whether the call may run. Asks the user where the rules say so; a command that the user changed is
     /// checked again.
-    pub(super) async fn decide(&mut self) -> Result<Decided, Refused> {
+    pub(super) async fn decide(&mut self) -> Result<CallDecision, Refusal> {
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
             self.bus.publish(&self.origin.place, EventBody::State(event));
@@ -37,7 +37,8 @@ impl Job {
             let access = match self.tool.access(&self.args, &self.cx) {
                 Ok(access) => access,
                 Err(e) => {
-                    let decided = Decided { decision: PermissionOutcome::Undecided, by: "the tool".into() };
+                    let decided =
+                        CallDecision { decision: PermissionOutcome::Undecided, by: "the tool".into() };
                     return Err(Box::new((decided, failed(e))));
                 }
             };
@@ -70,13 +71,13 @@ impl Job {
             let verdict = match verdict {
                 Verdict::Allow { rule, unasked } => {
                     self.cx.variables = Arc::new(unasked.map(|u| u.variables).unwrap_or_default());
-                    return Ok(Decided { decision: PermissionOutcome::Allowed, by: rule });
+                    return Ok(CallDecision { decision: PermissionOutcome::Allowed, by: rule });
                 }
                 Verdict::Deny { rule, reason } => {
                     let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
                     self.tell(PermissionOutcome::Denied, &rule);
                     return Err(Box::new((
-                        Decided { decision: PermissionOutcome::Denied, by: rule },
+                        CallDecision { decision: PermissionOutcome::Denied, by: rule },
                         result,
                     )));
                 }
@@ -84,7 +85,7 @@ impl Job {
             };
             self.asked = true;
             if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(&access)).await {
-                let decided = Decided {
+                let decided = CallDecision {
                     decision: PermissionOutcome::Undecided,
                     by: "the tool, before a question was asked".into(),
                 };
@@ -96,7 +97,7 @@ impl Job {
             let answer = tokio::select! {
                 answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
                 () = self.cx.cancel.cancelled() => {
-                    let decided = Decided { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
+                    let decided = CallDecision { decision: PermissionOutcome::Undecided, by: "stopped before an answer".into() };
                     return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
@@ -105,7 +106,7 @@ impl Job {
                 None => continue,
             }
         }
-        let decided = Decided { decision: PermissionOutcome::Denied, by: "changed too often".into() };
+        let decided = CallDecision { decision: PermissionOutcome::Denied, by: "changed too often".into() };
         let result = CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.");
         Err(Box::new((decided, result)))
     }
@@ -131,7 +132,11 @@ impl Job {
     }
 
     /// Applies an answer; `None`: the command was changed and must be checked again.
-    fn answered(&mut self, answer: Result<AskReply, String>, rule: &str) -> Option<Result<Decided, Refused>> {
+    fn answered(
+        &mut self,
+        answer: Result<AskReply, String>,
+        rule: &str,
+    ) -> Option<Result<CallDecision, Refusal>> {
         if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
             match self.args.get_mut("command") {
                 Some(command) if command.as_str() == Some(text.as_str()) => {}
@@ -142,7 +147,7 @@ impl Job {
                 None => {
                     let result = CallResult::text(ToolOutcome::Denied, "Denied: this call cannot be edited.");
                     return Some(Err(Box::new((
-                        Decided { decision: PermissionOutcome::Denied, by: "engine".into() },
+                        CallDecision { decision: PermissionOutcome::Denied, by: "engine".into() },
                         result,
                     ))));
                 }
@@ -153,12 +158,16 @@ impl Job {
     }
 
     /// Applies an answer that does not change the call.
-    pub(super) fn consent(&self, answer: Result<AskReply, String>, rule: &str) -> Result<Decided, Refused> {
+    pub(super) fn consent(
+        &self,
+        answer: Result<AskReply, String>,
+        rule: &str,
+    ) -> Result<CallDecision, Refusal> {
         let by = if self.changed.is_some() { "the user, with an edited command" } else { "the user" };
-        let person = |decision| Decided { decision, by: by.into() };
+        let person = |decision| CallDecision { decision, by: by.into() };
         let no = |decision: PermissionOutcome, by: String, text: String, nobody: bool| {
             let result = CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) };
-            Err(Box::new((Decided { decision, by }, result)))
+            Err(Box::new((CallDecision { decision, by }, result)))
         };
         match answer {
             Err(why) => {

@@ -25,7 +25,7 @@ mod cover;
 mod decide;
 pub(crate) mod words;
 
-pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
+pub(crate) use words::{AUDIT_TEXT, cut, failed, outcome_word, text_of, told, what};
 
 /// Time after the tool's own grace period until a call that does not end is abandoned.
 const LEFT_BEHIND: Duration = Duration::from_millis(1500);
@@ -65,7 +65,7 @@ pub(crate) struct CallOrigin {
 pub(crate) struct CallFiles {
     pub(crate) reviews: Arc<Mutex<Reviews>>,
     pub(crate) writes: Writes,
-    pub(crate) watched: crate::files::Watched,
+    pub(crate) watched: crate::files::SessionFiles,
     /// Paths that the call declared to write.
     pub(crate) written: Vec<PathBuf>,
     /// Paths that it declared to read or write.
@@ -124,7 +124,7 @@ impl Job {
     ///
     /// # Errors
     /// When the files could not be kept before it, and the user denied the call for that.
-    async fn execute(&self) -> Result<(CallResult, Option<crate::files::Waiting>), decide::Refused> {
+    async fn execute(&self) -> Result<(CallResult, Option<crate::files::PendingStep>), decide::Refusal> {
         let mut args = self.args.clone();
         if args.is_null() {
             args = Value::Object(serde_json::Map::new());
@@ -135,11 +135,11 @@ impl Job {
             before = self.files_before() => before.transpose(),
             () = self.cx.cancel.cancelled() => Ok(None),
         };
-        let cover::Covered { before, copies } = match before {
+        let cover::CallBackup { before, copies } = match before {
             Ok(covered) => covered.unwrap_or_default(),
             Err(error) => {
                 self.unkept(error).await?;
-                cover::Covered::default()
+                cover::CallBackup::default()
             }
         };
         let runs = self.tool.touch() == Touch::Execute;

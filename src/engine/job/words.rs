@@ -9,7 +9,7 @@ use crate::core::services::Redact;
 use crate::turn::CallResult;
 
 /// Longest description of a call in the audit, in bytes.
-pub(crate) const WHAT: usize = 2_000;
+pub(crate) const AUDIT_TEXT: usize = 2_000;
 
 /// A failed call, for the model.
 pub(crate) fn failed(e: ToolError) -> CallResult {
@@ -47,13 +47,13 @@ pub(crate) fn outcome_word(o: ToolOutcome) -> &'static str {
 pub(crate) fn what(redact: &Redact, args: &Value) -> String {
     let mut args = shortened(args);
     crate::context::clean::value(redact, &mut args);
-    cut(&redact(&args.to_string()), WHAT)
+    cut(&redact(&args.to_string()), AUDIT_TEXT)
 }
 
 /// A copy whose texts are cut to what the audit could keep.
 fn shortened(args: &Value) -> Value {
     match args {
-        Value::String(s) => s[..s.floor_char_boundary(2 * WHAT)].into(),
+        Value::String(s) => s[..s.floor_char_boundary(2 * AUDIT_TEXT)].into(),
         Value::Array(items) => items.iter().map(shortened).collect(),
         Value::Object(fields) => {
             Value::Object(fields.iter().map(|(k, v)| (k.clone(), shortened(v))).collect())

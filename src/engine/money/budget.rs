@@ -5,7 +5,7 @@ use tiller_protocol::{Cost, Notice, NoticeKind};
 
 /// Cost so far, as far as prices are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct Spending {
     pub session: Cost,
     pub day: Cost,
 }
@@ -23,12 +23,12 @@ pub struct Limits {
 
 /// Which hard limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum LimitScope {
     Session,
     Day,
 }
 
-impl Which {
+impl LimitScope {
     /// Text for the user.
     pub fn words(self) -> &'static str {
         match self {
@@ -40,15 +40,15 @@ impl Which {
 
 /// A hard limit that was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Over {
-    pub which: Which,
+pub struct LimitReached {
+    pub which: LimitScope,
     pub spent: Cost,
     pub limit: Cost,
     /// Cost of the next request's input, when the limit is not reached yet but this does not fit.
     pub next: Option<Cost>,
 }
 
-impl Over {
+impl LimitReached {
     /// Text for the user.
     pub fn notice(self) -> Notice {
         let Self { which, spent, limit, next } = self;
@@ -95,33 +95,33 @@ impl Limits {
     }
 
     /// Raises the limit that was reached.
-    pub fn raise(&mut self, which: Which, to: Cost) {
+    pub fn raise(&mut self, which: LimitScope, to: Cost) {
         match which {
-            Which::Session => self.set_session(to),
-            Which::Day => self.day_hard = Some(to),
+            LimitScope::Session => self.set_session(to),
+            LimitScope::Day => self.day_hard = Some(to),
         }
     }
 
     /// A hard limit that does not allow another request.
-    pub fn over(&self, spent: Spent) -> Option<Over> {
+    pub fn over(&self, spent: Spending) -> Option<LimitReached> {
         self.over_with(spent, Cost(0))
     }
 
     /// A hard limit that does not allow another request whose input costs `input`.
-    pub fn over_with(&self, spent: Spent, input: Cost) -> Option<Over> {
+    pub fn over_with(&self, spent: Spending, input: Cost) -> Option<LimitReached> {
         let check = |which, spent: Cost, limit: Option<Cost>| {
             let limit = limit.filter(|l| spent >= *l || spent.plus(input) > *l)?;
-            Some(Over { which, spent, limit, next: (spent < limit).then_some(input) })
+            Some(LimitReached { which, spent, limit, next: (spent < limit).then_some(input) })
         };
-        check(Which::Session, spent.session, self.session_hard)
-            .or_else(|| check(Which::Day, spent.day, self.day_hard))
+        check(LimitScope::Session, spent.session, self.session_hard)
+            .or_else(|| check(LimitScope::Day, spent.day, self.day_hard))
     }
 
     /// Returns a warning, once for each soft limit that was passed.
-    pub fn warning(&mut self, spent: Spent) -> Option<Notice> {
+    pub fn warning(&mut self, spent: Spending) -> Option<Notice> {
         let rows = [
-            (Which::Session, spent.session, self.session_soft, &mut self.warned_session),
-            (Which::Day, spent.day, self.day_soft, &mut self.warned_day),
+            (LimitScope::Session, spent.session, self.session_soft, &mut self.warned_session),
+            (LimitScope::Day, spent.day, self.day_soft, &mut self.warned_day),
         ];
         for (which, spent, limit, warned) in rows {
             if let Some(limit) = limit.filter(|l| spent >= *l && !*warned) {
@@ -136,12 +136,12 @@ impl Limits {
 
     /// The first hard limit that is set, and a name for it.
     pub fn first_hard(&self) -> Option<(String, Cost)> {
-        let of = |which: Which, limit: Option<Cost>| limit.map(|l| (which.words().to_owned(), l));
-        of(Which::Session, self.session_hard).or_else(|| of(Which::Day, self.day_hard))
+        let of = |which: LimitScope, limit: Option<Cost>| limit.map(|l| (which.words().to_owned(), l));
+        of(LimitScope::Session, self.session_hard).or_else(|| of(LimitScope::Day, self.day_hard))
     }
 
     /// What may still be spent; `None` without limits.
-    pub fn left(&self, spent: Spent) -> Option<Cost> {
+    pub fn left(&self, spent: Spending) -> Option<Cost> {
         let left = |limit: Option<Cost>, spent: Cost| limit.map(|l| Cost(l.0.saturating_sub(spent.0)));
         match (left(self.session_hard, spent.session), left(self.day_hard, spent.day)) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -154,8 +154,8 @@ impl Limits {
 mod tests {
     use super::*;
 
-    fn spent(usd: f64) -> Spent {
-        Spent { session: Cost::from_usd(usd), day: Cost::from_usd(usd) }
+    fn spent(usd: f64) -> Spending {
+        Spending { session: Cost::from_usd(usd), day: Cost::from_usd(usd) }
     }
 
     #[test]
@@ -173,12 +173,12 @@ mod tests {
         assert!(l.over(spent(1.99)).is_none());
         assert!(l.over_with(spent(1.99), Cost::from_usd(0.01)).is_none(), "it fits exactly");
         let next = l.over_with(spent(1.99), Cost::from_usd(0.02)).unwrap();
-        assert_eq!((next.which, next.next), (Which::Session, Some(Cost::from_usd(0.02))));
+        assert_eq!((next.which, next.next), (LimitScope::Session, Some(Cost::from_usd(0.02))));
         assert!(next.notice().message.contains("its input alone costs about $0.020"), "{:?}", next.notice());
-        assert_eq!(l.over(spent(2.0)).unwrap().which, Which::Session);
-        l.raise(Which::Session, Cost::from_usd(10.0));
+        assert_eq!(l.over(spent(2.0)).unwrap().which, LimitScope::Session);
+        l.raise(LimitScope::Session, Cost::from_usd(10.0));
         assert!(l.over(spent(2.5)).is_none());
-        assert_eq!(l.over(spent(3.0)).unwrap().which, Which::Day);
+        assert_eq!(l.over(spent(3.0)).unwrap().which, LimitScope::Day);
         assert!(Limits::default().over(spent(1e9)).is_none());
     }
 }

@@ -52,12 +52,12 @@ impl Unpriced {
 
 /// What the limits leave for a side call; `None`: any amount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct Allowance {
     pub(crate) tokens: Option<u64>,
     pub(crate) cost: Option<Cost>,
 }
 
-impl Left {
+impl Allowance {
     /// The smaller of each.
     pub(crate) fn and(self, other: Self) -> Self {
         let tokens = self.tokens.into_iter().chain(other.tokens).min();
@@ -144,11 +144,12 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
 }
 
 /// What is left for a side call that counts for `tier`.
-pub(crate) fn left_beside(core: &Core, tier: Tier) -> Left {
+pub(crate) fn left_beside(core: &Core, tier: Tier) -> Allowance {
     let spent = reservations(core).tiers().spent.get(&tier).copied().unwrap_or_default();
     let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
-    let left = Left { tokens: None, cost: core.money.limits.left(crate::crew::spent_and_reserved(core)) };
-    left.and(Left { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
+    let left =
+        Allowance { tokens: None, cost: core.money.limits.left(crate::crew::spent_and_reserved(core)) };
+    left.and(Allowance { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
 }
 
 /// Counts a call of a model against session, day and tier.

@@ -2,12 +2,12 @@
 
 use tiller_protocol::Cost;
 
-use crate::money::budget::{Limits, Spent};
+use crate::money::budget::{Limits, Spending};
 
 /// Limits and spending.
 pub(crate) struct MoneyPart {
     pub(crate) limits: Limits,
-    pub(crate) spent: Spent,
+    pub(crate) spent: Spending,
     /// The day that `spent` is of, in the user's time zone.
     pub(crate) day: String,
     /// The remaining budget in the last line about it that went to the model.

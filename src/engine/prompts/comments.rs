@@ -11,7 +11,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::services::Human;
-use crate::prompts::msg::{Comment, Found, PromptMsg};
+use crate::prompts::msg::{Comment, FileComments, PromptMsg};
 
 /// The mark at the end of such a comment.
 const MARK: &str = "tiller!";
@@ -35,14 +35,14 @@ fn comments(text: &str) -> Vec<Comment> {
     text.lines().enumerate().filter_map(|(n, line)| Some((n + 1, of(line)?))).collect()
 }
 
-fn look(root: &Path, path: String) -> Option<Found> {
+fn look(root: &Path, path: String) -> Option<FileComments> {
     let full = root.join(&path);
     let meta = std::fs::symlink_metadata(&full).ok()?;
     if !meta.is_file() || meta.len() > BYTES {
         return None;
     }
     let text = std::fs::read_to_string(full).ok()?;
-    Some(Found { path, comments: comments(&text) })
+    Some(FileComments { path, comments: comments(&text) })
 }
 
 /// Searches files that the user changed.
@@ -74,7 +74,7 @@ pub(crate) fn look_for_comments(core: &mut Core, changes: &[FileChange]) {
 }
 
 /// Sends the comments as the user's message: at once, or after the turn that runs.
-pub(crate) fn comments_found(core: &mut Core, all: Vec<Found>) {
+pub(crate) fn comments_found(core: &mut Core, all: Vec<FileComments>) {
     for found in all {
         let new = core.prompts.asked.news(&found);
         if new.is_empty() {
@@ -94,15 +94,15 @@ pub(crate) fn comments_found(core: &mut Core, all: Vec<Found>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompts::msg::Asked;
+    use crate::prompts::msg::SeenComments;
 
     #[test]
     fn only_line_comments_that_end_in_the_mark_count_and_each_once() {
         let text = "fn a() {} // mend this, tiller!\n# and that tiller!\nlet s = \"tiller!\";\n// tiller! is the mark\n//tiller!\n  -- sort them, tiller!  \n";
         let found = comments(text);
         assert_eq!(found, [(1, "mend this,".to_owned()), (2, "and that".into()), (6, "sort them,".into())]);
-        let mut asked = Asked::default();
-        let now = |comments| Found { path: "a".into(), comments };
+        let mut asked = SeenComments::default();
+        let now = |comments| FileComments { path: "a".into(), comments };
         assert_eq!(asked.news(&now(found.clone())).len(), 3);
         assert!(asked.news(&now(found.clone())).is_empty(), "it stands there still");
         let moved: Vec<Comment> = found[..1].iter().map(|(n, t)| (n + 7, t.clone())).collect();

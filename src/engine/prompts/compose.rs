@@ -20,14 +20,14 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::{ClientId, Place};
 use crate::context::compaction::shorten::{self};
 use crate::context::mentions;
-use crate::context::prefix::layers::{self, Facts, Layers};
+use crate::context::prefix::layers::{self, Layers, PromptFacts};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::core::services::Services;
 use crate::money;
-use crate::prompts::doing::Doing;
-use crate::prompts::msg::{Composed, Goal, Item, PrefixTask, PromptMsg};
+use crate::prompts::doing::JobKind;
+use crate::prompts::msg::{Destination, PrefixTask, PreparedItem, PreparedMessage, PromptMsg};
 use crate::prompts::named;
 use crate::turn::Input;
 
@@ -37,7 +37,7 @@ pub(crate) fn no_prefix() -> PrefixTask {
 }
 
 /// Starts to make the prefix.
-pub(crate) fn prefix(w: &Services, facts: Facts) -> PrefixTask {
+pub(crate) fn prefix(w: &Services, facts: PromptFacts) -> PrefixTask {
     let settings = w.config().context.clone();
     let (specs, tools) = (Arc::clone(&w.tools.specs), w.tools.visible.clone());
     let made = tokio::task::spawn_blocking(move || {
@@ -61,7 +61,7 @@ pub(crate) fn deliver_steer(core: &mut Core, turn: u64) {
         .filter(|q| q.mode == SendMode::Steer)
         .map(|q| (Some(q.id), q.message.clone()))
         .collect();
-    compose(core, Goal::Steer { turn }, waiting);
+    compose(core, Destination::Steer { turn }, waiting);
 }
 
 /// Continues a turn that was interrupted, cut off or parked.
@@ -71,7 +71,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
     } else if core.occupied() {
         "a turn is already running"
     } else if core.session.last_message().is_some() {
-        return compose(core, Goal::Continue { cause }, Vec::new());
+        return compose(core, Destination::Continue { cause }, Vec::new());
     } else if !core.prompts.queue.is_empty() {
         // The agent's first message was stopped before it was sent.
         return core.follow_up(FollowUp::NextQueued(TurnStatus::Done));
@@ -87,7 +87,7 @@ pub(crate) fn go_on(core: &mut Core, client: ClientId, cause: CommandId) {
 }
 
 /// Reads attachments and waits for the prefix, away from the engine's own task.
-pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
+pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<QueueId>, Message)>) {
     // Which files may be read depends on the present rules.
     core.services.permit.refresh().into_iter().for_each(|n| core.notice(n));
     // A program of another vendor has a prompt of its own.
@@ -98,11 +98,11 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
     let books = money::day_matters(core).then(|| Arc::clone(&core.services));
     let (root, writes) = (workspace.root.clone(), core.watching.writes.clone());
     let doing = match (&goal, messages.first()) {
-        (Goal::Steer { .. }, _) => None,
-        (Goal::Continue { cause }, _) => Some(Doing::Continue { cause: *cause }),
-        (Goal::Prompt { .. }, None) => return,
-        (Goal::Prompt { client }, Some((_, message))) => {
-            Some(Doing::Message { client: *client, message: message.clone() })
+        (Destination::Steer { .. }, _) => None,
+        (Destination::Continue { cause }, _) => Some(JobKind::Continue { cause: *cause }),
+        (Destination::Prompt { .. }, None) => return,
+        (Destination::Prompt { client }, Some((_, message))) => {
+            Some(JobKind::Message { client: *client, message: message.clone() })
         }
     };
     let no = if doing.is_some() { core.next_job() } else { 0 };
@@ -134,7 +134,7 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
             } else {
                 mentions::freeze(&files, &workspace)
             };
-            items.push(Item { id, message, content });
+            items.push(PreparedItem { id, message, content });
         }
         let prefix = match prefix {
             Some(p) => Some(shorten::prefix(&*p.await, fast).await),
@@ -150,7 +150,13 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
         writes.look(&me, &workspace).await;
         // The engine may have ended.
         let _ = tx
-            .send(Msg::Prompt(PromptMsg::Composed(Box::new(Composed { goal, items, prefix, today, no }))))
+            .send(Msg::Prompt(PromptMsg::PreparedMessage(Box::new(PreparedMessage {
+                goal,
+                items,
+                prefix,
+                today,
+                no,
+            }))))
             .await;
     };
     let task = tokio::spawn(task);
@@ -162,24 +168,24 @@ pub(crate) fn compose(core: &mut Core, goal: Goal, messages: Vec<(Option<QueueId
     }
 }
 
-pub(crate) fn composed(core: &mut Core, c: Composed) {
+pub(crate) fn composed(core: &mut Core, c: PreparedMessage) {
     if let Some(today) = c.today {
         money::day_read(core, today);
     }
     match c.goal {
-        Goal::Steer { turn } if core.is_live(turn) => steer_composed(core, turn, c.items),
-        Goal::Steer { .. } => {}
+        Destination::Steer { turn } if core.is_live(turn) => steer_composed(core, turn, c.items),
+        Destination::Steer { .. } => {}
         // Stopped meanwhile: the waiting task was notified.
-        Goal::Prompt { .. } | Goal::Continue { .. } if !core.job_done(c.no) => {}
-        Goal::Prompt { client } => prompt_composed(core, client, c.items, c.prefix.as_deref()),
-        Goal::Continue { cause } => continue_composed(core, cause, c.prefix.as_deref()),
+        Destination::Prompt { .. } | Destination::Continue { .. } if !core.job_done(c.no) => {}
+        Destination::Prompt { client } => prompt_composed(core, client, c.items, c.prefix.as_deref()),
+        Destination::Continue { cause } => continue_composed(core, cause, c.prefix.as_deref()),
     }
 }
 
 fn prompt_composed(
     core: &mut Core,
     client: Option<(ClientId, CommandId)>,
-    items: Vec<Item>,
+    items: Vec<PreparedItem>,
     prefix: Option<&(String, Vec<LayerCost>)>,
 ) {
     let Some(item) = items.into_iter().next() else { return };
@@ -287,7 +293,7 @@ fn user_entry(core: &mut Core, message: Message, origin: Origin, content: Vec<Pa
     (entry, event)
 }
 
-fn steer_composed(core: &mut Core, turn: u64, items: Vec<Item>) {
+fn steer_composed(core: &mut Core, turn: u64, items: Vec<PreparedItem>) {
     let place = core.place();
     let mut entries = Vec::new();
     let mut events = Vec::new();

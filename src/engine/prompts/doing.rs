@@ -7,14 +7,14 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::bus::ClientId;
 
 /// The running job. Dropping it stops it.
-pub(crate) struct Busy {
+pub(crate) struct RunningJob {
     pub(crate) no: u64,
-    pub(crate) doing: Doing,
+    pub(crate) doing: JobKind,
     pub(crate) task: AbortOnDropHandle<()>,
 }
 
 /// The kind of a job, and the client that gets its result.
-pub(crate) enum Doing {
+pub(crate) enum JobKind {
     /// A message is being prepared. `client`: the client that sent it; `None`: it stays in the queue until it is sent.
     Message {
         client: Option<(ClientId, CommandId)>,
@@ -34,14 +34,14 @@ pub(crate) enum Doing {
     },
 }
 
-impl Doing {
+impl JobKind {
     /// Whether it leads to a turn.
     pub(crate) fn begins(&self) -> bool {
         matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
     }
 }
 
-impl Busy {
+impl RunningJob {
     pub(crate) fn into_task(self) -> AbortOnDropHandle<()> {
         self.task
     }

@@ -11,7 +11,7 @@ use crate::prompts::shell_line;
 
 pub(crate) fn handle(core: &mut Core, msg: PromptMsg) {
     match msg {
-        PromptMsg::Composed(composed) => compose::composed(core, *composed),
+        PromptMsg::PreparedMessage(composed) => compose::composed(core, *composed),
         PromptMsg::LineDone(done) => shell_line::shell_done(core, *done),
         PromptMsg::RanOnBoth(audit) => run::ran_both(core, *audit),
         PromptMsg::Comments(found) => comments::comments_found(core, found),

@@ -12,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 use crate::bus::{ClientId, Place};
 use crate::context::msg::Prefix;
 use crate::context::prefix::layers::Layers;
-use crate::goal::pursuit::Checked;
+use crate::goal::pursuit::GoalReport;
 use crate::money::today::Today;
 
 /// Reports about a message being prepared, a shell line of the user's, a goal, or the todo list.
 pub(crate) enum PromptMsg {
-    Composed(Box<Composed>),
+    PreparedMessage(Box<PreparedMessage>),
     LineDone(Box<ShellDone>),
     /// A command has run on both sides of a comparison.
     RanOnBoth(Box<AuditRow>),
     /// Comments in files that start a turn.
-    Comments(Vec<Found>),
-    GoalChecked(Box<Checked>),
+    Comments(Vec<FileComments>),
+    GoalChecked(Box<GoalReport>),
     Todos {
         items: Vec<TodoItem>,
         /// Gets its answer when the list is stored.
@@ -35,18 +35,18 @@ pub(crate) enum PromptMsg {
 pub(crate) type Comment = (usize, String);
 
 /// Comments that are in a file now.
-pub(crate) struct Found {
+pub(crate) struct FileComments {
     pub(crate) path: String,
     pub(crate) comments: Vec<Comment>,
 }
 
 /// The comments of each file when it was searched last.
 #[derive(Default)]
-pub(crate) struct Asked(HashMap<String, Vec<String>>);
+pub(crate) struct SeenComments(HashMap<String, Vec<String>>);
 
-impl Asked {
+impl SeenComments {
     /// The new ones of these comments.
-    pub(crate) fn news(&mut self, found: &Found) -> Vec<Comment> {
+    pub(crate) fn news(&mut self, found: &FileComments) -> Vec<Comment> {
         let before = self.0.remove(&found.path).unwrap_or_default();
         if !found.comments.is_empty() {
             self.0.insert(found.path.clone(), found.comments.iter().map(|(_, text)| text.clone()).collect());
@@ -60,7 +60,7 @@ pub(crate) type PrefixTask = Shared<BoxFuture<'static, Arc<Layers>>>;
 
 /// The destination of a message.
 #[derive(Clone, Debug)]
-pub(crate) enum Goal {
+pub(crate) enum Destination {
     /// Begins a turn. The client that sent it gets the reason if that fails.
     Prompt { client: Option<(ClientId, CommandId)> },
     /// Joins the turn in flight.
@@ -70,31 +70,31 @@ pub(crate) enum Goal {
 }
 
 /// A message whose attachments were read.
-pub(crate) struct Item {
+pub(crate) struct PreparedItem {
     pub(crate) id: Option<QueueId>,
     pub(crate) message: Message,
     pub(crate) content: Result<Vec<Part>, Notice>,
 }
 
 /// A message that is ready to be sent.
-pub(crate) struct Composed {
-    pub(crate) goal: Goal,
-    pub(crate) items: Vec<Item>,
+pub(crate) struct PreparedMessage {
+    pub(crate) goal: Destination,
+    pub(crate) items: Vec<PreparedItem>,
     pub(crate) prefix: Option<Prefix>,
     /// Spending of the day, where that is limited.
     pub(crate) today: Option<Today>,
-    /// Number of the [`crate::prompts::doing::Busy`] that waits for it; 0 for steering, which belongs to its turn.
+    /// Number of the [`crate::prompts::doing::RunningJob`] that waits for it; 0 for steering, which belongs to its turn.
     pub(crate) no: u64,
 }
 
 /// Shell lines of the user's: the running one and the waiting ones.
 #[derive(Default)]
-pub(crate) struct TypedLines {
+pub(crate) struct ShellLines {
     pub(crate) running: Option<ShellLineView>,
-    pub(crate) waiting: VecDeque<Typed>,
+    pub(crate) waiting: VecDeque<WaitingLine>,
 }
 
-impl TypedLines {
+impl ShellLines {
     /// The lines in the order in which they were typed, for clients.
     pub(crate) fn views(&self) -> Vec<ShellLineView> {
         let waiting = self.waiting.iter().map(|t| t.view.clone());
@@ -103,7 +103,7 @@ impl TypedLines {
 }
 
 /// A line that does not run yet.
-pub(crate) struct Typed {
+pub(crate) struct WaitingLine {
     pub(crate) place: Place,
     pub(crate) line: String,
     pub(crate) view: ShellLineView,
@@ -145,11 +145,11 @@ pub(crate) struct Aside {
 
 /// What a message names.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum NamedText {
     Diff,
     /// By the beginning of its id.
     Session(String),
 }
 
 /// The text of it, to be attached.
-pub(crate) type Texts = Vec<(Named, Option<String>)>;
+pub(crate) type Texts = Vec<(NamedText, Option<String>)>;

@@ -13,7 +13,7 @@ use tiller_store::{Filter, Store};
 
 use crate::context::compaction::compact;
 use crate::core::Core;
-use crate::prompts::msg::{Named, Texts};
+use crate::prompts::msg::{NamedText, Texts};
 
 /// The names after the `@`.
 const DIFF: &str = "diff";
@@ -30,23 +30,23 @@ const SAID: usize = 40_000;
 const PREVIEW: usize = 600;
 
 /// Searches for them; reads the store, so it may block.
-pub(crate) type Look = Box<dyn FnOnce() -> Vec<Mention> + Send>;
+pub(crate) type MentionSearch = Box<dyn FnOnce() -> Vec<Mention> + Send>;
 
-fn named(path: &str, root: &Path) -> Option<Named> {
+fn named(path: &str, root: &Path) -> Option<NamedText> {
     let what = match path.strip_prefix(SESSION) {
         Some(id) if id.len() >= 8 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') => {
-            Named::Session(id.to_owned())
+            NamedText::Session(id.to_owned())
         }
-        None if path == DIFF => Named::Diff,
+        None if path == DIFF => NamedText::Diff,
         _ => return None,
     };
     (!root.join(path).exists()).then_some(what)
 }
 
 /// Takes such names out of a message: from its attachments and its text.
-pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<Named> {
+pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<NamedText> {
     let mut all = Vec::new();
-    let mut add = |what: Named| {
+    let mut add = |what: NamedText| {
         if !all.contains(&what) {
             all.push(what);
         }
@@ -112,8 +112,10 @@ fn said(store: &Store, id: &str) -> Result<String, String> {
 pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result<(), Notice> {
     for (what, text) in texts {
         let (name, text) = match what {
-            Named::Diff => (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed a file".into())),
-            Named::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
+            NamedText::Diff => {
+                (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed a file".into()))
+            }
+            NamedText::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
         };
         let text = text.map_err(|why: String| {
             Notice::new(NoticeKind::User, format!("@{name} cannot be attached: {why}"))
@@ -131,12 +133,12 @@ fn last_diff(core: &Core) -> Option<String> {
 }
 
 /// Reads what is in memory now; the rest is read away from the engine's task.
-pub(crate) fn texts(core: &Core, named: Vec<Named>) -> Texts {
-    named.into_iter().map(|n| if n == Named::Diff { (n, last_diff(core)) } else { (n, None) }).collect()
+pub(crate) fn texts(core: &Core, named: Vec<NamedText>) -> Texts {
+    named.into_iter().map(|n| if n == NamedText::Diff { (n, last_diff(core)) } else { (n, None) }).collect()
 }
 
 /// What the list offers for these letters; `None`: nothing.
-pub(crate) fn offers(core: &Core, text: &str) -> Option<Look> {
+pub(crate) fn offers(core: &Core, text: &str) -> Option<MentionSearch> {
     let text = text.to_lowercase();
     if !text.is_empty() && DIFF.starts_with(&text) {
         let diff = last_diff(core)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_protocol::{EntryBody, Queued, SendMode};
 
-use crate::prompts::doing::Busy;
+use crate::prompts::doing::RunningJob;
 
 /// Messages of the user, until they are entries.
 pub(crate) struct PromptPart {
@@ -15,14 +15,14 @@ pub(crate) struct PromptPart {
     /// Entries that wait for a safe point: output of the user's own commands.
     pub(crate) pending: Vec<EntryBody>,
     /// Comments in files that started a turn.
-    pub(crate) asked: crate::prompts::msg::Asked,
+    pub(crate) asked: crate::prompts::msg::SeenComments,
     /// The user's own commands, in order.
-    pub(crate) typed: crate::prompts::msg::TypedLines,
+    pub(crate) typed: crate::prompts::msg::ShellLines,
     /// What runs beside turns, with the tokens to end it: the user's own commands and side questions.
     pub(crate) lines: HashMap<String, crate::prompts::msg::RunningLine>,
     pub(crate) finder: Arc<crate::prompts::finder::Finder>,
     /// The running job; new messages wait in the queue.
-    pub(crate) busy: Option<Busy>,
+    pub(crate) busy: Option<RunningJob>,
     /// Number of the last job.
     pub(crate) jobs: u64,
 }

@@ -10,7 +10,7 @@ use crate::bus::ClientId;
 use crate::context::clean;
 use crate::core::Core;
 use crate::core::saves::Then;
-use crate::prompts::msg::Goal;
+use crate::prompts::msg::Destination;
 use crate::turn::Input;
 
 /// Messages that may wait.
@@ -34,7 +34,11 @@ pub(crate) fn submit(
     }
     adopt(core);
     if !core.occupied() {
-        return compose::compose(core, Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);
+        return compose::compose(
+            core,
+            Destination::Prompt { client: Some((client, cause)) },
+            vec![(None, message)],
+        );
     }
     if core.prompts.queue.len() >= QUEUE {
         let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
@@ -193,6 +197,6 @@ fn send_queued(core: &mut Core, id: QueueId) {
     }
     if let Some(q) = core.prompts.queue.iter().find(|q| q.id == id) {
         let message = q.message.clone();
-        compose::compose(core, Goal::Prompt { client: None }, vec![(Some(id), message)]);
+        compose::compose(core, Destination::Prompt { client: None }, vec![(Some(id), message)]);
     }
 }

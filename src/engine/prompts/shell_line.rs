@@ -23,9 +23,9 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::job::{WHAT, cut, failed, outcome_word, text_of};
+use crate::job::{AUDIT_TEXT, cut, failed, outcome_word, text_of};
 use crate::lock::lock;
-use crate::prompts::msg::{PromptMsg, RunningLine, ShellDone, Typed};
+use crate::prompts::msg::{PromptMsg, RunningLine, ShellDone, WaitingLine};
 use crate::turn::Input;
 
 /// Characters of output kept in the note of a private line.
@@ -63,7 +63,7 @@ pub(crate) fn shell_line(core: &mut Core, client: ClientId, cause: CommandId, li
         shared: share,
         waits: core.prompts.typed.running.is_some(),
     };
-    let typed = Typed { place: core.place_of(Some(cause)), line, view };
+    let typed = WaitingLine { place: core.place_of(Some(cause)), line, view };
     if typed.view.waits {
         core.bus.publish(&typed.place, started(&typed.view));
         core.prompts.typed.waiting.push_back(typed);
@@ -72,8 +72,8 @@ pub(crate) fn shell_line(core: &mut Core, client: ClientId, cause: CommandId, li
     }
 }
 
-fn run_typed(core: &mut Core, typed: Typed) {
-    let Typed { place, line, mut view } = typed;
+fn run_typed(core: &mut Core, typed: WaitingLine) {
+    let WaitingLine { place, line, mut view } = typed;
     view.waits = false;
     core.bus.publish(&place, started(&view));
     let (id, share) = (view.call_id.clone(), view.shared);
@@ -135,8 +135,8 @@ pub(crate) fn shell_done(core: &mut Core, done: ShellDone) {
 }
 
 /// A waiting line is dropped.
-fn not_run(core: &Core, typed: Typed) {
-    let Typed { place, view, .. } = typed;
+fn not_run(core: &Core, typed: WaitingLine) {
+    let WaitingLine { place, view, .. } = typed;
     let event = ToolEvent::ShellLine {
         line: view.line,
         output: "(not run: it was removed from the queue)".into(),
@@ -162,7 +162,7 @@ fn keep_line(core: &mut Core, done: ShellDone) {
         session: place.session,
         agent: "you".into(),
         tool: if share { "!" } else { "!!" }.into(),
-        what: cut(&line, WHAT),
+        what: cut(&line, AUDIT_TEXT),
         decision: PermissionOutcome::Allowed,
         by: "the user's own command".into(),
         seconds,

@@ -9,7 +9,7 @@ use crate::bus::ClientId;
 pub(crate) enum About {
     Budget {
         turn: u64,
-        which: crate::money::budget::Which,
+        which: crate::money::budget::LimitScope,
     },
     Deep {
         turn: u64,

@@ -56,8 +56,8 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
             if let Some(value) = yes {
                 let all = crate::crew::spent_and_reserved(core);
                 let spent = match which {
-                    crate::money::budget::Which::Session => all.session,
-                    crate::money::budget::Which::Day => all.day,
+                    crate::money::budget::LimitScope::Session => all.session,
+                    crate::money::budget::LimitScope::Day => all.day,
                 };
                 let typed = value.and_then(|v| v.trim().trim_start_matches('$').parse::<f64>().ok());
                 // A yes without a number allows as much again, and room for the next request.

@@ -15,7 +15,7 @@ pub(crate) struct Asks {
 
 /// Why an answer was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum AnswerError {
     /// Answered already, or its call has ended.
     Gone,
     /// The text of the question has changed since.
@@ -24,7 +24,7 @@ pub(crate) enum Wrong {
     Kind,
 }
 
-impl Wrong {
+impl AnswerError {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Gone => "this question is no longer open",
@@ -59,8 +59,8 @@ impl Asks {
     }
 
     /// Applies an answer to its question and wakes the waiting tasks.
-    pub(crate) fn answer(&mut self, id: AskId, reply: AskReply) -> Result<Ask, Wrong> {
-        let at = self.open.iter().position(|(a, _)| a.id == id).ok_or(Wrong::Gone)?;
+    pub(crate) fn answer(&mut self, id: AskId, reply: AskReply) -> Result<Ask, AnswerError> {
+        let at = self.open.iter().position(|(a, _)| a.id == id).ok_or(AnswerError::Gone)?;
         fits(&self.open[at].0.body, &reply)?;
         let (ask, waiters) = self.open.remove(at);
         for w in waiters {
@@ -98,10 +98,10 @@ impl Asks {
     }
 }
 
-fn fits(body: &AskBody, reply: &AskReply) -> Result<(), Wrong> {
+fn fits(body: &AskBody, reply: &AskReply) -> Result<(), AnswerError> {
     let ok = match (body, reply) {
         (AskBody::Permission(p), AskReply::Permission { hash, .. }) => {
-            return if p.hash == *hash { Ok(()) } else { Err(Wrong::OtherText) };
+            return if p.hash == *hash { Ok(()) } else { Err(AnswerError::OtherText) };
         }
         (AskBody::Clarify { .. }, AskReply::Choice { answers }) => !answers.is_empty(),
         (AskBody::SessionBusy { .. }, AskReply::Branch | AskReply::ReadOnly) => true,
@@ -112,7 +112,7 @@ fn fits(body: &AskBody, reply: &AskReply) -> Result<(), Wrong> {
         (_, AskReply::Declined | AskReply::Yes { .. }) => true,
         _ => false,
     };
-    if ok { Ok(()) } else { Err(Wrong::Kind) }
+    if ok { Ok(()) } else { Err(AnswerError::Kind) }
 }
 
 #[cfg(test)]

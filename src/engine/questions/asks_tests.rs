@@ -38,12 +38,12 @@ fn identical_questions_are_answered_together_and_only_once() {
     assert!(asks.open(id(1), AgentId::main(), None, permission("ls"), w1).is_some());
     assert!(asks.open(id(2), AgentId::main(), None, permission("ls"), w2).is_none());
     assert!(asks.open(id(3), AgentId::main(), None, permission("rm -r x"), w3).is_some());
-    assert_eq!(asks.answer(id(3), yes("ls")), Err(Wrong::OtherText));
-    assert_eq!(asks.answer(id(1), AskReply::Yes { value: None }), Err(Wrong::Kind));
+    assert_eq!(asks.answer(id(3), yes("ls")), Err(AnswerError::OtherText));
+    assert_eq!(asks.answer(id(1), AskReply::Yes { value: None }), Err(AnswerError::Kind));
     asks.answer(id(1), yes("ls")).unwrap();
     assert!(r1.try_recv().is_ok() && r2.try_recv().is_ok());
     assert!(r3.try_recv().is_err(), "another text waits on");
-    assert_eq!(asks.answer(id(1), yes("ls")), Err(Wrong::Gone));
+    assert_eq!(asks.answer(id(1), yes("ls")), Err(AnswerError::Gone));
     drop(r3);
     assert_eq!(asks.prune().len(), 1);
     assert!(asks.is_empty());

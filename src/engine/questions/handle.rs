@@ -14,7 +14,7 @@ pub(crate) fn handle(core: &mut Core, msg: QuestionMsg) {
     match msg {
         QuestionMsg::Ask { agent, call, body, reply } => asking::ask(core, agent, call, body, reply),
         QuestionMsg::Answered { about, reply } => answers::answered(core, about, reply),
-        QuestionMsg::Over => core.child_driver().question_closed(),
+        QuestionMsg::Closed => core.child_driver().question_closed(),
         QuestionMsg::Decided { tool, what, decision, by } => {
             let decided = AskEvent::PermissionDecided { id: None, tool, what, decision, by };
             core.bus.publish(&core.place(), EventBody::Ask(decided));

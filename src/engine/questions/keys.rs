@@ -13,8 +13,8 @@ use tiller_provider::{ProviderError, Providers, models};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::given::{Failed, Keys, Tried};
 use crate::core::msg::Msg;
+use crate::core::services::{KeyError, KeyReport, KeyStore};
 use crate::questions::msg::QuestionMsg;
 
 /// Longest key, in bytes.
@@ -57,14 +57,14 @@ pub(crate) fn store_key(
     core.spawn(async move {
         let file = keys.file.clone();
         let (providers, result) = keep(keys, &provider, key).await;
-        let tried = Tried { client, cause, provider, file, providers, over, result };
+        let tried = KeyReport { client, cause, provider, file, providers, over, result };
         // The engine may have ended; the key is stored or not regardless.
         let _ = tx.send(Msg::Question(QuestionMsg::KeyTried(Box::new(tried)))).await;
     });
 }
 
-pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
-    let Tried { client, cause, provider, file, providers, over, result } = tried;
+pub(crate) fn key_tried(core: &mut Core, tried: KeyReport) {
+    let KeyReport { client, cause, provider, file, providers, over, result } = tried;
     let shown = file.display();
     let over = over.map_or_else(String::new, |v| format!("; it is used instead of the one in {v}"));
     let notice = match result {
@@ -72,11 +72,11 @@ pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
             NoticeKind::Info,
             format!("the {provider} key works; it is stored in {shown} (only you can read it){over}"),
         ),
-        Err(Failed::Untried(e)) => Notice::new(
+        Err(KeyError::Untested(e)) => Notice::new(
             NoticeKind::Network,
             format!("the {provider} key is stored in {shown}, but could not be tested: {e}{over}"),
         ),
-        Err(Failed::Refused(e)) => {
+        Err(KeyError::Refused(e)) => {
             let notice = Notice::new(
                 NoticeKind::User,
                 format!("{provider} did not accept this key, so it was not stored: {e}"),
@@ -87,7 +87,7 @@ pub(crate) fn key_tried(core: &mut Core, tried: Tried) {
                 notice.hint("check that the key was copied completely, and enter it again"),
             );
         }
-        Err(Failed::Wrong(why)) => {
+        Err(KeyError::NotSaved(why)) => {
             return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
     };
@@ -126,7 +126,7 @@ fn key_ok(key: &str) -> bool {
 }
 
 /// Saves the key, makes the provider, and tests it with a request that costs nothing.
-async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Result<(), Failed>) {
+async fn keep(keys: KeyStore, provider: &str, key: Secret) -> (Option<Providers>, Result<(), KeyError>) {
     let (file, name) = (keys.file.clone(), provider.to_owned());
     let saved = tokio::task::spawn_blocking(move || {
         let before = key::load(&file, &name)?;
@@ -138,7 +138,7 @@ async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Re
     });
     let (before, providers) = match saved.await.unwrap_or_else(|e| Err(e.to_string())) {
         Ok(saved) => saved,
-        Err(why) => return (None, Err(Failed::Wrong(why))),
+        Err(why) => return (None, Err(KeyError::NotSaved(why))),
     };
     let tried = match providers.get(provider) {
         Ok(p) => p.check().await,
@@ -150,11 +150,11 @@ async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Re
             let (file, name) = (keys.file.clone(), provider.to_owned());
             let back = tokio::task::spawn_blocking(move || key::put_back(&file, &name, before.as_ref()));
             match back.await.unwrap_or_else(|e| Err(e.to_string())) {
-                Ok(()) => Err(Failed::Refused(e)),
-                Err(why) => Err(Failed::Wrong(why)),
+                Ok(()) => Err(KeyError::Refused(e)),
+                Err(why) => Err(KeyError::NotSaved(why)),
             }
         }
-        Err(e) => Err(Failed::Untried(e)),
+        Err(e) => Err(KeyError::Untested(e)),
     };
     (Some(providers), result)
 }

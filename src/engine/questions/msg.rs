@@ -4,9 +4,9 @@ use tiller_protocol::view::AuditRow;
 use tiller_protocol::{AgentId, AskBody, AskReply, PermissionOutcome};
 use tokio::sync::oneshot;
 
-use crate::core::given::Agreed;
-use crate::core::given::Read;
-use crate::core::given::Tried;
+use crate::core::services::KeyReport;
+use crate::core::services::SettingsReport;
+use crate::core::services::TrustGrant;
 use crate::questions::about::About;
 
 /// Reports about questions, answers and decisions.
@@ -23,7 +23,7 @@ pub(crate) enum QuestionMsg {
         reply: Result<AskReply, String>,
     },
     /// A question of a child agent is answered or withdrawn.
-    Over,
+    Closed,
     /// The rules' decision about a call, for the screen.
     Decided {
         tool: String,
@@ -36,8 +36,8 @@ pub(crate) enum QuestionMsg {
     /// The user's answer about the folder is stored, or is not.
     Trusted {
         yes: bool,
-        result: Result<Agreed, String>,
+        result: Result<TrustGrant, String>,
     },
-    KeyTried(Box<Tried>),
-    SettingsRead(Box<Read>),
+    KeyTried(Box<KeyReport>),
+    SettingsRead(Box<SettingsReport>),
 }

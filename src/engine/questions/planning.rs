@@ -18,7 +18,7 @@ pub(crate) fn news(profile: Profile) -> String {
     format!("the permission profile is now {}", profile.name())
 }
 
-/// Folder of this session's plans: in the user's data, outside of the workspace.
+/// Folder of this session's plans, outside of the workspace.
 pub(crate) fn plans(core: &Core) -> PathBuf {
     core.services.places.state.join("plans").join(core.session.id.to_string())
 }

@@ -6,8 +6,8 @@ use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
 use tokio::sync::oneshot;
 
 use crate::core::Core;
-use crate::core::given::{Agreed, TrustOffer};
 use crate::core::msg::Msg;
+use crate::core::services::{TrustGrant, TrustOffer};
 use crate::questions::msg::QuestionMsg;
 
 /// Opens the question. No answer and "not now" change nothing.
@@ -37,9 +37,9 @@ pub(crate) fn ask_trust(core: &mut Core, offer: TrustOffer) {
 }
 
 /// The decision is stored: rules and settings apply from now on.
-pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>) {
+pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<TrustGrant, String>) {
     match result {
-        Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
+        Ok(TrustGrant { rules, settings, roles, agents, skills, workflows, faults }) => {
             core.services.permit.add_project(&rules);
             if let Some(roles) = roles {
                 core.services.crew.roles.replace(roles);
@@ -54,7 +54,7 @@ pub(crate) fn trusted(core: &mut Core, yes: bool, result: Result<Agreed, String>
                 Notice::new(NoticeKind::Info, said).hint("`tiller trust` changes that")
             };
             core.notice(notice);
-            for notice in wrong {
+            for notice in faults {
                 core.notice(notice);
             }
             if settings {

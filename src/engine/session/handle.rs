@@ -10,8 +10,8 @@ use crate::session::open;
 pub(crate) fn handle(core: &mut Core, msg: SessionMsg) {
     match msg {
         SessionMsg::Opened { no, client, cause, result } => open::opened(core, no, client, cause, *result),
-        SessionMsg::Forked(forked) => fork::forked(core, *forked),
-        SessionMsg::Went(went) => branch::went(core, *went),
-        SessionMsg::Carried(done) => carry::carried(core, *done),
+        SessionMsg::ForkReport(forked) => fork::forked(core, *forked),
+        SessionMsg::BranchLoaded(went) => branch::went(core, *went),
+        SessionMsg::CarryReport(done) => carry::carried(core, *done),
     }
 }

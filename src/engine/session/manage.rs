@@ -36,7 +36,7 @@ pub(crate) fn rename(core: &mut Core, client: ClientId, cause: CommandId, id: Se
         core.session.info.titled = true;
         change::after(core, ticket, cause, StateEvent::TitleChanged { title });
     } else {
-        let then = Then::Told { client, cause };
+        let then = Then::ReplyOnError { client, cause };
         core.saves.push(ticket, After { events: Vec::new(), then });
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn archive(core: &mut Core, client: ClientId, cause: CommandId, id: S
     if id == core.session.id {
         core.session.info.archived = archived;
     }
-    core.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
+    core.saves.push(ticket, After { events: Vec::new(), then: Then::ReplyOnError { client, cause } });
 }
 
 /// Moves a session to the trash for 30 days, or restores it.
@@ -63,7 +63,7 @@ pub(crate) fn trash(core: &mut Core, client: ClientId, cause: CommandId, id: Ses
         return core.refuse(client, cause, why);
     }
     let ticket = core.services.store.trash().set_trashed(id, trashed);
-    core.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
+    core.saves.push(ticket, After { events: Vec::new(), then: Then::ReplyOnError { client, cause } });
 }
 
 pub(crate) fn set_model(core: &mut Core, client: ClientId, cause: CommandId, model: ModelRef) {

@@ -7,28 +7,28 @@ use tiller_protocol::{Ask, CommandId, Entry, EntryBody, EntryId, Message, Notice
 use tiller_store::{Result, Running, StoreError, Tail};
 
 use crate::bus::ClientId;
-use crate::files::msg::Rest;
+use crate::files::msg::UndoRest;
 use crate::session::lease_guard::LeaseGuard;
 use crate::session::load::Loaded;
 
 /// Reports about a loaded session, or a branch that was made, opened or summarised.
 pub(crate) enum SessionMsg {
     Opened {
-        /// The number of the [`crate::prompts::doing::Busy`] that waits for it.
+        /// The number of the [`crate::prompts::doing::RunningJob`] that waits for it.
         no: u64,
         client: ClientId,
         cause: CommandId,
         result: Box<Result<Loaded, StoreError>>,
     },
-    Forked(Box<Forked>),
-    Went(Box<Went>),
+    ForkReport(Box<ForkReport>),
+    BranchLoaded(Box<BranchLoaded>),
     /// A branch was summarised.
-    Carried(Box<Carried>),
+    CarryReport(Box<CarryReport>),
 }
 
 /// A change to another branch, with its text for the log.
 #[derive(Clone, Debug)]
-pub(crate) struct Going {
+pub(crate) struct BranchChange {
     pub(crate) head: String,
     /// Its title in the log.
     pub(crate) title: OpTitle,
@@ -37,21 +37,21 @@ pub(crate) struct Going {
     /// Where the branch begins when it must be made again.
     pub(crate) at: Option<Option<EntryId>>,
     /// What is undone after it.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Option<UndoRest>,
 }
 
 /// A branch, as the store gives it.
-pub(crate) struct Went {
+pub(crate) struct BranchLoaded {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
-    pub(crate) going: Going,
+    pub(crate) going: BranchChange,
     /// `Ok(None)`: the branch no longer exists.
-    pub(crate) result: Result<Option<There>, StoreError>,
+    pub(crate) result: Result<Option<BranchState>, StoreError>,
 }
 
 /// The state of a branch.
-pub(crate) struct There {
+pub(crate) struct BranchState {
     pub(crate) held: LeaseGuard,
     /// The other process that has it open.
     pub(crate) holder: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct There {
 }
 
 /// A summary of a branch, or why there is none.
-pub(crate) struct Carried {
+pub(crate) struct CarryReport {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
@@ -77,16 +77,16 @@ pub(crate) struct Carried {
 }
 
 /// A branch, as the store gives it.
-pub(crate) struct Forked {
+pub(crate) struct ForkReport {
     pub(crate) no: u64,
     pub(crate) client: ClientId,
     pub(crate) cause: CommandId,
-    pub(crate) how: How,
-    pub(crate) result: Result<Branch>,
+    pub(crate) how: ForkOptions,
+    pub(crate) result: Result<ForkedBranch>,
 }
 
 /// How a branch begins, with its text for the log.
-pub(crate) struct How {
+pub(crate) struct ForkOptions {
     pub(crate) title: OpTitle,
     pub(crate) of: Option<OpId>,
     /// The operation that this one belongs to.
@@ -94,11 +94,11 @@ pub(crate) struct How {
     /// `None`: a new one.
     pub(crate) head: Option<String>,
     /// What is undone after it.
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Option<UndoRest>,
 }
 
 #[derive(Default)]
-pub(crate) struct Branch {
+pub(crate) struct ForkedBranch {
     pub(crate) head: Option<EntryId>,
     pub(crate) draft: Option<Message>,
     pub(crate) path: Vec<Arc<Entry>>,

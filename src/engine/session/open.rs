@@ -23,7 +23,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::Human;
 use crate::lock::lock;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::questions::about::About;
 use crate::session::msg::SessionMsg;
 use crate::undo::before::Reviews;
@@ -100,7 +100,7 @@ fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<Sess
         let _ =
             tx.send(Msg::Session(SessionMsg::Opened { no, client, cause, result: Box::new(result) })).await;
     });
-    core.busy_with(no, Doing::Other { client, cause }, task);
+    core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
 pub(crate) fn opened(
@@ -169,7 +169,7 @@ pub(crate) fn create_row(core: &mut Core) {
     };
     let made = core.services.store.sessions().create(new);
     core.saves.unmade = None;
-    core.saves.push(made, After { events: Vec::new(), then: Then::Made });
+    core.saves.push(made, After { events: Vec::new(), then: Then::SessionCreated });
     if core.session.effort != core.services.config().effort {
         drop(effort::keep_effort(core));
     }

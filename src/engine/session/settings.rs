@@ -9,8 +9,8 @@ use tiller_protocol::{CommandId, Notice, NoticeKind};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::given::Read;
 use crate::core::msg::Msg;
+use crate::core::services::SettingsReport;
 use crate::questions::msg::QuestionMsg;
 
 /// The client of a reload that no client asked for; replies to it are dropped.
@@ -31,11 +31,13 @@ pub(crate) fn reload(core: &mut Core, asked: Option<(ClientId, CommandId)>) {
             Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
         });
         // The engine may have ended.
-        let _ = tx.send(Msg::Question(QuestionMsg::SettingsRead(Box::new(Read { asked, result })))).await;
+        let _ = tx
+            .send(Msg::Question(QuestionMsg::SettingsRead(Box::new(SettingsReport { asked, result }))))
+            .await;
     });
 }
 
-pub(crate) fn settings_read(core: &mut Core, read: Read) {
+pub(crate) fn settings_read(core: &mut Core, read: SettingsReport) {
     let fresh = match read.result {
         Ok(fresh) => fresh,
         Err(notice) => {

@@ -10,7 +10,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Entry, EventBody};
 
 use crate::bus::Place;
-use crate::context::prefix::layers::{Facts, Role};
+use crate::context::prefix::layers::{AgentRole, PromptFacts};
 use crate::core::Core;
 use crate::core::saves::Then;
 use crate::core::services::Human;
@@ -93,8 +93,8 @@ pub(crate) fn turn_started(core: &mut Core) {
 }
 
 /// The facts for the layers of a new prefix.
-pub(crate) fn facts(core: &Core) -> Facts {
-    Facts {
+pub(crate) fn facts(core: &Core) -> PromptFacts {
+    PromptFacts {
         folder: core.services.workspace.root.clone(),
         config: core.services.places.config.clone(),
         now: core.services.clock.now(),
@@ -104,18 +104,18 @@ pub(crate) fn facts(core: &Core) -> Facts {
         budget_left: core.money.limits.left(crate::crew::spent_so_far(core)),
         role: role(core),
         unreadable: Some(core.services.workspace.forbidden()),
-        ..Facts::default()
+        ..PromptFacts::default()
     }
 }
 
 /// Definition and identity of the agent, for the prompt.
-fn role(core: &Core) -> Option<Role> {
+fn role(core: &Core) -> Option<AgentRole> {
     let identity = core.identity.child.as_ref().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
         crate::crew::identity(&core.identity.id, &c.assignment.label, name, model::tier(core).word())
     });
     let definition = core.identity.role.clone();
-    (identity.is_some() || definition.is_some()).then(|| Role {
+    (identity.is_some() || definition.is_some()).then(|| AgentRole {
         skills: skills(core),
         definition,
         identity: identity.unwrap_or_default(),

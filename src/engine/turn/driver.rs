@@ -19,7 +19,7 @@ use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::part::{Deltas, TurnTasks};
-use super::reply::Used;
+use super::reply::ReplyUsage;
 use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
@@ -53,7 +53,7 @@ fn perform(core: &mut Core, effect: Effect) {
         }
         Effect::Delta(Delta::Text(text)) => text_delta(core, &text),
         Effect::Delta(Delta::Thinking(text)) => thinking_delta(core, &text),
-        Effect::Delta(Delta::CallBegun(name)) => {
+        Effect::Delta(Delta::CallStarted(name)) => {
             flush_deltas(core);
             turn_event(core, TurnEvent::ToolCallBegun { name });
         }
@@ -159,7 +159,7 @@ pub(crate) fn request(core: &mut Core, n: u32) {
 }
 
 /// Records the cost of a request whose reply is not stored.
-fn spent_for_nothing(core: &mut Core, used: &Used) {
+fn spent_for_nothing(core: &mut Core, used: &ReplyUsage) {
     // An external program reports its own usage.
     if core.identity.external().is_some() {
         return;
@@ -170,7 +170,7 @@ fn spent_for_nothing(core: &mut Core, used: &Used) {
     core.save(append, vec![(core.place(), usage_event(core))], Then::Nothing);
 }
 
-fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &Used) {
+fn append_reply(core: &mut Core, blocks: Vec<Block>, stop: StopReason, used: &ReplyUsage) {
     flush_deltas(core);
     let call = spend(core, used);
     let usage = call.usage;
@@ -209,7 +209,7 @@ fn usage_event(core: &Core) -> EventBody {
 }
 
 /// Records the cost of a request to the session's model.
-fn spend(core: &mut Core, used: &Used) -> ModelCall {
+fn spend(core: &mut Core, used: &ReplyUsage) -> ModelCall {
     let model = core.session.model.clone();
     let tier = model::tier(core);
     let path = request::live(&core.session.history.path);

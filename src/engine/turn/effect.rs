@@ -4,7 +4,7 @@ use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Block, Notice, StopReason, ToolCall};
 use tiller_provider::{Chunk, ProviderError};
 
-use super::reply::Used;
+use super::reply::ReplyUsage;
 use super::state::CallResult;
 
 /// An input of the turn. `n` is the number of a stream: inputs of an older one are ignored.
@@ -30,7 +30,7 @@ pub enum Input {
     /// The user skips the wait.
     SkipWait,
     /// The agent is paused: a request without any reply so far is given up until [`Input::Resume`].
-    Rest,
+    Pause,
     Resume,
     ToolDone {
         call_id: String,
@@ -72,7 +72,7 @@ pub enum Prepared {
 pub enum Delta {
     Text(String),
     Thinking(String),
-    CallBegun(String),
+    CallStarted(String),
 }
 
 /// An action that the driver carries out.
@@ -93,11 +93,11 @@ pub enum Effect {
     AppendReply {
         blocks: Vec<Block>,
         stop: StopReason,
-        used: Used,
+        used: ReplyUsage,
     },
     /// Record the cost of a request whose reply does not become part of the conversation.
     Spent {
-        used: Used,
+        used: ReplyUsage,
     },
     /// Check and run the call; answer with [`Input::ToolDone`].
     RunTool {

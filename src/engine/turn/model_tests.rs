@@ -148,7 +148,7 @@ impl World {
             Move::Prepared(_) => Input::Prepared(Prepared::Go),
             Move::WaitOver(now) => Input::WaitOver { n: if now { self.n } else { self.n + 1 } },
             Move::SkipWait => Input::SkipWait,
-            Move::Rest => Input::Rest,
+            Move::Rest => Input::Pause,
             Move::Resume => Input::Resume,
             Move::ToolDone(i, known) => {
                 let mut ids: Vec<&String> = self.running.iter().collect();

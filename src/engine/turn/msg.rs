@@ -52,7 +52,7 @@ impl TurnMsg {
 pub(crate) struct CallDone {
     pub(crate) result: CallResult,
     /// Its changes of the files, once they are known.
-    pub(crate) step: Option<crate::files::Waiting>,
+    pub(crate) step: Option<crate::files::PendingStep>,
     pub(crate) audit: AuditRow,
     /// The arguments that it ran with, where the user changed them.
     pub(crate) args: Option<Value>,

@@ -15,7 +15,7 @@ use crate::context::request;
 use crate::core::Core;
 use crate::core::services::Human;
 use crate::crew::{Answer, limit};
-use crate::money::budget::Over;
+use crate::money::budget::LimitReached;
 use crate::questions::about::About;
 
 /// Checks budgets, tiers and the size of the context before the next request.
@@ -119,13 +119,13 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
 }
 
 /// The hard limit of session or day that does not allow the next request.
-pub(crate) fn over_budget(core: &Core) -> Option<Over> {
+pub(crate) fn over_budget(core: &Core) -> Option<LimitReached> {
     let input = models::cost(&core.session.next_request(), &model::model_info(core, &core.session.model));
     core.money.limits.over_with(crate::crew::spent_so_far(core), input.unwrap_or_default())
 }
 
-pub(crate) fn settings(core: &Core) -> request::Settings {
-    request::Settings {
+pub(crate) fn settings(core: &Core) -> request::RequestSettings {
+    request::RequestSettings {
         model: core.session.model.clone(),
         session: core.session.id,
         max_output: None,

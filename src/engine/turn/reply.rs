@@ -10,7 +10,7 @@ use crate::context::tokens;
 
 /// Tokens that a request used: the server's counts, and an estimate of what arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct ReplyUsage {
     /// What the server counted; all zero when it counted nothing.
     pub usage: Usage,
     /// Tokens of what arrived, estimated from its length.
@@ -32,12 +32,12 @@ pub struct Reply {
 
 /// A reply that gets no more chunks.
 #[derive(Clone, Debug)]
-pub struct Whole {
+pub struct FinishedReply {
     pub blocks: Vec<Block>,
     /// Names of calls that were cut off; they are not in `blocks`.
     pub dropped: Vec<String>,
     pub stop: StopReason,
-    pub used: Used,
+    pub used: ReplyUsage,
 }
 
 /// Removes calls from a reply, and the signatures of the thinking that led to them: no vendor accepts such thinking
@@ -104,8 +104,8 @@ impl Reply {
     }
 
     /// Usage so far.
-    pub fn used(&self) -> Used {
-        Used { usage: self.parts.usage, arrived: tokens::of_bytes(self.bytes), whole: self.stopped() }
+    pub fn used(&self) -> ReplyUsage {
+        ReplyUsage { usage: self.parts.usage, arrived: tokens::of_bytes(self.bytes), whole: self.stopped() }
     }
 
     /// The blocks so far, for a client that connects late. Calls are left out: they may be incomplete.
@@ -116,11 +116,11 @@ impl Reply {
     }
 
     /// Ends the reply. The ids of its calls are added to `ids`.
-    pub fn finish(&mut self, ids: &mut HashSet<String>) -> Whole {
+    pub fn finish(&mut self, ids: &mut HashSet<String>) -> FinishedReply {
         let used = self.used();
         let whole = std::mem::take(&mut self.parts).finish();
         ids.extend(whole.calls().map(|c| c.id.clone()));
-        Whole {
+        FinishedReply {
             stop: whole.stop.clone().unwrap_or(StopReason::Interrupted),
             blocks: whole.blocks,
             dropped: whole.dropped,

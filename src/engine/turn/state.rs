@@ -112,7 +112,7 @@ pub enum Phase {
     /// Waits before a retry.
     Waiting,
     /// The agent is paused, and its request goes out when it is resumed.
-    Resting,
+    Paused,
     /// Calls are running.
     Tools,
     Steering,

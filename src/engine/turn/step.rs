@@ -6,7 +6,7 @@ use tiller_provider::{Chunk, ProviderError, transport::retry};
 
 use super::effect::{Delta, Effect, Input, Prepared};
 use super::repeats::{self, Verdict};
-use super::reply::{Reply, Used, Whole, drop_calls};
+use super::reply::{FinishedReply, Reply, ReplyUsage, drop_calls};
 use super::state::{CallResult, Phase, Slot, SlotState, Turn};
 use crate::bus::notices;
 
@@ -41,8 +41,8 @@ impl Turn {
             }
             (Input::WaitOver { n }, Phase::Waiting) if n == self.counts.streams => self.again(out),
             (Input::SkipWait, Phase::Waiting) => self.again(out),
-            (Input::Rest, Phase::Streaming) if self.reply.is_empty() => self.rest(out),
-            (Input::Resume, Phase::Resting) => self.request(out),
+            (Input::Pause, Phase::Streaming) if self.reply.is_empty() => self.rest(out),
+            (Input::Resume, Phase::Paused) => self.request(out),
             (Input::ToolDone { call_id, result }, Phase::Tools) => self.tool_done(&call_id, result, out),
             (Input::StopTool { call_id }, Phase::Tools) if self.is_running(&call_id) => {
                 out.push(Effect::CancelTool { call_id, hard: false });
@@ -108,7 +108,7 @@ impl Turn {
             Chunk::Thinking { text, .. } if !text.is_empty() => {
                 out.push(Effect::Delta(Delta::Thinking(text.clone())));
             }
-            Chunk::ToolBegin { name, .. } => out.push(Effect::Delta(Delta::CallBegun(name.clone()))),
+            Chunk::ToolBegin { name, .. } => out.push(Effect::Delta(Delta::CallStarted(name.clone()))),
             _ => {}
         }
         self.reply.push(chunk);
@@ -121,7 +121,7 @@ impl Turn {
 
     /// The reply is complete.
     fn whole(&mut self, out: &mut Vec<Effect>) {
-        let Whole { mut blocks, dropped, stop, used } = self.reply.finish(&mut self.ids);
+        let FinishedReply { mut blocks, dropped, stop, used } = self.reply.finish(&mut self.ids);
         self.overflow.rounds = 0;
         self.overflow.compacted = false;
         if matches!(stop, StopReason::Refusal(_)) {
@@ -162,7 +162,7 @@ impl Turn {
     }
 
     /// An empty reply: the request is repeated a limited number of times, then the turn is parked.
-    fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
+    fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, used: ReplyUsage, out: &mut Vec<Effect>) {
         self.counts.empties += 1;
         if self.counts.empties < self.limits.empties {
             out.push(Effect::Spent { used });
@@ -259,7 +259,7 @@ impl Turn {
         }
         let why = error.to_string();
         let charged = self.reply.charged(&error);
-        let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
+        let FinishedReply { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         // A call of an incomplete reply is never run, so it must not be in the history either.
         drop_calls(&mut blocks, |_| true);
         self.text = text_of(&blocks);
@@ -289,7 +289,7 @@ impl Turn {
             out.push(Effect::Spent { used: self.reply.used() });
         }
         self.reply = Reply::default();
-        self.phase = Phase::Resting;
+        self.phase = Phase::Paused;
     }
 
     fn again(&mut self, out: &mut Vec<Effect>) {
@@ -339,7 +339,7 @@ impl Turn {
             }
             Phase::New
             | Phase::Preparing
-            | Phase::Resting
+            | Phase::Paused
             | Phase::Steering
             | Phase::Asking
             | Phase::Finished(_) => {}
@@ -349,7 +349,7 @@ impl Turn {
 
     /// Keeps the partial reply, marked as interrupted; complete calls get their result at once.
     fn keep_partial(&mut self, out: &mut Vec<Effect>) {
-        let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
+        let FinishedReply { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         drop_calls(&mut blocks, |call| call.malformed.is_some());
         self.text = text_of(&blocks);
         let calls: Vec<(String, String)> = blocks
@@ -373,7 +373,7 @@ impl Turn {
 }
 
 /// A reply without blocks is not part of the conversation, but the server charges for its request.
-fn append_reply(blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
+fn append_reply(blocks: Vec<Block>, stop: StopReason, used: ReplyUsage, out: &mut Vec<Effect>) {
     out.push(match blocks.is_empty() {
         false => Effect::AppendReply { blocks, stop, used },
         true => Effect::Spent { used },

@@ -67,7 +67,7 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::CancelStream => "cancel-stream".into(),
         Effect::Delta(Delta::Text(s)) => format!("text {s}"),
         Effect::Delta(Delta::Thinking(s)) => format!("thinking {s}"),
-        Effect::Delta(Delta::CallBegun(s)) => format!("begun {s}"),
+        Effect::Delta(Delta::CallStarted(s)) => format!("begun {s}"),
         Effect::AppendReply { blocks, stop, .. } => format!("reply {} {stop:?}", blocks.len()),
         Effect::Spent { .. } => "spent".into(),
         Effect::AskRepeats { rounds, .. } => format!("ask {rounds}"),
@@ -268,12 +268,12 @@ fn p1_retries_wait_and_are_bounded() {
 fn p15_a_request_that_rests_is_booked_and_made_anew() {
     // Not taken by the server: free.
     let mut t = streaming();
-    assert_eq!(words(&t.step(Input::Rest)), ["cancel-stream"]);
+    assert_eq!(words(&t.step(Input::Pause)), ["cancel-stream"]);
     assert!(t.step(Input::SkipWait).is_empty() && t.step(Input::WaitOver { n: 1 }).is_empty());
     assert_eq!(words(&t.step(Input::Resume)), ["request 2"]);
     // Taken.
     chunk(&mut t, Chunk::Ping);
-    let effects = t.step(Input::Rest);
+    let effects = t.step(Input::Pause);
     assert!(matches!(effects[..], [Effect::CancelStream, Effect::Spent { .. }]), "{effects:?}");
     assert_eq!(words(&t.step(Input::Resume)), ["request 3"]);
     // What the first stream had still sent is nothing of the new reply.
@@ -281,10 +281,10 @@ fn p15_a_request_that_rests_is_booked_and_made_anew() {
     assert!(t.unanswered());
     // A call has begun: it comes to its end.
     chunk(&mut t, Chunk::ToolBegin { index: 0, id: "c".into(), name: "read_file".into(), vendor: None });
-    assert!(t.step(Input::Rest).is_empty() && t.streaming());
+    assert!(t.step(Input::Pause).is_empty() && t.streaming());
     // One that rests can be stopped.
     let mut t = streaming();
-    t.step(Input::Rest);
+    t.step(Input::Pause);
     assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["finish Interrupted"]);
 }
 

@@ -34,7 +34,7 @@ const EARLY: u32 = 8;
 
 /// Pieces of the present batch, and when it is delivered. Reads no clock.
 #[derive(Default)]
-struct Pace {
+struct Pacing {
     /// Joined, so that the work per piece is done once per frame.
     waiting: VecDeque<Chunk>,
     /// When text was delivered last.
@@ -61,7 +61,7 @@ pub(super) async fn stream(
     };
     // The server has accepted the request: from here on it charges for it.
     send(vec![Chunk::Ping]).await;
-    let mut pace = Pace::default();
+    let mut pace = Pacing::default();
     let mut heard = Instant::now();
     let mut quiet = true;
     let mut alarm = Alarm::at(heard + QUIET);
@@ -134,7 +134,7 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-impl Pace {
+impl Pacing {
     /// When the waiting text is due; `None`: none waits.
     fn due(&self) -> Option<Instant> {
         self.last.filter(|_| self.gone >= EARLY && !self.waiting.is_empty()).map(|last| last + PACE)

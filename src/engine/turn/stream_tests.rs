@@ -10,7 +10,7 @@ fn text(text: &str) -> Chunk {
 
 #[test]
 fn the_first_words_go_at_once_and_later_ones_together() {
-    let (start, mut pace) = (Instant::now(), Pace::default());
+    let (start, mut pace) = (Instant::now(), Pacing::default());
     assert_eq!(pace.due(), None);
     for _ in 0..EARLY {
         Chunk::join(&mut pace.waiting, text("a "));
@@ -39,7 +39,7 @@ fn the_first_words_go_at_once_and_later_ones_together() {
 
 #[test]
 fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
-    let (start, mut pace) = (Instant::now(), Pace::default());
+    let (start, mut pace) = (Instant::now(), Pacing::default());
     pace.waiting.push_back(Chunk::Usage(Usage::default()));
     assert!(pace.may_go(start));
     pace.take(start);
@@ -86,8 +86,8 @@ async fn a_connection_that_hands_over_one_piece_at_a_time_is_emptied_in_one_go()
 
 #[test]
 fn between_two_frames_nothing_is_read_but_of_a_flood() {
-    let (start, mut pace) = (Instant::now(), Pace::default());
-    let say = |pace: &mut Pace, pieces: usize, words: &str| {
+    let (start, mut pace) = (Instant::now(), Pacing::default());
+    let say = |pace: &mut Pacing, pieces: usize, words: &str| {
         pace.heard += pieces;
         Chunk::join(&mut pace.waiting, text(words));
         pace.take(start);

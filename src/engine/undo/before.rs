@@ -28,26 +28,26 @@ const DIFF: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A file's path relative to the workspace, and the difference that a rejection made.
-pub(crate) type Saved = (String, String);
+pub(crate) type RejectedDiff = (String, String);
 
 /// Contents by path relative to the workspace. `None`: the file did not exist.
-pub(crate) type Kept = HashMap<String, Option<Arc<[u8]>>>;
+pub(crate) type FilesBefore = HashMap<String, Option<Arc<[u8]>>>;
 
 /// Files before each turn, and the last rejection.
 #[derive(Default)]
 pub(crate) struct Reviews {
     /// Oldest first.
-    turns: Vec<(EntryId, Kept)>,
+    turns: Vec<(EntryId, FilesBefore)>,
     bytes: usize,
     gone: HashSet<EntryId>,
     /// The differences that the last rejection of hunks made.
-    pub(crate) undo: Vec<Saved>,
+    pub(crate) undo: Vec<RejectedDiff>,
     /// The operation of the last rejection of whole files.
     pub(crate) whole: Option<OpId>,
 }
 
 impl Reviews {
-    pub(crate) fn kept(&self, turn: EntryId) -> Kept {
+    pub(crate) fn kept(&self, turn: EntryId) -> FilesBefore {
         self.turns.iter().find(|(t, _)| *t == turn).map(|(_, kept)| kept.clone()).unwrap_or_default()
     }
 
@@ -76,7 +76,7 @@ impl Reviews {
             return self.forget(turn);
         }
         if !self.turns.iter().any(|(t, _)| *t == turn) {
-            self.turns.push((turn, Kept::new()));
+            self.turns.push((turn, FilesBefore::new()));
         }
         if let Some((_, kept)) = self.turns.iter_mut().find(|(t, _)| *t == turn) {
             kept.insert(name, was);
@@ -168,7 +168,7 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
 }
 
 /// Whether masks in a hunk are text of the file (the hunk was made from the kept bytes) or stand for values that the
-/// record does not hold. `kept`: the state before the turn, as in [`Kept`].
+/// record does not hold. `kept`: the state before the turn, as in [`FilesBefore`].
 pub(crate) fn masks(kept: Option<&Option<Arc<[u8]>>>, hunk: &str) -> Masks {
     let Some(was) = kept else { return Masks::Value };
     let was = was.as_deref().and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default();

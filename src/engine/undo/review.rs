@@ -18,7 +18,7 @@ use tiller_tool::files::{Masks, revert};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
-use crate::files::msg::{FilesMsg, Reviewed};
+use crate::files::msg::{FilesMsg, ReviewReport};
 use crate::lock::lock;
 use crate::undo::before;
 use crate::undo::changed::changed_paths;
@@ -144,7 +144,13 @@ fn reject(core: &mut Core, client: ClientId, cause: CommandId, turn: EntryId, hu
         let reply = ReplyEvent::RejectReply { rejected, conflicts };
         // The engine may have ended.
         let _ = tx
-            .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))))
+            .send(Msg::Files(FilesMsg::ReviewReport(Box::new(ReviewReport {
+                client,
+                cause,
+                reply,
+                undo,
+                said,
+            }))))
             .await;
     });
 }
@@ -188,7 +194,7 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
         let rejected = u32::try_from(said.len()).unwrap_or(u32::MAX);
         let reply = ReplyEvent::RejectReply { rejected, conflicts };
         let _ = tx
-            .send(Msg::Files(FilesMsg::Reviewed(Box::new(Reviewed {
+            .send(Msg::Files(FilesMsg::ReviewReport(Box::new(ReviewReport {
                 client,
                 cause,
                 reply,
@@ -199,7 +205,7 @@ fn undo_reject(core: &mut Core, client: ClientId, cause: CommandId) {
     });
 }
 
-pub(crate) fn reviewed(core: &mut Core, r: Reviewed) {
+pub(crate) fn reviewed(core: &mut Core, r: ReviewReport) {
     if let Some(undo) = r.undo {
         let mut reviews = lock(&core.files.reviews);
         (reviews.undo, reviews.whole) = (undo, None);

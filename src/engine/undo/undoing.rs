@@ -13,10 +13,10 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::{FilesMsg, Found, Rest};
-use crate::prompts::doing::Doing;
+use crate::files::msg::{FilesMsg, NextUndo, UndoRest};
+use crate::prompts::doing::JobKind;
 use crate::session::load::blocking;
-use crate::session::msg::Going;
+use crate::session::msg::BranchChange;
 use crate::undo::{self, Next};
 
 pub(crate) fn undo_op(core: &mut Core, client: ClientId, cause: CommandId, redo: bool) {
@@ -24,7 +24,7 @@ pub(crate) fn undo_op(core: &mut Core, client: ClientId, cause: CommandId, redo:
 }
 
 /// Undoes the remaining operations of the same action.
-pub(crate) fn undo_rest(core: &mut Core, client: ClientId, cause: CommandId, rest: Rest) {
+pub(crate) fn undo_rest(core: &mut Core, client: ClientId, cause: CommandId, rest: UndoRest) {
     undo_one(core, client, cause, rest.redo, Some(rest.root));
 }
 
@@ -49,7 +49,7 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
         };
         let result = blocking(look).await;
         let _ = tx
-            .send(Msg::Files(FilesMsg::UndoFound(Box::new(Found {
+            .send(Msg::Files(FilesMsg::UndoFound(Box::new(NextUndo {
                 no,
                 client,
                 cause,
@@ -59,11 +59,11 @@ fn undo_one(core: &mut Core, client: ClientId, cause: CommandId, redo: bool, onl
             }))))
             .await;
     });
-    core.busy_with(no, Doing::Other { client, cause }, task);
+    core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
-pub(crate) fn undo_found(core: &mut Core, found: Found) {
-    let Found { no, client, cause, session, redo, result } = found;
+pub(crate) fn undo_found(core: &mut Core, found: NextUndo) {
+    let NextUndo { no, client, cause, session, redo, result } = found;
     if !core.job_done(no) || session != core.session.id {
         return;
     }
@@ -91,8 +91,8 @@ fn undo_next(
         Err(error) => return core.refuse(client, cause, error.notice()),
     };
     let title = OpTitle::inverse(Inverse::of(redo), next.title.clone());
-    let rest = next.with.map(|root| Rest { root, redo });
-    let going = |head: Option<String>, at| Going {
+    let rest = next.with.map(|root| UndoRest { root, redo });
+    let going = |head: Option<String>, at| BranchChange {
         head: head.unwrap_or_default(),
         title: title.clone(),
         of: Some(next.root),
@@ -153,7 +153,7 @@ fn undo_value(
     };
     let place = core.place_of(Some(cause));
     let events = event.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect();
-    let then = Then::Inverted { client, cause, label, title, closes };
+    let then = Then::ValueUndone { client, cause, label, title, closes };
     core.saves.push(ticket, After { events, then });
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn close_undo(
     let mut append = core.append();
     append.op = Some(closes.clone());
     let reply = Box::new(ReplyEvent::DoneReply { said });
-    core.save(append, Vec::new(), Then::Tell { client, cause, reply });
+    core.save(append, Vec::new(), Then::Reply { client, cause, reply });
 }
 
 /// Replies that an undo moved the conversation, and continues with what belongs to it.
@@ -183,10 +183,10 @@ pub(crate) fn undone_move(
     client: ClientId,
     cause: CommandId,
     title: &OpTitle,
-    rest: Option<Rest>,
+    rest: Option<UndoRest>,
 ) {
     let on = format!(": the branch {} is now open", core.session.branch().word());
-    let then = Then::Named { client, cause, label: None, said: Some(said(title, &on)) };
+    let then = Then::BranchNamed { client, cause, label: None, said: Some(said(title, &on)) };
     core.saves.push_after(After { events: Vec::new(), then });
     if let Some(rest) = rest {
         undo_rest(core, client, cause, rest);

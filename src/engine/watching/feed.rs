@@ -8,10 +8,10 @@ use tiller_protocol::{ChangeKind, CommandId, Notice, NoticeKind, Who};
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::core::given::Seen;
+use crate::core::services::WatchReport;
 use crate::watching::{DURING, FEED};
 
-pub(crate) fn seen(core: &mut Core, mut seen: Seen) {
+pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
     if let Some(notice) = seen.notice {
         core.notice(notice);
     }

@@ -11,8 +11,8 @@ use tiller_tool::Workspace;
 use tiller_tool::state::ToolState;
 use tokio::sync::mpsc;
 
-use crate::core::given::{Outside, Seen, Watcher};
 use crate::core::msg::Msg;
+use crate::core::services::{StaleFiles, WatchReport, Watcher};
 use crate::lock::lock;
 
 pub(crate) mod feed;
@@ -31,7 +31,7 @@ pub(crate) struct Writes {
     watcher: Option<Arc<dyn Watcher>>,
     /// Changes that were found and not reported yet. Stored here by the search itself, so that nothing is lost when
     /// its caller is stopped.
-    found: Arc<Mutex<Vec<Outside>>>,
+    found: Arc<Mutex<Vec<StaleFiles>>>,
 }
 
 impl Writes {
@@ -65,10 +65,10 @@ impl Writes {
 
     /// Searches for changes by others of files that `agent` knows, since the last search.
     pub(crate) async fn look(&self, agent: &AgentId, workspace: &Workspace) {
-        let Some(w) = self.watcher.clone().filter(|w| w.stirred(agent)) else { return };
+        let Some(w) = self.watcher.clone().filter(|w| w.has_changes(agent)) else { return };
         let (agent, seen, found) = (agent.clone(), lock(&workspace.seen).clone(), Arc::clone(&self.found));
         let look = move || {
-            let outside = w.outside(&agent, &seen);
+            let outside = w.stale(&agent, &seen);
             lock(&found).push(outside);
         };
         // After a panic there the check before each edit still applies.
@@ -76,7 +76,7 @@ impl Writes {
     }
 
     /// Takes the changes that were found.
-    pub(crate) fn found(&self) -> Vec<Outside> {
+    pub(crate) fn found(&self) -> Vec<StaleFiles> {
         std::mem::take(&mut *lock(&self.found))
     }
 }
@@ -93,7 +93,7 @@ pub(crate) struct Watching {
 /// Waits a little while the inbox is full, then drops the report: ending the watcher waits for its thread, so that
 /// thread must not wait for the engine.
 #[expect(clippy::disallowed_methods, reason = "a thread of the watcher's own, which must not wait for good")]
-fn give(tx: &mpsc::Sender<Msg>, seen: Seen) -> bool {
+fn give(tx: &mpsc::Sender<Msg>, seen: WatchReport) -> bool {
     let mut msg = Msg::Watch(seen);
     for _ in 0..TRIES {
         match tx.try_send(msg) {

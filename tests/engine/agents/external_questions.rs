@@ -183,7 +183,7 @@ fn distrusted(place: &Place) -> (tiller_engine::crew::Programs, Arc<AtomicBool>)
             decide: Arc::new(move |answer| {
                 yes.store(answer, Ordering::SeqCst);
                 never.store(!answer, Ordering::SeqCst);
-                Ok(tiller_engine::Agreed::default())
+                Ok(tiller_engine::TrustGrant::default())
             }),
         })
     });

@@ -8,10 +8,10 @@ use tiller_store::{Options, StepOf, Store};
 
 use crate::rig::*;
 use tiller_engine::Open;
-use tiller_engine::files::{Keeper, Snapshots};
+use tiller_engine::files::{Keeper, SnapshotOptions};
 
 pub(crate) fn keeps(place: &Place, parts: &mut tiller_engine::EngineConfig) {
-    let at = Snapshots {
+    let at = SnapshotOptions {
         workspace: place.work.clone(),
         store: parts.environment.places.data.join("snapshots/work"),
         limits: tiller_snapshot::Limits::default(),

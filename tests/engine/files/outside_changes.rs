@@ -14,20 +14,20 @@ use tiller_provider::ChatMessage;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
-use tiller_engine::{Changed, Human, Outside, Seen, Sink, Watcher};
+use tiller_engine::{Human, StaleFile, StaleFiles, WatchReport, WatchSink, Watcher};
 
 /// A watcher that reports what the test says, and records its calls.
 #[derive(Default)]
 pub(crate) struct Scripted {
-    sink: Mutex<Option<Sink>>,
+    sink: Mutex<Option<WatchSink>>,
     told: Mutex<Vec<String>>,
     /// Its answer to the next query.
-    outside: Mutex<Option<Outside>>,
+    outside: Mutex<Option<StaleFiles>>,
     known: Mutex<Vec<String>>,
 }
 
 impl Scripted {
-    fn sees(&self, seen: Seen) {
+    fn sees(&self, seen: WatchReport) {
         assert!(lock(&self.sink).as_ref().unwrap()(seen));
     }
 
@@ -39,7 +39,7 @@ impl Scripted {
     /// Reports that a command of this agent's changed these files.
     pub(crate) fn sees_of<const N: usize>(&self, agent: &AgentId, paths: [&str; N]) {
         let changes = paths.map(|path| change(path, Who::Shell { agent: agent.clone() })).into();
-        self.sees(Seen { changes, ..Seen::default() });
+        self.sees(WatchReport { changes, ..WatchReport::default() });
     }
 
     fn say(&self, text: String) {
@@ -48,7 +48,7 @@ impl Scripted {
 }
 
 impl Watcher for Scripted {
-    fn start(&self, sink: Sink) {
+    fn start(&self, sink: WatchSink) {
         *lock(&self.sink) = Some(sink);
     }
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
@@ -60,10 +60,10 @@ impl Watcher for Scripted {
     fn command(&self, agent: &AgentId, what: &str, running: bool) {
         self.say(format!("{agent} runs {what} {running}"));
     }
-    fn stirred(&self, _: &AgentId) -> bool {
+    fn has_changes(&self, _: &AgentId) -> bool {
         lock(&self.outside).is_some()
     }
-    fn outside(&self, _: &AgentId, seen: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> Outside {
+    fn stale(&self, _: &AgentId, seen: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
         let mut outside = lock(&self.outside).take().unwrap_or_default();
         outside.files.retain(|f| seen.keys().any(|p| p.ends_with(&f.path)));
         outside
@@ -91,8 +91,11 @@ fn change(path: &str, who: Who) -> FileChange {
     }
 }
 
-fn git(branch: &str) -> Seen {
-    Seen { git: Some(GitState { branch: branch.into(), ..GitState::default() }), ..Seen::default() }
+fn git(branch: &str) -> WatchReport {
+    WatchReport {
+        git: Some(GitState { branch: branch.into(), ..GitState::default() }),
+        ..WatchReport::default()
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -126,23 +129,23 @@ async fn what_the_person_changes_is_told_at_the_end_of_the_next_message_and_noth
     let known = lock(&watcher.known).clone();
     assert!(known.contains(&"read.txt 4".to_owned()), "what it knows can be compared with: {known:?}");
     let main = AgentId::main;
-    watcher.sees(Seen {
+    watcher.sees(WatchReport {
         changes: vec![
             change("read.txt", Who::You),
             change("mine.txt", Who::Agent { agent: main() }),
             change("made.txt", Who::Shell { agent: main() }),
             change("unread.txt", Who::You),
         ],
-        ..Seen::default()
+        ..WatchReport::default()
     });
-    let file = |path: &str, during: Option<&str>| Changed {
+    let file = |path: &str, during: Option<&str>| StaleFile {
         path: path.into(),
         deleted: false,
         lines: Some((2, 1)),
         during: during.map(str::to_owned),
     };
     let files = vec![file("read.txt", None), file("made.txt", Some("true")), file("unread.txt", None)];
-    *lock(&watcher.outside) = Some(Outside { files, more: 0 });
+    *lock(&watcher.outside) = Some(StaleFiles { files, more: 0 });
     let feed = rig
         .until("the feed", |e| match e {
             EventBody::State(StateEvent::WorkspaceChanged { changes }) => Some(changes.len()),
@@ -209,23 +212,24 @@ impl Drop for Flood {
 }
 
 impl Watcher for Flood {
-    fn start(&self, sink: Sink) {
+    fn start(&self, sink: WatchSink) {
         let stop = Arc::clone(&self.stop);
         let flood = move || {
             while !stop.load(Ordering::Acquire)
-                && sink(Seen { changes: vec![change("x", Who::You)], ..Seen::default() })
-            {}
+                && sink(WatchReport { changes: vec![change("x", Who::You)], ..WatchReport::default() })
+            {
+            }
         };
         *lock(&self.thread) = Some(std::thread::spawn(flood));
     }
     fn writing(&self, _: &AgentId, _: &[PathBuf]) {}
     fn wrote(&self, _: &AgentId, _: &[PathBuf]) {}
     fn command(&self, _: &AgentId, _: &str, _: bool) {}
-    fn stirred(&self, _: &AgentId) -> bool {
+    fn has_changes(&self, _: &AgentId) -> bool {
         false
     }
-    fn outside(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> Outside {
-        Outside::default()
+    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
+        StaleFiles::default()
     }
     fn known(&self, _: &Path, _: &Arc<str>) {}
     fn pause(&self, _: bool) {}
@@ -275,9 +279,9 @@ async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
             during: None,
         };
         // Its own edits and git's start no turn.
-        watcher.sees(Seen { changes: vec![change(Who::Git)], ..Seen::default() });
-        watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
-        watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
+        watcher.sees(WatchReport { changes: vec![change(Who::Git)], ..WatchReport::default() });
+        watcher.sees(WatchReport { changes: vec![change(Who::You)], ..WatchReport::default() });
+        watcher.sees(WatchReport { changes: vec![change(Who::You)], ..WatchReport::default() });
         if on {
             fake.requested(1).await;
             assert!(

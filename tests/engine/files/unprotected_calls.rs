@@ -8,7 +8,7 @@ use crate::files::checkpoints::keeps;
 use crate::rig::*;
 use tiller_engine::EngineConfig;
 use tiller_engine::Human;
-use tiller_engine::files::{Keeper, Snapshots};
+use tiller_engine::files::{Keeper, SnapshotOptions};
 
 fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {
@@ -23,7 +23,7 @@ pub(crate) fn cannot_keep(place: &Place, parts: &mut EngineConfig, ask: bool) {
     let file = parts.environment.places.data.join("snapshots");
     std::fs::create_dir_all(&parts.environment.places.data).unwrap();
     std::fs::write(&file, "in the way").unwrap();
-    let at = Snapshots {
+    let at = SnapshotOptions {
         workspace: place.work.clone(),
         store: file.join("work"),
         limits: tiller_snapshot::Limits::default(),

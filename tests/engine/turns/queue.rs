@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::rig::*;
 use crate::scripted_model::lock;
-use tiller_engine::{Open, Outside, Sink, Watcher};
+use tiller_engine::{Open, StaleFiles, WatchSink, Watcher};
 
 fn queue_of(e: &EventBody) -> Option<Vec<Queued>> {
     match e {
@@ -151,17 +151,17 @@ struct Slow {
 }
 
 impl Watcher for Slow {
-    fn start(&self, _: Sink) {}
+    fn start(&self, _: WatchSink) {}
     fn writing(&self, _: &AgentId, _: &[PathBuf]) {}
     fn wrote(&self, _: &AgentId, _: &[PathBuf]) {}
     fn command(&self, _: &AgentId, _: &str, _: bool) {}
-    fn stirred(&self, _: &AgentId) -> bool {
+    fn has_changes(&self, _: &AgentId) -> bool {
         true
     }
-    fn outside(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> Outside {
+    fn stale(&self, _: &AgentId, _: &HashMap<PathBuf, tiller_tool::cx::Seen>) -> StaleFiles {
         let _ = self.asked.try_send(());
         let _ = lock(&self.gate).recv();
-        Outside::default()
+        StaleFiles::default()
     }
     fn known(&self, _: &Path, _: &Arc<str>) {}
     fn pause(&self, _: bool) {}

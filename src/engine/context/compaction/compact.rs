@@ -49,7 +49,7 @@ pub(crate) struct Plan {
 
 /// How much of the end of a path is kept verbatim. The last two messages always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Keep {
+pub(crate) struct KeepLimits {
     pub tokens: u64,
     /// `None`: as many as fit into `tokens`.
     pub messages: Option<u64>,
@@ -57,7 +57,7 @@ pub(crate) struct Keep {
     pub share: u64,
 }
 
-impl Keep {
+impl KeepLimits {
     /// Keeps up to this many tokens.
     pub(crate) fn tokens(tokens: u64) -> Self {
         Self { tokens, messages: None, share: 100 }
@@ -77,7 +77,7 @@ pub(crate) fn nothing_to_do(path: &[Arc<Entry>]) -> String {
 }
 
 /// Keeps the end of the path as `keep` says. `None` when nothing is left to summarise.
-pub(crate) fn plan(path: &[Arc<Entry>], keep: Keep) -> Option<Plan> {
+pub(crate) fn plan(path: &[Arc<Entry>], keep: KeepLimits) -> Option<Plan> {
     let live = live(path);
     let (prefix, rest) = live.split_first()?;
     let all: u64 = rest.iter().map(|e| tokens::of_entry(e)).sum();

@@ -21,7 +21,7 @@ use tiller_provider::ProviderError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
-use crate::context::compaction::compact::{Keep, Plan};
+use crate::context::compaction::compact::{KeepLimits, Plan};
 use crate::context::msg::{Compacted, ContextMsg};
 use crate::context::prefix::layers;
 use crate::context::side_call::SideCall;
@@ -30,7 +30,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::turn::Input;
 
 /// Tokens kept verbatim, by round: each forced round keeps less; the last keeps two messages only.
@@ -54,7 +54,7 @@ pub(crate) fn compact(
     client: Option<(ClientId, tiller_protocol::CommandId)>,
 ) {
     let keep = match overflow {
-        true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
+        true => KeepLimits::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
         false => keep(core),
     };
     let plan = compact::plan(&core.session.history.path, keep);
@@ -89,17 +89,17 @@ pub(crate) fn compact(
     if let Some(live) = &mut core.turn.live {
         live.tasks.compaction = Some(AbortOnDropHandle::new(task));
     } else if let Some((client, cause)) = client {
-        core.busy_with(no, Doing::Other { client, cause }, task);
+        core.busy_with(no, JobKind::Other { client, cause }, task);
     }
 }
 
 /// Keeps a fifth of the tokens that trigger a compaction, within bounds, and half of the messages that do; of a
 /// shorter conversation, a fifth.
-pub(crate) fn keep(core: &Core) -> Keep {
+pub(crate) fn keep(core: &Core) -> KeepLimits {
     let settings = &core.services.config().context;
     let limit = settings.compact_tokens.or(model::window(core)).unwrap_or(WINDOW);
     let messages = settings.compact_messages.map(|most| most / 2);
-    Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
+    KeepLimits { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
 }
 
 /// The fast tier's model; the session's model where there is none or its budget is used up.

@@ -13,7 +13,7 @@ use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
 
 use crate::bus::{Bus, Place};
 use crate::context::msg::Prefix;
-use crate::context::prefix::layers::{Cut, Layers};
+use crate::context::prefix::layers::{CutFile, Layers};
 use crate::context::side_call::SideCall;
 use crate::core::Core;
 use crate::core::services::Services;
@@ -26,7 +26,7 @@ const SEEN: usize = 200_000;
 
 /// Summarises files with the fast tier.
 #[derive(Clone)]
-pub(crate) struct Fast {
+pub(crate) struct Summariser {
     services: Arc<Services>,
     bus: Arc<Bus>,
     place: Place,
@@ -34,17 +34,17 @@ pub(crate) struct Fast {
 }
 
 /// The fast tier, where one is configured.
-pub(crate) fn fast(core: &Core) -> Option<Fast> {
+pub(crate) fn fast(core: &Core) -> Option<Summariser> {
     let model = ModelRef(core.services.config().tiers.fast.clone()?);
     let provider = model::provider(core, &model)
         .ok()
         .filter(|_| !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
     let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
-    Some(Fast { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
+    Some(Summariser { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
 }
 
 /// Renders the layers as a prefix, with summaries in place of cut files.
-pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
+pub(crate) async fn prefix(layers: &Layers, fast: Option<Summariser>) -> Prefix {
     let cuts = layers.cuts();
     let Some(fast) = fast.filter(|_| !cuts.is_empty()) else { return Arc::new(layers.render()) };
     let mut layers = layers.clone();
@@ -61,9 +61,9 @@ pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
     Arc::new(layers.render())
 }
 
-impl Fast {
+impl Summariser {
     /// The summary of a file, from the store or made now. `None`: the cut text stays.
-    async fn shorten(&self, cut: &Cut) -> Option<String> {
+    async fn shorten(&self, cut: &CutFile) -> Option<String> {
         let whole = (self.services.redaction.redact)(&cut.whole);
         let mut hash = blake3::Hasher::new();
         for part in [self.side.model().0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {

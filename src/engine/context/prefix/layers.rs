@@ -63,7 +63,7 @@ impl Layer {
 
 /// What the layers are made of: everything that differs from session to session.
 #[derive(Clone, Default)]
-pub(crate) struct Facts {
+pub(crate) struct PromptFacts {
     pub folder: PathBuf,
     /// The user's configuration folder, which holds USER.md.
     pub config: PathBuf,
@@ -78,12 +78,12 @@ pub(crate) struct Facts {
     pub processes: Vec<String>,
     pub budget_left: Option<Cost>,
     /// Definition and identity of the agent; `None`: the built-in main agent.
-    pub role: Option<Role>,
+    pub role: Option<AgentRole>,
     /// Returns the rule that forbids reading a path; `None`: nothing is forbidden.
     pub unreadable: Option<tiller_tool::Unreadable>,
 }
 
-impl Facts {
+impl PromptFacts {
     /// The text of a file for the prompt, or a sentence that a rule forbids reading it.
     fn readable(&self, found: Instructions) -> Instructions {
         match self.unreadable.as_ref().and_then(|rule| rule(&found.path)) {
@@ -98,7 +98,7 @@ const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.
 
 /// An agent other than the built-in main one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Role {
+pub(crate) struct AgentRole {
     /// Its definition.
     pub definition: Option<Arc<Definition>>,
     /// Describes the agent to its model; empty for the main agent.
@@ -108,7 +108,7 @@ pub(crate) struct Role {
 }
 
 #[derive(Clone, Debug)]
-struct Piece {
+struct LayerText {
     layer: Layer,
     source: String,
     heading: String,
@@ -121,11 +121,11 @@ struct Piece {
 
 /// The layers, shortened to their budgets.
 #[derive(Clone, Debug)]
-pub(crate) struct Layers(Vec<Piece>);
+pub(crate) struct Layers(Vec<LayerText>);
 
 /// A file that was cut to fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct CutFile {
     /// Its index, for [`Layers::put`].
     pub at: usize,
     pub source: String,
@@ -143,15 +143,15 @@ impl Layers {
         let (layer, text) = (Layer::Prompt, AGENT.trim().to_owned());
         let (source, heading) = ("built in".into(), String::new());
         let budget = layer.budget();
-        Self(vec![Piece { layer, source, heading, text, budget, shortened: false, whole: None }])
+        Self(vec![LayerText { layer, source, heading, text, budget, shortened: false, whole: None }])
     }
 
     /// The files that were cut, with their budgets.
-    pub(crate) fn cuts(&self) -> Vec<Cut> {
-        let cut = |(at, p): (usize, &Piece)| {
+    pub(crate) fn cuts(&self) -> Vec<CutFile> {
+        let cut = |(at, p): (usize, &LayerText)| {
             let room = tokens::of_text(&p.text);
             let whole = p.whole.clone().filter(|_| room >= ROOM && Path::new(&p.source).is_absolute())?;
-            Some(Cut { at, source: p.source.clone(), whole, room })
+            Some(CutFile { at, source: p.source.clone(), whole, room })
         };
         self.0.iter().enumerate().filter_map(cut).collect()
     }
@@ -194,7 +194,7 @@ impl Layers {
 }
 
 /// The layers, each within its budget and all within theirs. Reads files: blocks.
-pub(crate) fn layers(facts: &Facts, settings: &Context) -> Layers {
+pub(crate) fn layers(facts: &PromptFacts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
     for layer in Layer::ALL {
         let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());
@@ -211,7 +211,7 @@ pub(crate) fn layers(facts: &Facts, settings: &Context) -> Layers {
             waiting -= 1;
         }
     }
-    let total = |pieces: &[Piece]| pieces.iter().map(|p| tokens::of_text(&p.text)).sum::<u64>();
+    let total = |pieces: &[LayerText]| pieces.iter().map(|p| tokens::of_text(&p.text)).sum::<u64>();
     for i in (0..pieces.len()).rev() {
         let over = total(&pieces).saturating_sub(settings.total);
         if over == 0 || pieces[i].layer == Layer::Prompt {
@@ -223,11 +223,11 @@ pub(crate) fn layers(facts: &Facts, settings: &Context) -> Layers {
     Layers(pieces)
 }
 
-fn pieces(facts: &Facts) -> Vec<Piece> {
+fn pieces(facts: &PromptFacts) -> Vec<LayerText> {
     let mut out = Vec::new();
     let mut add = |layer, source: String, heading: String, text: String| {
         if !text.is_empty() {
-            out.push(Piece { layer, source, heading, text, budget: 0, shortened: false, whole: None });
+            out.push(LayerText { layer, source, heading, text, budget: 0, shortened: false, whole: None });
         }
     };
     let definition = facts.role.as_ref().and_then(|r| r.definition.as_deref());
@@ -274,7 +274,7 @@ fn skill_file(skill: &Skill, folder: &Path) -> String {
     folder.join(&skill.file).display().to_string()
 }
 
-fn session(facts: &Facts) -> String {
+fn session(facts: &PromptFacts) -> String {
     let mut s = match facts.profile {
         Profile::ReadOnly => "Permissions: read only. Nothing can be written or run.".to_owned(),
         Profile::Plan => "Permissions: plan mode. Nothing can be written or run. Explore, ask what only the user \
@@ -294,7 +294,7 @@ fn session(facts: &Facts) -> String {
     s
 }
 
-fn runtime(facts: &Facts) -> String {
+fn runtime(facts: &PromptFacts) -> String {
     let mut s = format!(
         "Folder: {}\nPlatform: {} {}\nDate: {}",
         facts.folder.display(),
@@ -323,7 +323,7 @@ fn runtime(facts: &Facts) -> String {
 }
 
 /// Cuts the middle out so that about `budget` tokens are left.
-fn shorten(piece: &mut Piece, budget: u64) {
+fn shorten(piece: &mut LayerText, budget: u64) {
     if tokens::of_text(&piece.text) <= budget {
         return;
     }

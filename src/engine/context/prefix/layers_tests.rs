@@ -1,14 +1,14 @@
 use super::*;
 
-fn system(facts: &Facts, settings: &Context) -> (String, Vec<LayerCost>) {
+fn system(facts: &PromptFacts, settings: &Context) -> (String, Vec<LayerCost>) {
     layers(facts, settings).render()
 }
 
-fn facts(folder: &Path) -> Facts {
-    Facts { folder: folder.to_owned(), config: folder.join("config"), ..Facts::default() }
+fn facts(folder: &Path) -> PromptFacts {
+    PromptFacts { folder: folder.to_owned(), config: folder.join("config"), ..PromptFacts::default() }
 }
 
-fn setup(agents: &str, user: &str) -> (tempfile::TempDir, Facts) {
+fn setup(agents: &str, user: &str) -> (tempfile::TempDir, PromptFacts) {
     let tmp = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(tmp.path().join("config")).unwrap();
     std::fs::write(tmp.path().join("AGENTS.md"), agents).unwrap();

@@ -38,7 +38,7 @@ pub(crate) const AGE: i64 = 30 * 24 * 3600 * 1000;
 
 /// The window that a server stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Learned {
+pub(crate) struct LearnedWindow {
     /// The window in tokens.
     pub(crate) tokens: u64,
     /// The configured window at that time. When it differs now, the user has corrected it.
@@ -48,9 +48,9 @@ pub(crate) struct Learned {
 
 /// Learned windows by model. Shared by all agents of the process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Windows(Arc<RwLock<BTreeMap<String, Learned>>>);
+pub(crate) struct LearnedWindows(Arc<RwLock<BTreeMap<String, LearnedWindow>>>);
 
-impl Windows {
+impl LearnedWindows {
     /// Loads what earlier sessions learned. Reads the store: blocks. Unreadable entries are ignored.
     pub(crate) fn load(&self, store: &Store) {
         let text = store.meta(KEY).ok().flatten().unwrap_or_default();
@@ -62,14 +62,15 @@ impl Windows {
     /// The window of a model, where one was learned that is smaller than `stated`.
     pub(crate) fn narrowed(&self, model: &ModelRef, stated: Option<u64>, now: Time) -> Option<u64> {
         let learned = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&model.0).copied();
-        let holds = |l: &Learned| l.stated == stated && now.millis().saturating_sub(l.time.millis()) < AGE;
+        let holds =
+            |l: &LearnedWindow| l.stated == stated && now.millis().saturating_sub(l.time.millis()) < AGE;
         match (learned.filter(holds).map(|l| l.tokens), stated) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         }
     }
 
-    pub(crate) fn learn(&self, model: &ModelRef, learned: Learned) {
+    pub(crate) fn learn(&self, model: &ModelRef, learned: LearnedWindow) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(model.0.clone(), learned);
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod learned_windows;
 use crate::session::model;
 use tiller_protocol::ModelRef;
 
-use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, Learned, PLAUSIBLE};
+use crate::context::windows::learned_windows::{BEFORE, BEHIND, KEY, LearnedWindow, PLAUSIBLE};
 use crate::core::Core;
 
 /// Learns from the server's rejection `said` of a request of about `request` tokens.
@@ -20,7 +20,10 @@ pub(crate) fn learn_window(core: &mut Core, model: &ModelRef, said: &str, reques
         return;
     };
     let stated = model::stated_info(core, model).window;
-    core.services.models.windows.learn(model, Learned { tokens, stated, time: core.services.clock.now() });
+    core.services
+        .models
+        .windows
+        .learn(model, LearnedWindow { tokens, stated, time: core.services.clock.now() });
     keep_windows(core);
 }
 
@@ -61,7 +64,7 @@ mod tests {
     use tiller_protocol::{ModelRef, Time};
 
     use super::*;
-    use crate::context::windows::learned_windows::{AGE, Windows};
+    use crate::context::windows::learned_windows::{AGE, LearnedWindows};
 
     #[test]
     fn the_window_is_read_from_the_words_of_vendors_and_local_servers() {
@@ -87,15 +90,15 @@ mod tests {
 
     #[test]
     fn a_learned_window_narrows_until_it_is_corrected_refuted_or_old() {
-        let (windows, model, time) = (Windows::default(), ModelRef("local/m".into()), Time(1_000));
+        let (windows, model, time) = (LearnedWindows::default(), ModelRef("local/m".into()), Time(1_000));
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000));
-        windows.learn(&model, Learned { tokens: 4096, stated: None, time });
+        windows.learn(&model, LearnedWindow { tokens: 4096, stated: None, time });
         assert_eq!(windows.narrowed(&model, None, time), Some(4096));
         assert_eq!(windows.narrowed(&model, Some(2000), time), Some(2000));
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(9000), "the person states one now");
         let month = Time(time.0 + AGE);
         assert_eq!(windows.narrowed(&model, None, month), None);
-        windows.learn(&model, Learned { tokens: 4096, stated: Some(9000), time });
+        windows.learn(&model, LearnedWindow { tokens: 4096, stated: Some(9000), time });
         assert_eq!(windows.narrowed(&model, Some(9000), time), Some(4096));
         assert!(!windows.took(&model, 4096));
         assert!(windows.took(&model, 5000));

@@ -73,7 +73,7 @@ impl ChildDriver<'_> {
                 () = reply.closed() => {}
             }
             let _ = main.send(Msg::Crew(CrewMsg::RequestEnded)).await;
-            let _ = tx.send(Msg::Question(QuestionMsg::Over)).await;
+            let _ = tx.send(Msg::Question(QuestionMsg::Closed)).await;
         });
         agent_view::agent_changed(self.core);
     }

@@ -27,7 +27,7 @@ impl ChildDriver<'_> {
                 // An unused reservation must not block other agents.
                 child.reservations.release(&self.core.identity.id);
                 // This also ends an external program, which resumes its session later.
-                self.core.feed(Input::Rest);
+                self.core.feed(Input::Pause);
             }
             self.report_work();
             return agent_view::agent_changed(self.core);

@@ -83,7 +83,7 @@ impl CrewDriver<'_> {
                 let reply = Box::new(ReplyEvent::DoneReply { said });
                 self.core
                     .saves
-                    .push_after(After { events: Vec::new(), then: Then::Tell { client, cause, reply } });
+                    .push_after(After { events: Vec::new(), then: Then::Reply { client, cause, reply } });
             }
             Err(why) => self.core.refuse(client, cause, Notice::new(NoticeKind::User, why)),
         }

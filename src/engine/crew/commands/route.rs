@@ -12,7 +12,7 @@ use crate::core::msg::Msg;
 use crate::crew::driver::{ChildDriver, CrewDriver};
 use crate::crew::msg::{CrewMsg, MemberMsg};
 use crate::prompts::compose;
-use crate::prompts::msg::Goal;
+use crate::prompts::msg::Destination;
 use crate::prompts::queue;
 use crate::session::load;
 use crate::session::open;
@@ -182,7 +182,7 @@ impl CrewDriver<'_> {
                 .get(id)
                 .map(|m| crate::crew::start::services::first_message(&core, &m.order.brief));
             let message = Message::text(task.unwrap_or_default());
-            compose::compose(&mut core, Goal::Prompt { client: None }, vec![(None, message)]);
+            compose::compose(&mut core, Destination::Prompt { client: None }, vec![(None, message)]);
         }
         self.run_child(id, core, inbox, work);
         let hands = self.core.crew.members.get(id).and_then(|m| m.hands.as_ref());

@@ -15,8 +15,8 @@ use crate::core::msg::Msg;
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::{OpenCall, ProgramWork};
 use crate::crew::msg::ExternalMsg;
-use crate::files::msg::What;
-use crate::files::{Keeper, NotKept, Watched, record};
+use crate::files::msg::CallScope;
+use crate::files::{Keeper, NotKept, SessionFiles, record};
 
 /// Longest delay of a program's end for the state after its last call.
 const LAST: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const SETTLES: Duration = Duration::from_millis(150);
 /// What is needed to store a state before work.
 pub(crate) struct Keeps {
     keeper: Keeper,
-    watched: Watched,
+    watched: SessionFiles,
     call: String,
     room: OwnedSemaphorePermit,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Keeps {
 impl Keeps {
     /// Stores the state without waiting: the program already works.
     fn begun(self) -> ProgramWork {
-        let before = record::begin(&self.keeper, What::All, self.watched, self.call.clone());
+        let before = record::begin(&self.keeper, CallScope::All, self.watched, self.call.clone());
         ProgramWork { call: self.call, before, room: self.room }
     }
 
@@ -83,7 +83,7 @@ impl ExternalDriver<'_> {
         let Some(room) = room else {
             return crate::files::record::not_kept(self.core, &NotKept(keeper.behind()));
         };
-        let beginning = record::begin(&keeper, What::All, watched, id.to_owned());
+        let beginning = record::begin(&keeper, CallScope::All, watched, id.to_owned());
         let (tell, before) = oneshot::channel();
         open.before = Some((before, room));
         self.core.files.keeping.spawn(async move {

@@ -36,7 +36,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::TrustOffer;
 use crate::bus::ClientId;
 use crate::context::clean::Stream;
-use crate::files::msg::Beginning;
+use crate::files::msg::PendingState;
 
 /// Most calls at once whose states of the files are stored; others are not followed.
 const STATES: usize = 8;
@@ -200,7 +200,7 @@ pub(crate) struct OpenCall {
     /// What the watcher was told that it runs; `None`: nothing.
     pub(crate) watched: Option<String>,
     /// The state of the files before it.
-    pub(crate) before: Option<(Beginning, OwnedSemaphorePermit)>,
+    pub(crate) before: Option<(PendingState, OwnedSemaphorePermit)>,
     /// Masks its output, which arrives in pieces that may cut a secret.
     pub(crate) stream: Option<Stream>,
     /// Pieces of output so far.
@@ -229,6 +229,6 @@ pub(crate) struct Pane {
 pub(crate) struct ProgramWork {
     /// The name of the step, in place of a call.
     pub(crate) call: String,
-    pub(crate) before: Beginning,
+    pub(crate) before: PendingState,
     pub(crate) room: OwnedSemaphorePermit,
 }

@@ -158,7 +158,7 @@ impl CrewDriver<'_> {
         let (row, view) = (member.kept(root), member.row(limits));
         let place = Place { session: member.session, agent: id.clone(), cause: None };
         let event = EventBody::State(StateEvent::AgentChanged { view: view.clone() });
-        let then = Then::Row { session: member.session, view: Box::new(view) };
+        let then = Then::AgentCreated { session: member.session, view: Box::new(view) };
         let ticket = self.core.services.store.agents().put(row);
         self.core.saves.push(ticket, After { events: vec![(place, event)], then });
     }

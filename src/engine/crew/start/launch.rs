@@ -22,7 +22,7 @@ use crate::crew::external::{ExternalProgram, ProgramSession};
 use crate::crew::msg::{CrewMsg, MemberMsg};
 use crate::crew::roster::member::MemberHandle;
 use crate::prompts::compose;
-use crate::prompts::msg::Goal;
+use crate::prompts::msg::Destination;
 use crate::session::load;
 use crate::session::open;
 
@@ -137,7 +137,7 @@ impl CrewDriver<'_> {
         core.session.info.title.clone_from(&member.order.label);
         core.session.info.titled = true;
         open::enter_fresh(&mut core);
-        compose::compose(&mut core, Goal::Prompt { client: None }, vec![(None, message)]);
+        compose::compose(&mut core, Destination::Prompt { client: None }, vec![(None, message)]);
         self.run_child(id, core, inbox, true);
         self.deliver_early(id);
     }

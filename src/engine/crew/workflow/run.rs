@@ -130,7 +130,7 @@ impl WorkflowDriver<'_> {
                 let reply = Box::new(ReplyEvent::DoneReply { said });
                 self.core
                     .saves
-                    .push_after(After { events: Vec::new(), then: Then::Tell { client, cause, reply } });
+                    .push_after(After { events: Vec::new(), then: Then::Reply { client, cause, reply } });
                 self.run(no, (None, None));
             }
             (Err(why), Starter::Call { reply, .. }) => {

@@ -29,7 +29,7 @@ pub const NAMED: usize = 10_000;
 
 /// A state that can be restored.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct RestorePoint {
     pub snapshot: Id,
     pub time: Time,
     /// The session's changes since, oldest first.
@@ -41,7 +41,7 @@ pub struct Point {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
+pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<RestorePoint>> {
     let rows = store.steps().list(session, 0)?;
     // Most calls have no row: they changed nothing.
     let of_call =
@@ -68,7 +68,7 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     }
     let Ok(snapshot) = row.after.parse() else { return Ok(None) };
     let steps = crew.merged(session, rows, &row).iter().filter_map(step).collect();
-    Ok(Some(Point { snapshot, time: row.time, steps }))
+    Ok(Some(RestorePoint { snapshot, time: row.time, steps }))
 }
 
 /// A change by the session itself.
@@ -81,7 +81,7 @@ fn step(row: &StepRow) -> Option<Step> {
 
 /// The user's choices for a restore, by path.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct RestoreChoices {
     pub keep: Vec<String>,
     pub force: Vec<String>,
     /// Overwrite every path that was changed outside of this session, listed or not.
@@ -97,7 +97,7 @@ pub struct Wishes {
 pub fn go(
     shadow: &mut Shadow,
     goal: &Goal,
-    wishes: &Wishes,
+    wishes: &RestoreChoices,
 ) -> Result<(Restored, Vec<StepFile>), SnapshotError> {
     let plan = shadow.plan(goal)?;
     let (mut answers, mut partly, mut stale) = (BTreeMap::new(), Vec::new(), Vec::new());

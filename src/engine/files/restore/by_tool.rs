@@ -12,22 +12,22 @@ use tiller_store::{StepOf, Store};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::files::msg::{Answer, Asked, Back, FilesMsg, Named};
-use crate::files::msg::{Gone, Kept};
-use crate::files::restore::back::{self, Wishes};
+use crate::files::msg::{Answer, FilesMsg, FilesRequest, NamedState, ToolRestore};
+use crate::files::msg::{KeptState, RestoreOutcome};
+use crate::files::restore::back::{self, RestoreChoices};
 use crate::files::restore::{go, goal, off_thread};
 use crate::turn::Input;
 
 const OFF: &str = "the files of this folder are not kept: snapshots.enabled is false in config.toml";
 
-pub(crate) fn files_asked(core: &mut Core, asked: Asked) {
+pub(crate) fn files_asked(core: &mut Core, asked: FilesRequest) {
     match asked {
-        Asked::Name { name, call, reply } => {
+        FilesRequest::Name { name, call, reply } => {
             let _ = reply.send(name_moment(core, &name, call));
         }
-        Asked::Preview { name, reply } => preview_for_tool(core, name, reply),
-        Asked::Restore { entry, call, reply } => restore_for_tool(core, entry, call, reply),
-        Asked::Gone { back, gone, reply } => {
+        FilesRequest::Preview { name, reply } => preview_for_tool(core, name, reply),
+        FilesRequest::Restore { entry, call, reply } => restore_for_tool(core, entry, call, reply),
+        FilesRequest::Gone { back, gone, reply } => {
             let _ = reply.send(gone_for_tool(core, back, *gone));
         }
     }
@@ -41,12 +41,12 @@ fn name_moment(core: &mut Core, name: &str, call: String) -> Result<String, Stri
     let kept = keeper.submit(move |s| {
         let after = s.snapshot()?;
         let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
-        Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
+        Ok(KeptState { others, before: None, began: None, after, files: Vec::new(), open: None })
     });
     // Its row must precede later ones, so the entry's id is made now.
     let entry = EntryId::fresh(&*core.services.ids, core.services.clock.now());
     record::record(core, StepOf::Point(entry), async { kept.await.ok() });
-    core.files.named.push(Named { name: name.clone(), entry });
+    core.files.named.push(NamedState { name: name.clone(), entry });
     core.prompts.pending.push(EntryBody::Checkpoint { name: name.clone() });
     let mut append = core.append();
     append.pending = Some(core.prompts.pending.clone());
@@ -88,21 +88,25 @@ fn restore_for_tool(core: &mut Core, entry: EntryId, call: String, reply: Answer
     let op = OpId::fresh(&*core.services.ids, core.services.clock.now());
     core.spawn(async move {
         written.await;
-        let mut back = Back { entry, call, op, title: String::new() };
+        let mut back = ToolRestore { entry, call, op, title: String::new() };
         let result = async {
             let keeper = keeper.ok_or(OFF)?;
             let (goal, name, _) =
                 off_thread(move || goal(&store, session, entry)).await.map_err(|n| n.message)?;
             back.title = format!("restore files: {name}");
-            go(&keeper, goal, Wishes::default(), watched, op).await.map_err(|n| n.message)
+            go(&keeper, goal, RestoreChoices::default(), watched, op).await.map_err(|n| n.message)
         };
         let gone = Box::new(result.await);
-        let _ = tx.send(Msg::Files(FilesMsg::Asked(Asked::Gone { back, gone, reply }))).await;
+        let _ = tx.send(Msg::Files(FilesMsg::FilesRequest(FilesRequest::Gone { back, gone, reply }))).await;
     });
 }
 
-fn gone_for_tool(core: &mut Core, way: Back, gone: Result<Gone, String>) -> Result<String, String> {
-    let Gone { done, files, others, .. } = gone?;
+fn gone_for_tool(
+    core: &mut Core,
+    way: ToolRestore,
+    gone: Result<RestoreOutcome, String>,
+) -> Result<String, String> {
+    let RestoreOutcome { done, files, others, .. } = gone?;
     let said = back::sentence(&done, &files);
     let place = core.place();
     // Recorded for the call as well, so that the call's own view lists its changes.

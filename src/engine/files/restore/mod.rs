@@ -27,10 +27,10 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::files::keeper::Keeper;
-use crate::files::msg::{FilesMsg, Gone, Restored, Way};
-use crate::files::others::Watched;
-use crate::files::restore::back::Wishes;
-use crate::prompts::doing::Doing;
+use crate::files::msg::{FilesMsg, RestoreKind, RestoreOutcome, RestoreReport};
+use crate::files::others::SessionFiles;
+use crate::files::restore::back::RestoreChoices;
+use crate::prompts::doing::JobKind;
 use crate::session::load::blocking;
 
 /// Most files that the model is shown by name.
@@ -82,26 +82,26 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 pub(crate) async fn go(
     keeper: &Keeper,
     goal: Goal,
-    wishes: Wishes,
-    watched: Watched,
+    wishes: RestoreChoices,
+    watched: SessionFiles,
     op: OpId,
-) -> Result<Gone, Notice> {
+) -> Result<RestoreOutcome, Notice> {
     attempt(keeper, goal, wishes, watched, op).await.map_err(|e| e.notice())
 }
 
 pub(crate) async fn attempt(
     keeper: &Keeper,
     goal: Goal,
-    wishes: Wishes,
-    watched: Watched,
+    wishes: RestoreChoices,
+    watched: SessionFiles,
     op: OpId,
-) -> Result<Gone, SnapshotError> {
+) -> Result<RestoreOutcome, SnapshotError> {
     keeper
         .run(move |s| {
             let (done, files) = back::go(s, &goal, &wishes)?;
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
-            Ok(Gone { done, files, others, way: Way::Back })
+            Ok(RestoreOutcome { done, files, others, way: RestoreKind::Back })
         })
         .await
 }
@@ -160,7 +160,7 @@ pub(crate) fn restore(
     cause: CommandId,
     entry: EntryId,
     what: RestoreWhat,
-    wishes: Wishes,
+    wishes: RestoreChoices,
 ) {
     if let Some(why) = cannot_restore(core) {
         return core.refuse(client, cause, why);
@@ -184,7 +184,7 @@ pub(crate) fn restore(
         };
         let result = result.await;
         let talk = what.talk().then_some(entry);
-        let restored = Restored {
+        let restored = RestoreReport {
             no,
             client,
             cause,
@@ -198,7 +198,7 @@ pub(crate) fn restore(
             closes: None,
             result,
         };
-        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+        let _ = tx.send(Msg::Files(FilesMsg::RestoreReport(Box::new(restored)))).await;
     };
     restoring(core, no, client, cause, done);
 }
@@ -222,8 +222,8 @@ pub(crate) fn restore_only(
     let work = async move {
         let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
         goal.select = Some(paths.iter().map(|p| tiller_protocol::names::path(p)).collect());
-        let gone = go(&keeper, goal, Wishes::default(), watched, op).await?;
-        Ok((Gone { way: Way::Rejected, ..gone }, format!("reject files of: {name}")))
+        let gone = go(&keeper, goal, RestoreChoices::default(), watched, op).await?;
+        Ok((RestoreOutcome { way: RestoreKind::Rejected, ..gone }, format!("reject files of: {name}")))
     };
     change_files(core, client, cause, work, op);
 }
@@ -233,7 +233,7 @@ pub(crate) fn change_files(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
+    work: impl Future<Output = Result<(RestoreOutcome, String), Notice>> + Send + 'static,
     op: OpId,
 ) {
     let (no, session) = (core.next_job(), core.session.id);
@@ -246,8 +246,8 @@ pub(crate) fn change_files(
         };
         let (of, talk, entry, rest, closes) = (None, None, None, None, None);
         let restored =
-            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+            RestoreReport { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+        let _ = tx.send(Msg::Files(FilesMsg::RestoreReport(Box::new(restored)))).await;
     };
     restoring(core, no, client, cause, done);
 }
@@ -263,13 +263,13 @@ pub(crate) fn restoring(
 ) {
     core.spawn(work);
     let wait = tokio::spawn(std::future::pending());
-    core.busy_with(no, Doing::Other { client, cause }, wait);
+    core.busy_with(no, JobKind::Other { client, cause }, wait);
 }
 
-pub(crate) fn files_restored(core: &mut Core, r: Restored) {
+pub(crate) fn files_restored(core: &mut Core, r: RestoreReport) {
     record::files_words(core);
     let waited = core.job_done(r.no);
-    let Gone { done, files, others, way } = match r.result {
+    let RestoreOutcome { done, files, others, way } = match r.result {
         Ok(gone) => gone,
         Err(notice) => {
             if let Some(change) = r.closes {
@@ -288,13 +288,13 @@ pub(crate) fn files_restored(core: &mut Core, r: Restored) {
         said = back::undone(&r.title, &done, &files);
     }
     let (client, cause) = (r.client, r.cause);
-    let tell = |way: Way| {
+    let tell = |way: RestoreKind| {
         let reply = match way {
-            Way::Took(took) => replies::reply(&done, took),
-            Way::Back => ReplyEvent::DoneReply { said },
-            Way::Rejected => replies::whole_reply(&done),
+            RestoreKind::Took(took) => replies::reply(&done, took),
+            RestoreKind::Back => ReplyEvent::DoneReply { said },
+            RestoreKind::Rejected => replies::whole_reply(&done),
         };
-        Then::Tell { client, cause, reply: Box::new(reply) }
+        Then::Reply { client, cause, reply: Box::new(reply) }
     };
     let mut with = None;
     let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
@@ -360,16 +360,16 @@ fn close_op(
 }
 
 /// Reports the restored files to the model, which knows their earlier content.
-fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &Way) {
+fn tell_of_files(core: &mut Core, files: &[StepFile], back: bool, way: &RestoreKind) {
     if back || files.is_empty() {
         return;
     }
     let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
     let more = if files.len() > TOLD { ", ..." } else { "" };
     let did = match way {
-        Way::Took(took) => format!("took the version on the branch {} of", took.from),
-        Way::Back => "restored earlier states of".to_owned(),
-        Way::Rejected => "reverted your change of".to_owned(),
+        RestoreKind::Took(took) => format!("took the version on the branch {} of", took.from),
+        RestoreKind::Back => "restored earlier states of".to_owned(),
+        RestoreKind::Rejected => "reverted your change of".to_owned(),
     };
     core.context.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
 }

@@ -1,13 +1,13 @@
 //! Replies about files that the user changed by a command.
 
-use crate::files::Took;
+use crate::files::TakeOutcome;
 use crate::files::restore::back;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::review::RejectConflict;
 use tiller_snapshot::Restored;
 
 /// The reply about files taken from another branch.
-pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
+pub(crate) fn reply(done: &Restored, took: TakeOutcome) -> ReplyEvent {
     let n = done.done.len();
     let mut said = match n {
         0 => format!("Nothing was taken from {}", took.from),

@@ -11,9 +11,9 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::files::msg::FilesMsg;
-use crate::files::msg::Rest;
-use crate::files::msg::Restored;
-use crate::files::restore::back::{self, Wishes};
+use crate::files::msg::RestoreReport;
+use crate::files::msg::UndoRest;
+use crate::files::restore::back::{self, RestoreChoices};
 use crate::files::restore::{attempt, off, off_thread, unknown};
 use crate::undo::Next;
 
@@ -59,7 +59,7 @@ pub(crate) fn undo_files(
     cause: CommandId,
     next: &Next,
     title: OpTitle,
-    rest: Option<Rest>,
+    rest: Option<UndoRest>,
 ) {
     let Some(goal) = back::reverse(&next.row) else {
         // Its state is lost for good: the next undo continues with the operation before it.
@@ -70,9 +70,9 @@ pub(crate) fn undo_files(
         let tx = core.tx.clone();
         let (talk, entry) = (None, None);
         let restored =
-            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+            RestoreReport { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
         return restore::restoring(core, no, client, cause, async move {
-            let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+            let _ = tx.send(Msg::Files(FilesMsg::RestoreReport(Box::new(restored)))).await;
         });
     };
     let root = next.root;
@@ -84,7 +84,7 @@ fn undoing_files(
     client: ClientId,
     cause: CommandId,
     found: impl FnOnce() -> Result<(Goal, OpId, OpTitle), Notice> + Send + 'static,
-    rest: Option<Rest>,
+    rest: Option<UndoRest>,
 ) {
     let Some(keeper) = core.services.snapshots.workspace.clone() else {
         return core.refuse(client, cause, off());
@@ -99,7 +99,7 @@ fn undoing_files(
             let (goal, root, name) = off_thread(found).await?;
             (title, of) = (name, Some(root));
             let state = goal.to.to_string();
-            let gone = attempt(&keeper, goal, Wishes::default(), watched, op).await;
+            let gone = attempt(&keeper, goal, RestoreChoices::default(), watched, op).await;
             if let Err(SnapshotError::Missing(_)) = &gone {
                 closes = Some(back::nothing(state, root));
             }
@@ -108,8 +108,8 @@ fn undoing_files(
         let result = result.await;
         let (talk, entry) = (None, None);
         let restored =
-            Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
-        let _ = tx.send(Msg::Files(FilesMsg::Restored(Box::new(restored)))).await;
+            RestoreReport { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+        let _ = tx.send(Msg::Files(FilesMsg::RestoreReport(Box::new(restored)))).await;
     };
     restore::restoring(core, no, client, cause, done);
 }

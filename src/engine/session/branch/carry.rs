@@ -17,9 +17,9 @@ use crate::context::request;
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::session::load::blocking;
-use crate::session::msg::{Carried, SessionMsg};
+use crate::session::msg::{CarryReport, SessionMsg};
 
 /// The prompt of the summariser.
 const PROMPT: &str = include_str!("../../../../assets/prompts/branch.md");
@@ -74,13 +74,13 @@ pub(crate) fn carry_over(
                 Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
             },
         };
-        let done = Carried { no, client, cause, from, focus, result };
-        let _ = tx.send(Msg::Session(SessionMsg::Carried(Box::new(done)))).await;
+        let done = CarryReport { no, client, cause, from, focus, result };
+        let _ = tx.send(Msg::Session(SessionMsg::CarryReport(Box::new(done)))).await;
     });
-    core.busy_with(no, Doing::Other { client, cause }, task);
+    core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
-pub(crate) fn carried(core: &mut Core, c: Carried) {
+pub(crate) fn carried(core: &mut Core, c: CarryReport) {
     let waited = core.job_done(c.no);
     let summary = match c.result {
         Ok(summary) if waited => summary,
@@ -101,7 +101,7 @@ pub(crate) fn carried(core: &mut Core, c: Carried) {
     // The client receives the reply when the entry is on disk: it may read the session at once.
     let said = "The summary of that branch was added.".to_owned();
     let reply = Box::new(ReplyEvent::DoneReply { said });
-    core.save(append, events, Then::Tell { client: c.client, cause: c.cause, reply });
+    core.save(append, events, Then::Reply { client: c.client, cause: c.cause, reply });
     core.follow_up(FollowUp::NextQueued(tiller_protocol::event::TurnStatus::Done));
 }
 

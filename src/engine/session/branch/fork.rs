@@ -21,10 +21,10 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::lock::lock;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::session::load::blocking;
-use crate::session::msg::Going;
-use crate::session::msg::{Branch, Forked, How, SessionMsg};
+use crate::session::msg::BranchChange;
+use crate::session::msg::{ForkOptions, ForkReport, ForkedBranch, SessionMsg};
 use crate::session::recover::dangling;
 use crate::session::{TAIL, path_of};
 
@@ -41,7 +41,7 @@ pub(crate) fn fork(core: &mut Core, client: ClientId, cause: CommandId, entry: E
     if let Some(why) = why {
         return core.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }
-    let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
+    let how = ForkOptions { title: "fork".into(), of: None, with, head: None, rest: None };
     let (store, session) = (core.services.store.clone(), core.session.id);
     branch_off(core, client, cause, how, move || read(&store, session, entry));
 }
@@ -51,13 +51,13 @@ pub(crate) fn begin_branch(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    going: Going,
+    going: BranchChange,
     at: Option<EntryId>,
 ) {
     let head = Some(going.head).filter(|h| !h.is_empty());
     let store = core.services.store.clone();
-    let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
-    let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
+    let work = move || at.map_or(Ok(ForkedBranch::default()), |at| read_at(&store, at, None));
+    let how = ForkOptions { title: going.title, of: going.of, with: None, head, rest: going.rest };
     branch_off(core, client, cause, how, work);
 }
 
@@ -65,20 +65,26 @@ fn branch_off(
     core: &mut Core,
     client: ClientId,
     cause: CommandId,
-    how: How,
-    work: impl FnOnce() -> Result<Branch> + Send + 'static,
+    how: ForkOptions,
+    work: impl FnOnce() -> Result<ForkedBranch> + Send + 'static,
 ) {
     let (no, tx) = (core.next_job(), core.tx.clone());
     let task = tokio::spawn(async move {
         let result = blocking(work).await;
         let _ = tx
-            .send(Msg::Session(SessionMsg::Forked(Box::new(Forked { no, client, cause, how, result }))))
+            .send(Msg::Session(SessionMsg::ForkReport(Box::new(ForkReport {
+                no,
+                client,
+                cause,
+                how,
+                result,
+            }))))
             .await;
     });
-    core.busy_with(no, Doing::Other { client, cause }, task);
+    core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
-pub(crate) fn forked(core: &mut Core, f: Forked) {
+pub(crate) fn forked(core: &mut Core, f: ForkReport) {
     if !core.job_done(f.no) {
         return;
     }
@@ -157,7 +163,7 @@ fn close_calls(core: &mut Core) {
 }
 
 /// The branch at `entry`, or before it when it is a message of the user's.
-fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
+fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<ForkedBranch> {
     let node = store.entries().get(entry)?;
     if node.session != session {
         return Err(StoreError::Conflict(format!("entry {entry} belongs to another session")));
@@ -168,12 +174,12 @@ fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
     };
     match head {
         Some(at) => read_at(store, at, draft),
-        None => Ok(Branch { draft, ..Branch::default() }),
+        None => Ok(ForkedBranch { draft, ..ForkedBranch::default() }),
     }
 }
 
-fn read_at(store: &Store, at: EntryId, draft: Option<Message>) -> Result<Branch> {
-    Ok(Branch {
+fn read_at(store: &Store, at: EntryId, draft: Option<Message>) -> Result<ForkedBranch> {
+    Ok(ForkedBranch {
         head: Some(at),
         draft,
         path: path_of(store.paths().context_at(at)?),

@@ -25,11 +25,11 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::lock::lock;
-use crate::prompts::doing::Doing;
+use crate::prompts::doing::JobKind;
 use crate::questions::about::About;
 use crate::session::lease_guard::LeaseGuard;
 use crate::session::load::blocking;
-use crate::session::msg::{Going, SessionMsg, There, Went};
+use crate::session::msg::{BranchChange, BranchLoaded, BranchState, SessionMsg};
 use crate::undo::before::Reviews;
 
 /// Acquires and reads a branch; `None`: it does not exist.
@@ -38,7 +38,7 @@ async fn there(
     session: SessionId,
     head: &str,
     look_only: bool,
-) -> Result<Option<There>, StoreError> {
+) -> Result<Option<BranchState>, StoreError> {
     let (reads, name) = (store.clone(), head.to_owned());
     let row =
         blocking(move || Ok(reads.branches().list(session)?.into_iter().find(|b| b.name == name))).await?;
@@ -55,7 +55,7 @@ async fn there(
     let (store, head) = (store.clone(), head.to_owned());
     let read = move || {
         let running = store.unfinished().interrupted(session, &head)?;
-        Ok(Some(There {
+        Ok(Some(BranchState {
             label: row.label,
             archived: row.archived,
             path: super::path_of(store.paths().context(session, &head)?),
@@ -78,11 +78,16 @@ pub(crate) fn open_branch(core: &mut Core, client: ClientId, cause: CommandId, h
         let notice = Notice::new(NoticeKind::User, "this is the current branch");
         return core.refuse(client, cause, notice);
     }
-    go(core, client, cause, Going { head, title: "open branch".into(), of: None, at: None, rest: None });
+    go(
+        core,
+        client,
+        cause,
+        BranchChange { head, title: "open branch".into(), of: None, at: None, rest: None },
+    );
 }
 
 /// Changes to the branch when no turn and no job runs.
-pub(crate) fn go(core: &mut Core, client: ClientId, cause: CommandId, going: Going) {
+pub(crate) fn go(core: &mut Core, client: ClientId, cause: CommandId, going: BranchChange) {
     if core.occupied() {
         let notice = Notice::new(NoticeKind::User, "a turn is running in this session")
             .hint("stop it first, or wait until it ends");
@@ -96,13 +101,19 @@ pub(crate) fn go(core: &mut Core, client: ClientId, cause: CommandId, going: Goi
         saves.await;
         let result = there(&store, session, &going.head, look_only).await;
         let _ = tx
-            .send(Msg::Session(SessionMsg::Went(Box::new(Went { no, client, cause, going, result }))))
+            .send(Msg::Session(SessionMsg::BranchLoaded(Box::new(BranchLoaded {
+                no,
+                client,
+                cause,
+                going,
+                result,
+            }))))
             .await;
     });
-    core.busy_with(no, Doing::Other { client, cause }, task);
+    core.busy_with(no, JobKind::Other { client, cause }, task);
 }
 
-pub(crate) fn went(core: &mut Core, went: Went) {
+pub(crate) fn went(core: &mut Core, went: BranchLoaded) {
     if core.job_done(went.no) {
         go_on_with(core, went);
         // Sends nothing when the other branch is open: it has its own queue.
@@ -110,8 +121,8 @@ pub(crate) fn went(core: &mut Core, went: Went) {
     }
 }
 
-fn go_on_with(core: &mut Core, went: Went) {
-    let Went { client, cause, going, result, .. } = went;
+fn go_on_with(core: &mut Core, went: BranchLoaded) {
+    let BranchLoaded { client, cause, going, result, .. } = went;
     let there = match (result, going.at) {
         (Ok(Some(there)), _) => there,
         (Ok(None), Some(at)) => return fork::begin_branch(core, client, cause, going, at),
@@ -132,8 +143,15 @@ fn go_on_with(core: &mut Core, went: Went) {
 }
 
 /// Makes it the open branch. What belongs to the whole session (settings, costs, running processes) stays.
-fn enter_branch(core: &mut Core, client: ClientId, cause: CommandId, going: Going, there: There) {
-    let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
+fn enter_branch(
+    core: &mut Core,
+    client: ClientId,
+    cause: CommandId,
+    going: BranchChange,
+    there: BranchState,
+) {
+    let BranchState { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } =
+        there;
     let (left, was, wrote) = (core.session.head.name.clone(), core.session.head.id, !core.session.read_only);
     let name = core.session.branch();
     let before = std::mem::replace(&mut core.session.lease, held.take());

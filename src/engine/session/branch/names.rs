@@ -98,12 +98,12 @@ fn named(
 ) {
     if session != core.session.id {
         // Events are of the open session; the client that asked gets the reply.
-        let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
+        let then = Then::BranchNamed { client, cause, label: None, said: Some("done".into()) };
         return core.saves.push(ticket, After { events: Vec::new(), then });
     }
     let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
     let events = vec![(core.place_of(Some(cause)), EventBody::State(event))];
-    core.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
+    core.saves.push(ticket, After { events, then: Then::BranchNamed { client, cause, label, said: None } });
 }
 
 /// The new name is on disk.

@@ -1,5 +1,10 @@
 //! What the composition root hands to the engine ([`EngineConfig`]), and what the engine's tasks share ([`Services`]).
 
+mod keys;
+mod settings;
+mod trust;
+mod watcher;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -14,10 +19,16 @@ use tiller_tool::state::ToolState;
 use tiller_tool::{ChildEnv, Limits, Tool, Workspace};
 
 use crate::context::prefix::specs::Specs;
-use crate::context::windows::learned_windows::Windows;
-use crate::core::given::{Exporter, Keys, Settings, TrustOffer, Watcher};
+use crate::context::windows::learned_windows::LearnedWindows;
 use crate::files::Keeper;
 use crate::questions::permission::Permit;
+
+pub use keys::KeyStore;
+pub(crate) use keys::{KeyError, KeyReport};
+pub(crate) use settings::SettingsReport;
+pub use settings::{LoadedSettings, SettingsSource};
+pub use trust::{TrustGrant, TrustOffer};
+pub use watcher::{StaleFile, StaleFiles, WatchReport, WatchSink, Watcher};
 
 /// Whether a user can answer questions. Passed down as a value; never guessed from the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +76,9 @@ pub struct Workflows {
     /// Why a program of another vendor cannot be run. Blocks.
     pub unavailable: Unavailable,
 }
+
+/// Writes a session to a new file; returns a sentence for the user. Blocks.
+pub type Exporter = Arc<dyn Fn(&Store, SessionId, &Path) -> Result<String, Notice> + Send + Sync>;
 
 /// What [`crate::Engine::start`] needs.
 pub struct EngineConfig {
@@ -174,9 +188,9 @@ pub struct Redaction {
 pub struct UserServices {
     pub human: Human,
     /// How keys that the user enters are kept. `None`: they cannot be.
-    pub keys: Option<Keys>,
+    pub keys: Option<KeyStore>,
     /// How settings are read again while the engine runs. `None`: they stay as they are.
-    pub settings: Option<Settings>,
+    pub settings: Option<SettingsSource>,
     /// Writes sessions to files. `None`: they cannot be exported from here.
     pub exporter: Option<Exporter>,
 }
@@ -222,7 +236,7 @@ pub(crate) struct ModelServices {
     /// One list for all agents, like the settings.
     pub(crate) providers: Arc<RwLock<Providers>>,
     /// Sizes of context windows that the servers' errors stated.
-    pub(crate) windows: Windows,
+    pub(crate) windows: LearnedWindows,
     /// Factor on the delay before a failed request is tried again; 1 except in tests.
     pub(crate) retry_scale: f64,
     /// Ask a model for a title after the first turn.
@@ -266,7 +280,7 @@ impl Services {
             made_by: session.made_by,
             models: ModelServices {
                 providers: Arc::new(RwLock::new(config.providers)),
-                windows: Windows::default(),
+                windows: LearnedWindows::default(),
                 retry_scale: env.retry_scale,
                 titles: session.titles,
             },

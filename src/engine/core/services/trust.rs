@@ -1,0 +1,40 @@
+//! The port to trust: what a folder's own files bring, and the user's decision about them.
+
+use std::sync::Arc;
+
+use tiller_config::agents::Definitions;
+use tiller_permit::Rule;
+use tiller_protocol::Notice;
+use tiller_protocol::ask::TrustItem;
+
+/// What the user's consent brings in, made from the bytes that were hashed.
+#[derive(Clone, Debug, Default)]
+pub struct TrustGrant {
+    pub rules: Vec<Rule>,
+    /// It brings settings: they are read again and apply at once.
+    pub settings: bool,
+    /// The agent definitions from now on; `None`: it brings none.
+    pub roles: Option<Definitions>,
+    /// Numbers of agents, skills and workflows that it brings.
+    pub agents: usize,
+    pub skills: usize,
+    pub workflows: usize,
+    /// Files that could not be read, each with its place.
+    pub faults: Vec<Notice>,
+}
+
+/// Stores the user's decision. True: trust exactly what was shown. False: never ask again, and load nothing. May
+/// block. An error is a sentence.
+pub(crate) type TrustDecide = Arc<dyn Fn(bool) -> Result<TrustGrant, String> + Send + Sync>;
+
+/// The question at the start, where a user is present.
+#[derive(Clone)]
+pub struct TrustOffer {
+    pub folder: String,
+    pub items: Vec<TrustItem>,
+    /// The user trusted other content before.
+    pub changed: bool,
+    /// The user declined for good: nothing is asked.
+    pub never: bool,
+    pub decide: TrustDecide,
+}
