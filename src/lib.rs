@@ -44,7 +44,7 @@
 //! # Invariants
 //! 1. The TUI knows the protocol, never the engine. Whatever the TUI can do, headless can do.
 //! 2. `protocol` types are plain values: a session can be replayed from a file of events.
-//! 3. A turn decides; the driver acts. Nothing in `engine/turn/step` waits, reads a clock or touches a file.
+//! 3. A turn decides; the driver acts. Nothing in `engine/turn/machine` waits, reads a clock or touches a file.
 //! 4. Entries and operations are only ever added. Undo is an operation like any other.
 //! 5. Every tool call passes `permit` with the access that *this* call declared.
 //! 6. Drawing changes nothing. State changes in `apply` and `act` only, on one thread.

@@ -16,7 +16,7 @@
 //! | `goal`, [`compare`], [`watching`] | turns until a check succeeds, two branches compared, changes by other programs |
 //!
 //! # Rules
-//! 1. A turn decides, the driver acts: nothing in `turn/{state,step,effect,reply}` waits or reads a clock.
+//! 1. A turn decides, the driver acts: nothing in `turn/machine` waits or reads a clock.
 //! 2. What is shown as sent or done is on disk: its event is published when its write has been answered.
 //! 3. The engine's task never waits for a model, a tool or a disk.
 //! 4. Between two compactions each request is the one before it with more at its end.

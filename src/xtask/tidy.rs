@@ -10,9 +10,7 @@ const LONG: usize = 600;
 
 /// Forbidden words: a path prefix under `src/`, the words, the reason.
 const ROOMS: &[(&str, &[&str], &str)] = &[
-    ("src/engine/turn/state", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
-    ("src/engine/turn/step", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
-    ("src/engine/turn/effect", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
+    ("src/engine/turn/machine", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
     ("src/tui/model", &["crossterm::"], "models know no terminal"),
     ("src/tui/cell", &["crossterm::", "Color::"], "colours live in the theme"),
     ("src/tui/panel", &["Color::"], "colours live in the theme"),

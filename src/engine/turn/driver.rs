@@ -18,8 +18,8 @@ use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::ModelCall;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::machine::reply::ReplyUsage;
 use super::part::{Deltas, TurnTasks};
-use super::reply::ReplyUsage;
 use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
