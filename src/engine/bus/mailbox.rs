@@ -42,33 +42,33 @@ struct Waiting {
 impl Mailbox {
     /// `weight`: the event's size in bytes, computed once for all readers.
     pub(super) fn put(&self, event: &Arc<Event>, weight: &OnceLock<usize>) {
-        let mut w = lock(&self.waiting);
-        if w.closed {
+        let mut waiting = lock(&self.waiting);
+        if waiting.closed {
             return;
         }
         let mut bytes = delta_len(&event.body);
-        let joined = w.events.back_mut().is_some_and(|(last, counted)| {
+        let joined = waiting.events.back_mut().is_some_and(|(last, counted)| {
             let joined = join(last, event);
             *counted += if joined { bytes } else { 0 };
             joined
         });
         if !joined {
-            if bytes == 0 && w.events.len() >= FEW {
+            if bytes == 0 && waiting.events.len() >= FEW {
                 bytes = *weight.get_or_init(|| size(&event.body));
             }
-            w.events.push_back((Arc::clone(event), bytes));
+            waiting.events.push_back((Arc::clone(event), bytes));
         }
-        w.bytes += bytes;
-        if w.events.len() > EVENTS || w.bytes > BYTES {
-            overflow(&mut w);
+        waiting.bytes += bytes;
+        if waiting.events.len() > EVENTS || waiting.bytes > BYTES {
+            overflow(&mut waiting);
         }
-        self.wake(w);
+        self.wake(waiting);
     }
 
     pub(super) fn close(&self) {
-        let mut w = lock(&self.waiting);
-        w.closed = true;
-        self.wake(w);
+        let mut waiting = lock(&self.waiting);
+        waiting.closed = true;
+        self.wake(waiting);
     }
 
     fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
@@ -85,21 +85,21 @@ impl Mailbox {
 }
 
 /// Drops all waiting events and leaves one `lagged` in their place.
-fn overflow(w: &mut Waiting) {
+fn overflow(waiting: &mut Waiting) {
     let mut missed = 0;
-    for (e, _) in &w.events {
+    for (e, _) in &waiting.events {
         missed += match &e.body {
             EventBody::State(StateEvent::Lagged { missed }) => *missed,
             _ => 1,
         };
     }
-    let Some((last, _)) = w.events.pop_back() else { return };
-    w.events.clear();
-    w.bytes = 0;
+    let Some((last, _)) = waiting.events.pop_back() else { return };
+    waiting.events.clear();
+    waiting.bytes = 0;
     let mut lagged = Arc::unwrap_or_clone(last);
     lagged.cause = None;
     lagged.body = EventBody::State(StateEvent::Lagged { missed });
-    w.events.push_back((Arc::new(lagged), 0));
+    waiting.events.push_back((Arc::new(lagged), 0));
 }
 
 fn delta_len(body: &EventBody) -> usize {
@@ -206,11 +206,11 @@ impl EventStream {
     pub async fn next(&mut self) -> Option<Arc<Event>> {
         loop {
             {
-                let mut w = lock(&self.mailbox.waiting);
-                if let Some(e) = take(&mut w) {
+                let mut waiting = lock(&self.mailbox.waiting);
+                if let Some(e) = take(&mut waiting) {
                     return Some(e);
                 }
-                if w.closed {
+                if waiting.closed {
                     return None;
                 }
             }
@@ -220,42 +220,47 @@ impl EventStream {
 
     /// The next event, for readers on a thread of their own.
     pub fn recv(&mut self) -> Option<Arc<Event>> {
-        let mut w = lock(&self.mailbox.waiting);
+        let mut waiting = lock(&self.mailbox.waiting);
         loop {
-            if let Some(e) = take(&mut w) {
+            if let Some(e) = take(&mut waiting) {
                 return Some(e);
             }
-            if w.closed {
+            if waiting.closed {
                 return None;
             }
-            w.asleep += 1;
-            w = self.mailbox.blocking_reader.wait(w).unwrap_or_else(PoisonError::into_inner);
-            w.asleep -= 1;
+            waiting.asleep += 1;
+            waiting = self.mailbox.blocking_reader.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            waiting.asleep -= 1;
         }
     }
 
     /// As [`Self::recv`], but gives up after `timeout`.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Arc<Event>> {
         let end = Instant::now() + timeout;
-        let mut w = lock(&self.mailbox.waiting);
+        let mut waiting = lock(&self.mailbox.waiting);
         loop {
-            if let Some(e) = take(&mut w) {
+            if let Some(e) = take(&mut waiting) {
                 return Some(e);
             }
             let left = end.saturating_duration_since(Instant::now());
-            if w.closed || left.is_zero() {
+            if waiting.closed || left.is_zero() {
                 return None;
             }
-            w.asleep += 1;
-            w = self.mailbox.blocking_reader.wait_timeout(w, left).unwrap_or_else(PoisonError::into_inner).0;
-            w.asleep -= 1;
+            waiting.asleep += 1;
+            waiting = self
+                .mailbox
+                .blocking_reader
+                .wait_timeout(waiting, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+            waiting.asleep -= 1;
         }
     }
 }
 
-fn take(w: &mut Waiting) -> Option<Arc<Event>> {
-    let (event, bytes) = w.events.pop_front()?;
-    w.bytes = w.bytes.saturating_sub(bytes);
+fn take(waiting: &mut Waiting) -> Option<Arc<Event>> {
+    let (event, bytes) = waiting.events.pop_front()?;
+    waiting.bytes = waiting.bytes.saturating_sub(bytes);
     Some(event)
 }
 

@@ -55,7 +55,8 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
     let (cx, live) = calls::tool_cx(core, LINE, None);
     let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
     core.prompts.lines.insert(LINE.into(), running);
-    let (store, session, w) = (core.services.store.clone(), core.session.id, Arc::clone(&core.services));
+    let (store, session, services) =
+        (core.services.store.clone(), core.session.id, Arc::clone(&core.services));
     let folder = core.services.places.cache.join("compare");
     let name = format!("{}-{}", std::process::id(), cause.0);
     let (bus, place, tx) = (Arc::clone(&core.bus), core.place_of(Some(cause)), core.tx.clone());
@@ -76,8 +77,8 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
                 let state = end.state.ok_or_else(unknown)?;
                 let scratch = Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
                 lay_out(&keeper, state, scratch.path(), ScratchLimits::default()).await?;
-                let began = w.clock.mono();
-                let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
+                let began = services.clock.mono();
+                let run = side(&cx, &scratch, end, &line, || services.since(began)).await?;
                 // Removing many files takes time.
                 let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
                 ran.push(run);
@@ -87,11 +88,11 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
         };
         let result = made.await;
         let audit = AuditRow {
-            time: w.clock.now(),
+            time: services.clock.now(),
             session,
             agent: "you".into(),
             tool: LINE.into(),
-            what: cut(&(w.redaction.redact)(&line), AUDIT_TEXT),
+            what: cut(&(services.redaction.redact)(&line), AUDIT_TEXT),
             decision: PermissionOutcome::Allowed,
             by: "the user's own command".into(),
             seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
@@ -102,10 +103,10 @@ pub(crate) fn run_both(core: &mut Core, client: ClientId, cause: CommandId, pair
         let reply = match result {
             Ok((mut left, mut right)) => {
                 for side in [&mut left, &mut right] {
-                    side.tail = (w.redaction.redact)(&side.tail);
+                    side.tail = (services.redaction.redact)(&side.tail);
                 }
                 let notes = vec!["ignored files (build folders, dependencies) were not present".to_owned()];
-                ReplyEvent::CompareRunReply { line: (w.redaction.redact)(&line), left, right, notes }
+                ReplyEvent::CompareRunReply { line: (services.redaction.redact)(&line), left, right, notes }
             }
             Err(notice) => ReplyEvent::ErrorReply { notice },
         };

@@ -17,11 +17,11 @@ pub(crate) struct Today {
 }
 
 /// Reads the spending of the present day from the store: blocks.
-pub(crate) fn today(w: &Services) -> Result<Today, StoreError> {
-    let day = w.store.costs().day(w.clock.now());
+pub(crate) fn today(services: &Services) -> Result<Today, StoreError> {
+    let day = services.store.costs().day(services.clock.now());
     let mut spent = HashMap::new();
     for tier in Tier::ALL {
-        spent.insert(tier, w.store.costs().spent_on(&day, Some(tier.word()))?.cost);
+        spent.insert(tier, services.store.costs().spent_on(&day, Some(tier.word()))?.cost);
     }
-    Ok(Today { all: w.store.costs().spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
+    Ok(Today { all: services.store.costs().spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
 }

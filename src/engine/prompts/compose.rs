@@ -37,9 +37,9 @@ pub(crate) fn no_prefix() -> PrefixTask {
 }
 
 /// Starts to make the prefix.
-pub(crate) fn prefix(w: &Services, facts: PromptFacts) -> PrefixTask {
-    let settings = w.config().context.clone();
-    let (specs, tools) = (Arc::clone(&w.tools.specs), w.tools.visible.clone());
+pub(crate) fn prefix(services: &Services, facts: PromptFacts) -> PrefixTask {
+    let settings = services.config().context.clone();
+    let (specs, tools) = (Arc::clone(&services.tools.specs), services.tools.visible.clone());
     let made = tokio::task::spawn_blocking(move || {
         // Derived here, so that the first message does not wait for them.
         specs.of(&tools);
@@ -142,9 +142,10 @@ pub(crate) fn compose(core: &mut Core, goal: Destination, messages: Vec<(Option<
         };
         let today = match books {
             // When the day's spending cannot be read, the known one stays.
-            Some(w) => {
-                tokio::task::spawn_blocking(move || money::today::today(&w)).await.ok().and_then(Result::ok)
-            }
+            Some(services) => tokio::task::spawn_blocking(move || money::today::today(&services))
+                .await
+                .ok()
+                .and_then(Result::ok),
             None => None,
         };
         writes.look(&me, &workspace).await;

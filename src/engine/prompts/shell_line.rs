@@ -84,7 +84,7 @@ fn run_typed(core: &mut Core, typed: WaitingLine) {
     let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
     core.prompts.lines.insert(id.clone(), running);
     let head = core.session.head.name.clone();
-    let (w, time, began) =
+    let (services, time, began) =
         (Arc::clone(&core.services), core.services.clock.now(), core.services.clock.mono());
     let (tx, bus) = (core.tx.clone(), std::sync::Arc::clone(&core.bus));
     let mut words = crate::context::clean::Stream::new(&core.services.redaction);
@@ -114,7 +114,7 @@ fn run_typed(core: &mut Core, typed: WaitingLine) {
                 (text_of(&failed.content), None, failed.outcome)
             }
         };
-        let seconds = w.since(began);
+        let seconds = services.since(began);
         let done = ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome };
         let _ = tx.send(Msg::Prompt(PromptMsg::LineDone(Box::new(done)))).await;
     });

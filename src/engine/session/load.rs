@@ -34,22 +34,22 @@ pub(crate) struct Loaded {
 }
 
 /// A new, empty session. Its row is made in the background.
-pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: bool) -> Session {
-    let now = w.clock.now();
+pub(crate) fn fresh(services: &Services, model: ModelRef, profile: Profile, read_only: bool) -> Session {
+    let now = services.clock.now();
     Session {
-        id: SessionId::fresh(&*w.ids, now),
+        id: SessionId::fresh(&*services.ids, now),
         agent: AgentId::main(),
         info: SessionInfo {
             title: String::new(),
             titled: false,
-            project: tiller_protocol::names::written(&w.workspace.root),
+            project: tiller_protocol::names::written(&services.workspace.root),
             created: now,
             archived: false,
-            exec: w.made_by != MadeBy::Person,
+            exec: services.made_by != MadeBy::Person,
         },
         model,
         profile,
-        effort: w.config().effort,
+        effort: services.config().effort,
         before_plan: None,
         goal: None,
         read_only,
@@ -63,20 +63,24 @@ pub(crate) fn fresh(w: &Services, model: ModelRef, profile: Profile, read_only: 
 }
 
 /// Acquires and reads a stored session, at the branch where the user spoke last.
-pub(crate) async fn load(w: &Arc<Services>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
-    let store = w.store.clone();
+pub(crate) async fn load(
+    services: &Arc<Services>,
+    id: SessionId,
+    look_only: bool,
+) -> Result<Loaded, StoreError> {
+    let store = services.store.clone();
     let row = blocking(move || store.sessions().get(id)).await?;
     let (held, holder) = if look_only {
         (LeaseGuard::default(), None)
     } else {
-        match LeaseGuard::acquire(&w.store, id, &row.head).await {
+        match LeaseGuard::acquire(&services.store, id, &row.head).await {
             Ok(held) => (held, None),
             Err(StoreError::Held { holder }) => (LeaseGuard::default(), Some(holder)),
             Err(error) => return Err(error),
         }
     };
-    let w = Arc::clone(w);
-    blocking(move || read(&w, row, held, holder, look_only)).await
+    let services = Arc::clone(services);
+    blocking(move || read(&services, row, held, holder, look_only)).await
 }
 
 /// Runs work that may wait for the disk on a thread that may block.
@@ -87,13 +91,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
 }
 
 fn read(
-    w: &Services,
+    services: &Services,
     row: SessionRow,
     held: LeaseGuard,
     holder: Option<String>,
     look_only: bool,
 ) -> Result<Loaded, StoreError> {
-    let (store, id) = (&w.store, row.summary.id);
+    let (store, id) = (&services.store, row.summary.id);
     let context = store.paths().context(id, &row.head)?;
     let tail = store.paths().tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
     let running = store.unfinished().interrupted(id, &row.head)?;
@@ -112,7 +116,7 @@ fn read(
     let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
     let spent = store.costs().spent_in(id)?;
     let label = store.branches().list(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
-    let foreign = row.summary.project != tiller_protocol::names::written(&w.workspace.root);
+    let foreign = row.summary.project != tiller_protocol::names::written(&services.workspace.root);
     let session = Session {
         id,
         agent: AgentId::main(),
@@ -126,7 +130,7 @@ fn read(
         },
         model,
         profile: if foreign { row.profile.min(Profile::Ask) } else { row.profile },
-        effort: crate::session::kept::effort(store, id)?.unwrap_or(w.config().effort),
+        effort: crate::session::kept::effort(store, id)?.unwrap_or(services.config().effort),
         before_plan: crate::session::kept::before_plan(store, id, foreign)?,
         goal: crate::goal::pursuit::kept(store, id)?,
         read_only: look_only || holder.is_some(),

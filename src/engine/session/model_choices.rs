@@ -17,19 +17,20 @@ const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// The known models, and those that their servers offer.
 pub(crate) fn models(core: &mut Core, client: ClientId, cause: CommandId) {
-    let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place_of(Some(cause)));
+    let (services, bus, place) =
+        (Arc::clone(&core.services), Arc::clone(&core.bus), core.place_of(Some(cause)));
     let current = core.session.model.clone();
     core.spawn(async move {
-        let models = choices(&w, &current).await;
+        let models = choices(&services, &current).await;
         bus.reply(client, &place, ReplyEvent::ModelsReply { models });
     });
 }
 
-pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice> {
+pub(crate) async fn choices(services: &Services, current: &ModelRef) -> Vec<ModelChoice> {
     let mut listed = Vec::new();
     let mut ready = Vec::new();
     {
-        let providers = w.models.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let providers = services.models.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         for l in providers.list() {
             let name = || ModelRef(format!("{}/", l.name));
             match (providers.get(&l.name), &l.unavailable) {
@@ -65,7 +66,7 @@ pub(crate) async fn choices(w: &Services, current: &ModelRef) -> Vec<ModelChoice
             Err(e) => listed.push((ModelRef(format!("{name}/")), Some(e.to_string()))),
         }
     }
-    let config = w.config();
+    let config = services.config();
     let configured = [&config.model, &config.tiers.fast, &config.tiers.main, &config.tiers.deep];
     let mut named: Vec<ModelRef> = configured.into_iter().flatten().map(|m| ModelRef(m.clone())).collect();
     named.push(current.clone());

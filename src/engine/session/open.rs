@@ -93,10 +93,10 @@ fn open_now(core: &mut Core, client: ClientId, cause: CommandId, id: Option<Sess
         return announce(core, Some(cause), false);
     };
     let no = core.next_job();
-    let (w, tx, look_only) = (Arc::clone(&core.services), core.tx.clone(), core.identity.look_only);
+    let (services, tx, look_only) = (Arc::clone(&core.services), core.tx.clone(), core.identity.look_only);
     let task = tokio::spawn(async move {
         // When the job was stopped, the loaded session and its lease are dropped.
-        let result = load(&w, id, look_only).await;
+        let result = load(&services, id, look_only).await;
         let _ =
             tx.send(Msg::Session(SessionMsg::Opened { no, client, cause, result: Box::new(result) })).await;
     });

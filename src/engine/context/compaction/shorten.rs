@@ -39,8 +39,8 @@ pub(crate) fn fast(core: &Core) -> Option<Summariser> {
     let provider = model::provider(core, &model)
         .ok()
         .filter(|_| !model::is_demo(core, &model) && money::may_ask(core, &model).is_ok())?;
-    let (w, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
-    Some(Summariser { services: w, bus, place, side: side_call::side_call(core, provider, &model) })
+    let (services, bus, place) = (Arc::clone(&core.services), Arc::clone(&core.bus), core.place());
+    Some(Summariser { services, bus, place, side: side_call::side_call(core, provider, &model) })
 }
 
 /// Renders the layers as a prefix, with summaries in place of cut files.
