@@ -272,6 +272,7 @@ impl Running {
             workspace,
             tools: tiller_tool::registry::ALL.to_vec(),
             crew: CrewConfig {
+                agents: Arc::new(|| Box::<tiller_agents::Roster>::default()),
                 delegation: Arc::new(tiller_agents::Delegation),
                 programs: Some(programs),
                 folders: Some(Arc::new(tiller_watch::git::worktree::make)),

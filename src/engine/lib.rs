@@ -51,12 +51,12 @@ pub mod watching;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use bus::{ClientId, EngineHandle, EventStream, SendError};
+pub use bus::{ClientId, EngineHandle, Envelope, EventStream, Place, SendError};
 pub use context::clean::entry as masked_entry;
 pub use core::engine::{Engine, StartError};
 pub use core::services::{
     CrewConfig, EngineConfig, Environment, FileServices, FindWorkflow, Folders, Human, Incomplete,
-    ListWorkflows, Open, Redact, Redaction, Roles, RunLimits, SessionOptions, Startup, Unavailable,
+    ListWorkflows, MakeCrew, Open, Redact, Redaction, Roles, RunLimits, SessionOptions, Startup, Unavailable,
     UserServices, Workflows,
 };
 pub use core::services::{

@@ -14,7 +14,7 @@ use tiller_protocol::{
 use tiller_provider::{Provider, Request};
 use tiller_store::{Options, Store};
 
-use tiller_engine::{Engine, EngineConfig, EngineHandle, EventStream};
+use tiller_engine::{CrewConfig, Engine, EngineConfig, EngineHandle, EventStream, Roles};
 
 pub(crate) use crate::scripted_model::*;
 
@@ -73,9 +73,7 @@ impl Place {
     }
 
     pub(crate) fn parts(&self, fake: &Arc<Fake>) -> EngineConfig {
-        let mut parts =
-            tiller_engine::testing::parts(&self.work, &self.home(), Arc::new(tiller_agents::Delegation))
-                .unwrap();
+        let mut parts = tiller_engine::testing::parts(&self.work, &self.home(), crew()).unwrap();
         parts.providers.insert(Arc::clone(fake) as Arc<dyn Provider>);
         parts
     }
@@ -89,6 +87,18 @@ impl Place {
         change(&mut parts);
         let (engine, events) = Engine::start(parts).await.unwrap();
         Rig { handle: engine.handle(), engine: Some(engine), events, seen: Vec::new(), next: 1 }
+    }
+}
+
+/// The crew of the program, without external programs, folders and workflows of its own.
+fn crew() -> CrewConfig {
+    CrewConfig {
+        agents: Arc::new(|| Box::<tiller_agents::Roster>::default()),
+        delegation: Arc::new(tiller_agents::Delegation),
+        programs: None,
+        folders: None,
+        workflows: None,
+        roles: Roles::new(tiller_config::agents::Definitions::default()),
     }
 }
 

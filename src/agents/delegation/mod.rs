@@ -31,8 +31,11 @@ impl tiller_tool::crew::Delegation for Delegation {
     async fn goal(&self, goal: Goal, crew: SharedCrew) -> Result<Vec<Report>, String> {
         split::run(&goal, &crew).await
     }
+}
 
-    async fn workflow(&self, workflow: Workflow, crew: SharedCrew) -> Vec<Report> {
+impl Delegation {
+    /// Runs the steps of a workflow; the reports are in the order of the steps.
+    pub(crate) async fn workflow(&self, workflow: Workflow, crew: SharedCrew) -> Vec<Report> {
         let with_label = |mut step: Task| {
             if step.brief.label.is_none() {
                 step.brief.label.clone_from(&step.id);

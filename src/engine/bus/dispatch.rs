@@ -47,7 +47,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
     }
     let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
     if let Some(agent) = command.agent.clone().filter(|a| *a != core.identity.id && !everybodys) {
-        return core.crew_driver().route(client, &agent, command);
+        return core.with_crew(|crew, host| crew.route(host, client, &agent, command));
     }
     match command.body {
         CommandBody::Turn(c) => match c {
@@ -126,7 +126,7 @@ pub(crate) fn dispatch(core: &mut Core, client: ClientId, command: Command) {
             WatchCommand::Mute { path } => core.watching.mute(&path),
             WatchCommand::Diff { path } => feed::watch_diff(core, client, id, path),
         },
-        CommandBody::Agent(c) => core.crew_driver().command(client, id, c),
+        CommandBody::Agent(c) => core.with_crew(|crew, host| crew.command(host, client, id, c)),
         CommandBody::Pane(c) => core.external_driver().terminal_command(c),
         CommandBody::Query(q) => queries::query(core, client, id, q),
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::lock;
-use tiller_protocol::{AgentId, Clock, Command, CommandId, Event, EventBody, SessionId};
+use tiller_protocol::{AgentId, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionId};
 use tokio::sync::mpsc;
 
 use mailbox::Mailbox;
@@ -43,9 +43,16 @@ pub enum SendError {
 
 /// A command and the client that sent it.
 #[derive(Debug)]
-pub(crate) struct Envelope {
-    pub(crate) client: ClientId,
-    pub(crate) command: Command,
+pub struct Envelope {
+    pub client: ClientId,
+    pub command: Command,
+}
+
+impl Envelope {
+    /// A command of the program itself. Replies to it are dropped.
+    pub fn internal(body: CommandBody) -> Self {
+        Self { client: ClientId(u64::MAX), command: Command::new(CommandId(0), body) }
+    }
 }
 
 /// A client's end of the bus. A clone is the same client; [`EngineHandle::client`] makes another.
@@ -89,10 +96,11 @@ impl EngineHandle {
 
 /// The session and agent that an event belongs to, and the command that caused it.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) session: SessionId,
-    pub(crate) agent: AgentId,
-    pub(crate) cause: Option<CommandId>,
+pub struct Place {
+    pub session: SessionId,
+    pub agent: AgentId,
+    /// The command that led to it.
+    pub cause: Option<CommandId>,
 }
 
 /// The engine's end.

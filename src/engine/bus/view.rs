@@ -41,6 +41,7 @@ fn partial(core: &Core) -> Vec<tiller_protocol::Block> {
 }
 
 pub(crate) fn snapshot(core: &Core) -> Snapshot {
+    let crew = core.crew.rows();
     let skip = core.session.history.tail.len().saturating_sub(TAIL);
     Snapshot {
         seq: core.bus.seq(),
@@ -55,8 +56,8 @@ pub(crate) fn snapshot(core: &Core) -> Snapshot {
         earlier: core.session.history.earlier + skip as u64,
         partial: partial(core),
         todo: lock(&core.context.todo).items.clone(),
-        agents: std::iter::once(agent_view::agent_view(core)).chain(core.crew.rows()).collect(),
-        workflows: core.crew.workflow_rows(),
+        agents: std::iter::once(agent_view::agent_view(core)).chain(crew.agents).collect(),
+        workflows: crew.workflows,
         queue: core.prompts.queue.clone(),
         asks: core.asks.list(),
         feed: core.watching.feed.iter().cloned().collect(),

@@ -77,6 +77,7 @@ impl Engine {
         let watcher = config.files.watcher.clone();
         let trust = config.startup.trust.clone();
         let notices = config.startup.notices.clone();
+        let crew = (config.crew.agents)();
         let services = Arc::new(Services::new(config));
         let id = match open {
             Open::New => None,
@@ -113,9 +114,10 @@ impl Engine {
         let identity = crate::crew::AgentIdentity::main(role);
         let watching = Watching::start(watcher, tx.clone());
         let mut core = Core::new(services, identity, bus, tx, session, watching);
+        core.crew = crew;
         core.money.spent.day = today.all;
         core.money.day.clone_from(&today.tiers.day);
-        core.crew.reservations.learn(today.tiers);
+        core.money.reservations.learn(today.tiers);
         core.identity.look_only = read_only;
         core.turn.max_requests = max_requests;
         core.money.max_cost = max_cost;
@@ -203,7 +205,7 @@ impl Core {
         keeping.close();
         Self {
             identity,
-            crew: crate::crew::Crew::default(),
+            crew: Box::new(crate::crew::NoCrew),
             bus,
             tx,
             session,
@@ -232,6 +234,7 @@ impl Core {
                 spent: budget::Spending::default(),
                 day: String::new(),
                 announced_left: None,
+                reservations: Arc::default(),
                 max_cost: None,
             },
             files: FilesPart {

@@ -18,7 +18,7 @@ impl Core {
             Msg::Question(msg) => questions::handle::handle(self, msg),
             Msg::Session(msg) => session::handle::handle(self, msg),
             Msg::Files(msg) => files::handle::handle(self, msg),
-            Msg::Crew(msg) => self.crew_driver().message(msg),
+            Msg::Crew(msg) => self.with_crew(|crew, host| crew.message(host, msg)),
             Msg::Child(msg) => child::handle::handle(self, msg),
             Msg::External(msg) => external::handle::handle(self, msg),
             Msg::Watch(seen) => feed::seen(self, seen),

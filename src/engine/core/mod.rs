@@ -28,6 +28,7 @@ use crate::core::lifecycle::Lifecycle;
 use crate::core::msg::Msg;
 use crate::core::saves::Saves;
 use crate::core::services::Services;
+use crate::crew::{Crew, CrewHost, NoCrew};
 use crate::files::part::FilesPart;
 use crate::money::part::MoneyPart;
 use crate::prompts::part::PromptPart;
@@ -40,8 +41,8 @@ use crate::turn::part::{RunningTurn, TurnPart};
 pub(crate) struct Core {
     /// Which agent this engine is.
     pub(crate) identity: crate::crew::AgentIdentity,
-    /// The agents of this session; only the main agent has any.
-    pub(crate) crew: crate::crew::Crew,
+    /// The agents that work for this session.
+    pub(crate) crew: Box<dyn Crew>,
     pub(crate) services: Arc<Services>,
     pub(crate) bus: Arc<Bus>,
     /// Tasks hold clones; the loop holds the receiver, which closes when the engine ends.
@@ -140,9 +141,27 @@ impl Core {
         }
         let part = self.context.news.take();
         if part.is_some() {
-            self.crew_driver().mark_announced_ends();
+            self.take_ended();
         }
         part
+    }
+
+    /// Takes the ends of agents that the next entry reports; they are marked as announced in the same commit.
+    fn take_ended(&mut self) {
+        let mut ended = self.crew.take_ended();
+        if let Some(child) = &mut self.identity.child {
+            ended.agents.extend(child.unannounced.drain(..).map(|(id, _)| id));
+        }
+        self.saves.ended.agents.extend(ended.agents);
+        self.saves.ended.workflows.extend(ended.workflows);
+    }
+
+    /// Calls the crew with this loop as its host. The crew is not called again meanwhile.
+    pub(crate) fn with_crew<T>(&mut self, call: impl FnOnce(&mut dyn Crew, CrewHost<'_>) -> T) -> T {
+        let mut crew = std::mem::replace(&mut self.crew, Box::new(NoCrew));
+        let result = call(&mut *crew, CrewHost::new(self));
+        self.crew = crew;
+        result
     }
 
     pub(crate) fn entry_event(entry: &tiller_protocol::Entry) -> EventBody {

@@ -3,7 +3,9 @@
 
 use crate::context::msg::ContextMsg;
 use crate::core::services::WatchReport;
-use crate::crew::msg::{ChildMsg, CrewMsg, ExternalMsg};
+use crate::crew::child::msg::ChildMsg;
+use crate::crew::external::msg::ExternalMsg;
+use crate::crew::msg::CrewMsg;
 use crate::files::msg::FilesMsg;
 use crate::prompts::msg::PromptMsg;
 use crate::questions::msg::QuestionMsg;

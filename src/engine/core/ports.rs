@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::context::todo::Todo;
 use crate::core::msg::Msg;
-use crate::crew::CrewMsg;
+use crate::crew::{CrewMailbox, CrewMsg, RequestGuard};
 use crate::files::msg::FilesMsg;
 use crate::files::msg::FilesRequest;
 use crate::lock::lock;
@@ -29,28 +29,13 @@ pub(crate) struct CallPorts {
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) writes: Writes,
     pub(crate) store: Store,
-    /// Reports to the main agent's loop.
-    pub(crate) main: mpsc::Sender<Msg>,
+    /// To the crew of the main agent.
+    pub(crate) main: CrewMailbox,
     /// The main agent's session.
     pub(crate) root: SessionId,
     /// The entry that holds the call.
     pub(crate) entry: Option<EntryId>,
     pub(crate) delegation: Arc<dyn Delegation>,
-}
-
-/// Notifies the crew, when dropped, that a call no longer waits for its reply.
-pub(crate) struct RequestGuard<'a>(pub(crate) &'a mpsc::Sender<Msg>);
-
-impl Drop for RequestGuard<'_> {
-    fn drop(&mut self) {
-        if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::RequestEnded)) {
-            let main = self.0.clone();
-            // Without a runtime the engine has ended.
-            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                drop(runtime.spawn(async move { main.send(msg).await }));
-            }
-        }
-    }
 }
 
 pub(crate) const ENDED: &str = "Tiller is ending";
@@ -132,7 +117,7 @@ impl Ports for CallPorts {
         let _over = RequestGuard(&self.main);
         let asked = CrewMsg::Request { by, call, entry: self.entry, request: ask, reply };
         let asked = CrewMsg::Session { root: self.root, msg: Box::new(asked) };
-        self.main.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
+        self.main.send(asked).await.map_err(|e| e.to_string())?;
         answer.await.map_err(|_| ENDED.to_owned())?
     }
 

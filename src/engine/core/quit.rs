@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(600);
 const WRITES: Duration = Duration::from_millis(1000);
 /// Time limit for tasks that wait for models.
 const TASKS: Duration = Duration::from_millis(600);
+/// Time limit for the tasks of agents.
+const AGENTS: Duration = Duration::from_millis(1500);
 /// Time limit for child processes.
 const CHILDREN: Duration = Duration::from_millis(800);
 
@@ -128,11 +130,20 @@ impl Core {
         }
     }
 
+    /// Interrupts every agent and waits for their tasks.
+    async fn end_agents(&mut self) {
+        self.with_crew(|crew, host| crew.interrupt_all(host));
+        let all = futures_util::future::join_all(std::mem::take(&mut self.lifecycle.agents));
+        if tokio::time::timeout(AGENTS, all).await.is_err() {
+            tracing::error!("agents did not end in time");
+        }
+    }
+
     /// After the loop: waits for the writes, and ends everything that was started.
     pub(crate) async fn end(mut self, inbox: mpsc::Receiver<Msg>) {
         titles::titles_at_the_end(&mut self);
         self.end_tasks(inbox).await;
-        self.crew_driver().end_all().await;
+        self.end_agents().await;
         self.lifecycle.tasks.shutdown().await;
         record::end_keeping(&mut self).await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {

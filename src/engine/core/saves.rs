@@ -10,6 +10,7 @@ use tiller_store::{Lease, ModelCall, StoreError, Ticket};
 use tokio::sync::watch;
 
 use crate::bus::{ClientId, Place};
+use crate::crew::EndedWork;
 
 /// What to do once a write is on disk.
 #[derive(Debug)]
@@ -81,6 +82,8 @@ pub(crate) struct Saves {
     pub(crate) unmade: Option<StoreError>,
     /// The first permanent error, until memory agrees with the disk again.
     pub(crate) failed: Option<StoreError>,
+    /// Ends of agents and workflows that the next entry reports.
+    pub(crate) ended: EndedWork,
     /// Number of answered writes. Receivers are held by calls that must not run before the entries that led to them
     /// are on disk; it closes when the engine ends.
     done: watch::Sender<u64>,
@@ -93,6 +96,7 @@ impl Saves {
             submitted: 0,
             unmade: None,
             failed: None,
+            ended: EndedWork::default(),
             done: watch::Sender::new(0),
         }
     }

@@ -7,13 +7,14 @@ use crate::turn::begin;
 use crate::turn::driver;
 use crate::turn::prepare;
 use crate::undo::undoing;
-use tiller_protocol::EventBody;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
+use tiller_protocol::{AgentView, EventBody, SessionId};
 use tiller_store::{Append, Health, ModelCall, StoreError};
 
 use crate::bus::Place;
 use crate::core::Core;
 use crate::core::saves::{After, Then, WriteReport};
+use crate::crew::StoreReport;
 use crate::session::TAIL;
 use crate::turn::Input;
 
@@ -37,7 +38,7 @@ impl Core {
             return;
         }
         let mut append = append;
-        let (agents, workflows) = (&mut self.crew.telling, &mut self.crew.telling_flows);
+        let (agents, workflows) = (&mut self.saves.ended.agents, &mut self.saves.ended.workflows);
         let told = !agents.is_empty() || !workflows.is_empty();
         if told && !append.entries.is_empty() {
             let root = self.identity.child.as_ref().map_or(self.session.id, |c| c.root);
@@ -101,7 +102,7 @@ impl Core {
             Then::StartTurn(_) | Then::Steered(_) => {}
             Then::TurnOver { turn, status } => turn_over::turn_over(self, turn, status),
             Then::Accepted(ids) => queue::accepted(self, &ids),
-            Then::AgentCreated { session, view } => self.crew_driver().row_stored(session, view, true),
+            Then::AgentCreated { session, view } => self.row_stored(session, view, true),
             Then::Leased(lease)
                 if (lease.session, &lease.head) == (self.session.id, &self.session.head.name) =>
             {
@@ -115,6 +116,12 @@ impl Core {
                 drop(self.services.store.heads().drop_bare(session, &head));
             }
         }
+    }
+
+    /// The row of an agent was stored (`written`), or could not be.
+    fn row_stored(&mut self, session: SessionId, view: Box<AgentView>, written: bool) {
+        let report = StoreReport::Row { session, view, written };
+        self.with_crew(|crew, host| crew.stored(host, report));
     }
 
     /// A write failed permanently: its events are not published.
@@ -137,7 +144,7 @@ impl Core {
             self.saves.unmade = Some(error.clone());
         }
         if let Then::AgentCreated { session, view } = then {
-            self.crew_driver().row_stored(*session, view.clone(), false);
+            self.row_stored(*session, view.clone(), false);
         }
         if let Then::ValueUndone { client, cause, title, closes, .. } = then
             && self.saves.failed.is_none()
@@ -223,7 +230,7 @@ impl Core {
             self.notice(error.notice());
         }
         if health.ok() {
-            self.crew_driver().store_lost_rows();
+            self.with_crew(|crew, host| crew.stored(host, StoreReport::Recovered));
         }
         if health.ok()
             && let Some(live) = &mut self.turn.live

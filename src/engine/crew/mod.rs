@@ -1,41 +1,49 @@
-//! The crew: the tree of agents that work for one session.
+//! Several agents: the interface to the crew, and the engine of an agent that another one started.
 //!
-//! Each child of Tiller's own is a [`crate::core::Core`] like the main one, on a task of its own, with a session of
-//! its own below the entry which started it. So steering, interrupting, compaction, branches and restore work for a child
-//! as for the main agent. The main agent's loop holds the state of all agents (`Crew`).
+//! The crew (`tiller-agents`) is a client of engines: the main agent's loop owns it as a [`Crew`] and lends itself to it as a
+//! [`CrewHost`]; children are engines like the main one, each on a task of its own with a session below the entry which
+//! started it. So steering, interrupting, compaction, branches and restore work for a child as for the main agent.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `driver` | the types whose methods the modules below implement |
-//! | `roster` | all agents of a session as the main agent's loop knows them; their rows in the store |
-//! | `start` | an agent is taken on: limits, role, model; it starts with the services that it may use |
-//! | `requests` | requests of tools; callers that wait for agents; notes that agents share |
-//! | `commands` | commands of the user to the crew, and to one agent |
-//! | `ended` | an agent has ended; its parent and the user are notified |
-//! | `workflow` | workflows: they start, pause, continue and end |
-//! | `child` | what a child reports to the main agent's loop; its limits; pauses |
-//! | `external` | programs of other vendors as agents |
-//! | `reservations`, `spending` | tokens and money: reserved before a call, settled after it; sums of all agents |
+//! | `port` | what the loop calls at the crew |
+//! | `host` | what the crew calls at the loop |
+//! | `msg`, `mailbox` | messages to the crew, and their way |
+//! | `spawn` | engines of children: made, run, and their handles |
+//! | `rights` | the services and the first message of a child |
+//! | `child` | a child's side: reports to the main agent's loop, limits, pauses |
+//! | `external` | programs of other vendors that do the work of an agent |
+//! | `driver` | the types whose methods `child` and `external` implement |
+//!
+//! Not here: which agents there are, who starts when, workflows (`tiller-agents`).
 
 pub(crate) mod child;
-mod commands;
 mod driver;
-mod ended;
 pub(crate) mod external;
+mod host;
+mod mailbox;
 pub(crate) mod msg;
-mod requests;
-mod reservations;
-mod roster;
-mod spending;
-mod start;
-mod workflow;
+mod port;
+pub(crate) mod rights;
+mod spawn;
 
-pub(crate) use child::identity::{AgentIdentity, Resting};
+use tiller_protocol::{GoalView, SessionId};
+use tiller_store::{Store, StoreError};
+
+pub(crate) use child::identity::AgentIdentity;
+pub use child::identity::Work;
 pub use external::{ProgramTrust, Programs};
-pub(crate) use msg::CrewMsg;
-pub(crate) use reservations::{Answer, Reservations, Tiers, limit};
-pub(crate) use roster::Crew;
-pub use roster::member::from_elsewhere;
-pub(crate) use spending::{limit_money, spent_and_reserved, spent_so_far};
-pub(crate) use start::services::identity;
-pub use workflow::run::no_such_model;
+pub use host::CrewHost;
+pub use mailbox::{CrewMailbox, EngineEnded, RequestGuard};
+pub use msg::{CrewMsg, MemberMsg, RunEnd};
+pub use port::{Crew, CrewRows, EndedWork, NoCrew, StoreReport};
+pub use rights::{Grant, narrowed, profile_of};
+pub use spawn::{ChildEngine, ChildHandle, ChildServices, ChildSpec, LoadedSession, ProgramSpec};
+
+/// The goal that an agent pursued when its session was left. Blocks.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn stored_goal(store: &Store, session: SessionId) -> Result<Option<GoalView>, StoreError> {
+    Ok(crate::goal::pursuit::kept(store, session)?.map(|goal| goal.view))
+}

@@ -26,6 +26,7 @@ pub(crate) mod outside;
 pub(crate) mod part;
 pub(crate) mod record;
 pub mod restore;
+pub(crate) mod session_diff;
 pub(crate) mod written;
 
 pub use keeper::{Keeper, SnapshotOptions};

@@ -2,7 +2,6 @@
 
 use crate::bus::agent_view;
 use crate::core::follow_up::FollowUp;
-use crate::money;
 use crate::prompts::queue;
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
@@ -108,7 +107,7 @@ fn take_up(core: &mut Core) -> Result<String, Notice> {
 
 /// Cost of the session, its agents included; `None`: not known.
 fn cost_of_all(core: &Core) -> Option<Cost> {
-    let reservations = money::reservations(core);
+    let reservations = &core.money.reservations;
     match core.identity.child {
         None => core.session.totals.cost.map(|c| c.plus(reservations.spent().session)),
         // The branch includes the agent's own cost.

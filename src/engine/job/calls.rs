@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::ports::CallPorts;
 use crate::core::saves::Then;
+use crate::crew::CrewMailbox;
 use crate::job::{CallFiles, CallOrigin, Job, outcome_word, what};
 use crate::lock::lock;
 use crate::turn::msg::CallDone;
@@ -48,7 +49,9 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         todo: Arc::clone(&core.context.todo),
         writes: core.watching.writes.clone(),
         store: core.services.store.clone(),
-        main: core.identity.child.as_ref().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
+        main: CrewMailbox::new(
+            core.identity.child.as_ref().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
+        ),
         root: core.identity.child.as_ref().map_or(core.session.id, |c| c.root),
         entry: call_entry,
     };

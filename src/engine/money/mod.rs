@@ -1,7 +1,6 @@
 //! Costs: prices of calls, spending per session, day and tier, and the budget line in the prompt.
 
 use crate::session::model;
-use std::sync::Arc;
 use tiller_config::agents::Tier;
 
 use tiller_config::schema::ModelInfo;
@@ -10,11 +9,13 @@ use tiller_provider::{models, registry};
 use tiller_store::ModelCall;
 
 use crate::core::Core;
-use crate::crew::Reservations;
+use crate::money::reservations::limit;
 use crate::money::today::Today;
 
 pub mod budget;
 pub(crate) mod part;
+pub mod reservations;
+pub(crate) mod spending;
 pub(crate) mod today;
 
 /// A hard limit that cannot be kept, because the model has no price.
@@ -82,17 +83,12 @@ impl Allowance {
 /// The tier's hard limit for today, when it is used up.
 pub(crate) fn tier_over(core: &Core, tier: Tier) -> Option<Cost> {
     let limit = tier_limit(core, tier)?;
-    (reservations(core).tiers().spent.get(&tier).copied().unwrap_or_default() >= limit).then_some(limit)
+    (core.money.reservations.tiers().spent.get(&tier).copied().unwrap_or_default() >= limit).then_some(limit)
 }
 
 /// What a tier may cost in a day.
 pub(crate) fn tier_limit(core: &Core, tier: Tier) -> Option<Cost> {
     core.services.config().budget.tiers.get(tier.word()).map(|usd| Cost::from_usd(*usd))
-}
-
-/// The reservations of the whole tree.
-pub(crate) fn reservations(core: &Core) -> &Arc<Reservations> {
-    core.identity.child.as_ref().map_or(&core.crew.reservations, |c| &c.reservations)
 }
 
 /// A hard limit that cannot be enforced for `model`, because its price is not known. Servers on this machine charge
@@ -121,10 +117,10 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
         return Ok(());
     }
     let tier = model::tier_of(core, model);
-    if let Some(why) = reservations(core).over(&core.identity.id) {
-        return Err(crate::crew::limit(why));
+    if let Some(why) = core.money.reservations.over(&core.identity.id) {
+        return Err(limit(why));
     }
-    if let Some(over) = core.money.limits.over(crate::crew::spent_and_reserved(core)) {
+    if let Some(over) = core.money.limits.over(crate::money::spending::spent_and_reserved(core)) {
         return Err(over.notice());
     }
     if let Some(limit) = tier_over(core, tier) {
@@ -145,11 +141,11 @@ pub(crate) fn may_ask(core: &Core, model: &ModelRef) -> Result<(), Notice> {
 
 /// What is left for a side call that counts for `tier`.
 pub(crate) fn left_beside(core: &Core, tier: Tier) -> Allowance {
-    let spent = reservations(core).tiers().spent.get(&tier).copied().unwrap_or_default();
+    let spent = core.money.reservations.tiers().spent.get(&tier).copied().unwrap_or_default();
     let of_tier = tier_limit(core, tier).map(|limit| Cost(limit.0.saturating_sub(spent.0)));
-    let left =
-        Allowance { tokens: None, cost: core.money.limits.left(crate::crew::spent_and_reserved(core)) };
-    left.and(Allowance { tokens: None, cost: of_tier }).and(reservations(core).left_for(&core.identity.id))
+    let left = Allowance { tokens: None, cost: core.money.limits.left(spending::spent_and_reserved(core)) };
+    let of_agents = core.money.reservations.left_for(&core.identity.id);
+    left.and(Allowance { tokens: None, cost: of_tier }).and(of_agents)
 }
 
 /// Counts a call of a model against session, day and tier.
@@ -161,7 +157,7 @@ pub(crate) fn book(core: &mut Core, model: &ModelRef, tier: Tier, usage: Usage) 
         core.money.spent.session = core.money.spent.session.plus(cost);
     }
     core.child_driver().charge(usage, call.cost);
-    crate::crew::limit_money(core);
+    crate::money::spending::limit_money(core);
     call
 }
 
@@ -172,7 +168,7 @@ pub(crate) fn book_elsewhere(core: &mut Core, model: &ModelRef, tier: Tier, usag
     roll_day(core);
     if let Some(cost) = cost {
         core.money.spent.day = core.money.spent.day.plus(cost);
-        reservations(core).paid(tier, cost);
+        core.money.reservations.paid(tier, cost);
     }
     ModelCall {
         agent: core.identity.id.clone(),
@@ -198,7 +194,7 @@ pub(crate) fn roll_day(core: &mut Core) {
     }
     let today = core.services.store.costs().day(core.services.clock.now());
     if today != core.money.day {
-        reservations(core).new_day(&today);
+        core.money.reservations.new_day(&today);
         core.money.day = today;
         core.money.spent.day = Cost(0);
         core.money.limits.new_day(&core.services.config().budget);
@@ -213,14 +209,14 @@ pub(crate) fn day_read(core: &mut Core, read: Today) {
         return;
     }
     // It includes the cost of our agents, which is counted with theirs.
-    let others = Cost(read.all.0.saturating_sub(core.crew.reservations.spent().day.0));
+    let others = Cost(read.all.0.saturating_sub(spending::spent_by_children(core).day.0));
     core.money.spent.day = core.money.spent.day.max(others);
-    reservations(core).learn(read.tiers);
+    core.money.reservations.learn(read.tiers);
 }
 
 /// Reports the budget to the model when it has changed by a fifth since the last time.
 pub(crate) fn tell_budget(core: &mut Core) {
-    let Some(left) = core.money.limits.left(crate::crew::spent_so_far(core)) else { return };
+    let Some(left) = core.money.limits.left(crate::money::spending::spent_so_far(core)) else { return };
     let told = core.money.announced_left.unwrap_or(Cost(u64::MAX));
     if left.0 < told.0 / 5 * 4 {
         // The first value is only recorded, since the prefix contains it.

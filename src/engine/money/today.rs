@@ -7,7 +7,7 @@ use tiller_protocol::Cost;
 use tiller_store::StoreError;
 
 use crate::core::services::Services;
-use crate::crew::Tiers;
+use crate::money::reservations::Tiers;
 
 /// Spending of a day, all processes included.
 #[derive(Clone, Debug, Default)]

@@ -54,7 +54,7 @@ pub(crate) fn answered(core: &mut Core, about: About, reply: Result<AskReply, St
         About::Leave { client, cause, id } => open::leave_answered(core, client, cause, id, &reply),
         About::Budget { turn, which } if core.is_live(turn) => {
             if let Some(value) = yes {
-                let all = crate::crew::spent_and_reserved(core);
+                let all = crate::money::spending::spent_and_reserved(core);
                 let spent = match which {
                     crate::money::budget::LimitScope::Session => all.session,
                     crate::money::budget::LimitScope::Day => all.day,

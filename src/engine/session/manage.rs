@@ -105,7 +105,7 @@ pub(crate) fn set_profile(core: &mut Core, client: ClientId, cause: CommandId, p
     }
     planning::planning_begins(core, profile);
     core.session.profile = profile;
-    core.crew.profile_changed(core.session.profile);
+    core.crew.profile_changed(profile);
     if core.session.has_words() {
         core.context.news.set("profile", crate::questions::planning::news(profile));
     }
@@ -123,7 +123,7 @@ pub(crate) fn set_budget(core: &mut Core, client: ClientId, cause: CommandId, us
     let limit = Cost::from_usd(usd);
     core.money.limits.set_session(limit);
     money::tell_budget(core);
-    crate::crew::limit_money(core);
+    crate::money::spending::limit_money(core);
     let ticket = core.services.store.sessions().set_budget(core.session.id, Some(limit));
     let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
     change::after(core, ticket, cause, StateEvent::Notice { notice });

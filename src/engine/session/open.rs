@@ -22,6 +22,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::Human;
+use crate::crew::EndedWork;
 use crate::lock::lock;
 use crate::prompts::doing::JobKind;
 use crate::questions::about::About;
@@ -48,8 +49,8 @@ pub(crate) fn open(core: &mut Core, client: ClientId, cause: CommandId, id: Opti
     running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
     let waiting = core.prompts.typed.views().into_iter().filter(|l| l.waits);
     running.extend(waiting.map(|l| format!("! {} (waiting)", l.line)));
-    let agents = core.crew.members.values().filter(|m| m.state().at_work());
-    running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
+    let agents = core.crew.at_work().into_iter();
+    running.extend(agents.map(|(id, label)| format!("agent {}: {label}", id.name())));
     if running.is_empty() || core.services.user.human == Human::Absent {
         return open_now(core, client, cause, id);
     }
@@ -203,7 +204,10 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     let stored = session.head.id.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
-    core.crew_driver().session_opened(stored);
+    if core.identity.child.is_none() {
+        core.saves.ended = EndedWork::default();
+    }
+    core.with_crew(|crew, host| crew.session_opened(host, stored));
     core.files.last_state = crate::files::LastState::default();
     core.files.named.clear();
     core.session.lease = held.take();

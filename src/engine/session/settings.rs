@@ -73,7 +73,7 @@ pub(crate) fn settings_read(core: &mut Core, read: SettingsReport) {
         manage::set_profile(core, client, cause, profile);
     }
     // The limit of running agents may be higher now.
-    core.crew_driver().start_waiting();
+    core.with_crew(|crew, host| crew.settings_changed(host));
     let Some((client, cause)) = read.asked else { return };
     if core.session.model.0.is_empty() {
         let model = core.services.models.default_model();

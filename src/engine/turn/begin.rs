@@ -101,7 +101,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
         alone: core.services.user.human == Human::Absent,
         profile: core.session.profile,
         git: core.watching.git.clone(),
-        budget_left: core.money.limits.left(crate::crew::spent_so_far(core)),
+        budget_left: core.money.limits.left(crate::money::spending::spent_so_far(core)),
         role: role(core),
         unreadable: Some(core.services.workspace.forbidden()),
         ..PromptFacts::default()
@@ -112,7 +112,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
 fn role(core: &Core) -> Option<AgentRole> {
     let identity = core.identity.child.as_ref().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
-        crate::crew::identity(&core.identity.id, &c.assignment.label, name, model::tier(core).word())
+        crate::crew::rights::identity(&core.identity.id, &c.assignment.label, name, model::tier(core).word())
     });
     let definition = core.identity.role.clone();
     (identity.is_some() || definition.is_some()).then(|| AgentRole {

@@ -220,7 +220,7 @@ fn spend(core: &mut Core, used: &ReplyUsage) -> ModelCall {
         windows::window_took(core, &model, usage.context());
     }
     let call = money::book(core, &model, tier, usage);
-    money::reservations(core).release(&core.identity.id);
+    core.money.reservations.release(&core.identity.id);
     if let Some(live) = &mut core.turn.live {
         live.spent.add(&usage, call.cost);
     }
@@ -272,7 +272,7 @@ pub(crate) fn finish(core: &mut Core, status: TurnStatus, text: String, notice: 
     let turn = live.no;
     live.end.over = true;
     live.tasks = TurnTasks::default();
-    money::reservations(core).release(&core.identity.id);
+    core.money.reservations.release(&core.identity.id);
     let Some(live) = &mut core.turn.live else { return };
     let (status, notice) = match live.end.forced.take() {
         Some((status, notice)) => (status, Some(notice)),

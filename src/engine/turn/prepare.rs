@@ -14,8 +14,8 @@ use crate::context::compaction::compact;
 use crate::context::request;
 use crate::core::Core;
 use crate::core::services::Human;
-use crate::crew::{Answer, limit};
 use crate::money::budget::LimitReached;
+use crate::money::reservations::{Answer, limit};
 use crate::questions::about::About;
 
 /// Checks budgets, tiers and the size of the context before the next request.
@@ -25,7 +25,8 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
         core.with_live(|l| l.deferred_check = Some(may_compact));
         return;
     }
-    if core.child_driver().defer_while_paused(crate::crew::Resting::Prepare { may_compact }) {
+    if core.child_driver().defer_while_paused(crate::crew::child::identity::Resting::Prepare { may_compact })
+    {
         return;
     }
     if core.identity.external().is_some() {
@@ -41,12 +42,12 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     }
     let Some(turn) = core.turn.live.as_ref().map(|l| l.no) else { return };
     money::roll_day(core);
-    crate::crew::limit_money(core);
+    crate::money::spending::limit_money(core);
     // Limits of session and day are checked by the main agent: the reservations hold what they leave for the other
     // agents.
     let mains = core.identity.child.is_none();
     if let Some(notice) =
-        mains.then(|| core.money.limits.warning(crate::crew::spent_and_reserved(core))).flatten()
+        mains.then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core))).flatten()
     {
         core.notice(notice);
     }
@@ -121,7 +122,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
 /// The hard limit of session or day that does not allow the next request.
 pub(crate) fn over_budget(core: &Core) -> Option<LimitReached> {
     let input = models::cost(&core.session.next_request(), &model::model_info(core, &core.session.model));
-    core.money.limits.over_with(crate::crew::spent_so_far(core), input.unwrap_or_default())
+    core.money.limits.over_with(crate::money::spending::spent_so_far(core), input.unwrap_or_default())
 }
 
 pub(crate) fn settings(core: &Core) -> request::RequestSettings {

@@ -49,7 +49,7 @@ pub(crate) fn seen(core: &mut Core, mut seen: WatchReport) {
             );
         }
     }
-    core.crew_driver().files_changed(&seen.changes);
+    core.with_crew(|crew, host| crew.files_changed(host, &seen.changes));
     comments::look_for_comments(core, &seen.changes);
     core.watching.feed.extend(seen.changes.iter().cloned());
     let over = core.watching.feed.len().saturating_sub(FEED);

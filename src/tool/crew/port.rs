@@ -192,9 +192,6 @@ pub trait Delegation: Send + Sync {
     /// # Errors
     /// When the goal could not be split.
     async fn goal(&self, goal: Goal, crew: SharedCrew) -> Result<Vec<Report>, String>;
-
-    /// Runs the steps of a workflow; the reports are in the order of the steps.
-    async fn workflow(&self, workflow: Workflow, crew: SharedCrew) -> Vec<Report>;
 }
 
 /// Sends the request of a call that waits for reports. The agents of the call run in the foreground: they are stopped when it

@@ -214,7 +214,7 @@ fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
         store.unfinished().clear_asks(id).wait()?;
         store.sessions().set_profile(id, Profile::Ask).wait()?;
         for agent in store.agents().list(id)? {
-            store.agents().put(tiller_engine::crew::from_elsewhere(agent)).wait()?;
+            store.agents().put(tiller_agents::from_elsewhere(agent)).wait()?;
         }
     }
     Ok(())

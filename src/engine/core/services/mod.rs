@@ -140,9 +140,14 @@ pub struct RunLimits {
     pub cost: Option<Cost>,
 }
 
+/// Makes the crew of an engine that starts.
+pub type MakeCrew = Arc<dyn Fn() -> Box<dyn crate::crew::Crew> + Send + Sync>;
+
 /// What agents beside the main one are made with.
 #[derive(Clone)]
 pub struct CrewConfig {
+    /// Makes the crew of an engine.
+    pub agents: MakeCrew,
     /// Runs delegated tasks and workflows.
     pub delegation: Arc<dyn tiller_tool::crew::Delegation>,
     /// Programs of other vendors as agents. `None`: they cannot be run.

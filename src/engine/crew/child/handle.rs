@@ -1,7 +1,7 @@
 //! What the loop does with each report about the agent that a parent started.
 
 use crate::core::Core;
-use crate::crew::msg::ChildMsg;
+use crate::crew::child::msg::ChildMsg;
 
 pub(crate) fn handle(core: &mut Core, msg: ChildMsg) {
     match msg {

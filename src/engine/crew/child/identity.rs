@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId, Time};
 
-use crate::crew::Reservations;
 use crate::crew::child::outbox::Outbox;
 use crate::crew::external::ExternalProgram;
 
@@ -37,7 +36,6 @@ pub(crate) struct Child {
     /// The main agent's session.
     pub(crate) root: SessionId,
     pub(crate) assignment: Assignment,
-    pub(crate) reservations: Arc<Reservations>,
     pub(crate) limits: AgentLimits,
     /// Questions of this agent in the queue of the main agent's loop.
     pub(crate) open_questions: u32,
@@ -108,22 +106,22 @@ pub(crate) enum Resting {
 /// What an agent has done, as it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Work {
-    pub(crate) requests: u32,
-    pub(crate) calls: u32,
+pub struct Work {
+    pub requests: u32,
+    pub calls: u32,
     /// Time at work.
-    pub(crate) millis: u64,
+    pub millis: u64,
     /// It went on working when this was said.
-    pub(crate) at: Option<Time>,
+    pub at: Option<Time>,
     /// No one could give an approval or an answer that it needed. It is a fact of this run, and not kept.
     #[serde(skip)]
-    pub(crate) refused: bool,
+    pub refused: bool,
 }
 
 impl Work {
     /// What the store shows of an agent, when that is more: it may have gone on until Tiller was killed.
     /// `own`: each reply of it was a request of ours.
-    pub(crate) fn or_more(mut self, seen: &tiller_store::AgentWork, own: bool) -> Self {
+    pub fn or_more(mut self, seen: &tiller_store::AgentWork, own: bool) -> Self {
         if own {
             self.requests = self.requests.max(u32::try_from(seen.replies).unwrap_or(u32::MAX));
         }

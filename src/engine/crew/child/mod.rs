@@ -1,10 +1,13 @@
 //! What a child does beyond the main agent: it reports to the main agent's loop, asks the user through it, and keeps to
 //! its limits.
 
+mod ends;
 pub(crate) mod handle;
 pub(crate) mod identity;
+pub(crate) mod msg;
 pub(crate) mod outbox;
 pub(crate) mod pause;
+mod receipts;
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentView, AskBody, AskReply, Notice, Usage};
@@ -15,13 +18,14 @@ use crate::bus::agent_view;
 use crate::context::tokens;
 use crate::core::msg::Msg;
 use crate::crew::child::identity::Work;
+use crate::crew::child::msg::ChildMsg;
 use crate::crew::driver::ChildDriver;
-use crate::crew::msg::ChildMsg;
 use crate::crew::msg::RunEnd;
 use crate::crew::msg::{CrewMsg, MemberMsg};
-use crate::crew::reservations::limit;
-use crate::crew::reservations::{Answer, Want};
+use crate::crew::rights::narrowed;
 use crate::money;
+use crate::money::reservations::limit;
+use crate::money::reservations::{Answer, Want};
 use crate::questions::msg::QuestionMsg;
 use crate::session::model;
 use crate::turn::Input;
@@ -126,7 +130,7 @@ impl ChildDriver<'_> {
             tier,
             tier_limit: tier.and_then(|tier| money::tier_limit(self.core, tier)),
         };
-        money::reservations(self.core).reserve(&self.core.identity.id, want)
+        self.core.money.reservations.reserve(&self.core.identity.id, want)
     }
 
     /// The next request waits until another reservation is settled.
@@ -138,8 +142,7 @@ impl ChildDriver<'_> {
     /// Checks the budget again when a reservation is settled.
     pub(crate) fn retry_when_budget_changes(&mut self) {
         let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
-        let (reservations, tx) =
-            (std::sync::Arc::clone(money::reservations(self.core)), self.core.tx.clone());
+        let (reservations, tx) = (std::sync::Arc::clone(&self.core.money.reservations), self.core.tx.clone());
         self.core.spawn(async move {
             // With a timeout, because a change before this point is missed.
             let _ = tokio::time::timeout(AGAIN, reservations.changed()).await;
@@ -162,8 +165,8 @@ impl ChildDriver<'_> {
     /// Records the usage and cost of a call.
     pub(crate) fn charge(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
         let said = tokens::of_usage(&usage);
-        if let Some(child) = &self.core.identity.child {
-            child.reservations.charge(&self.core.identity.id, said, cost.unwrap_or_default().0);
+        if self.core.identity.child.is_some() {
+            self.core.money.reservations.charge(&self.core.identity.id, said, cost.unwrap_or_default().0);
         }
     }
 
@@ -266,7 +269,7 @@ impl ChildDriver<'_> {
         let unannounced = self.take_unannounced();
         let Some(child) = &mut self.core.identity.child else { return };
         child.time.stop(mono);
-        child.reservations.release(&self.core.identity.id);
+        self.core.money.reservations.release(&self.core.identity.id);
         self.report_work();
         let Some(child) = &self.core.identity.child else { return };
         let end = RunEnd {
@@ -301,8 +304,7 @@ impl ChildDriver<'_> {
     /// Adopts the main agent's profile as far as its own permits.
     pub(crate) fn parent_profile_changed(&mut self, profile: tiller_protocol::Profile) {
         if let Some(child) = &self.core.identity.child {
-            self.core.session.profile =
-                crate::crew::start::recruit::narrowed(child.assignment.max_profile, profile);
+            self.core.session.profile = narrowed(child.assignment.max_profile, profile);
             self.core.external_driver().profile_narrowed();
         }
     }

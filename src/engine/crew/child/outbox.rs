@@ -92,12 +92,11 @@ fn state(msg: &Msg) -> Option<u8> {
 mod tests {
     use tiller_protocol::event::TurnStatus;
     use tiller_protocol::{AgentId, AgentState, AgentView, Profile, SessionId};
-    use tokio_util::task::AbortOnDropHandle;
 
     use super::*;
-    use crate::crew::msg::ChildMsg;
+    use crate::crew::ChildHandle;
+    use crate::crew::child::msg::ChildMsg;
     use crate::crew::msg::RunEnd;
-    use crate::crew::roster::member::MemberHandle;
 
     fn of(msg: MemberMsg) -> Msg {
         Msg::Crew(CrewMsg::Member {
@@ -154,17 +153,12 @@ mod tests {
     async fn a_late_profile_never_overtakes_a_later_one() {
         for _ in 0..500 {
             let (tx, mut rx) = mpsc::channel(1);
-            let hands = MemberHandle {
-                commands: mpsc::channel(1).0,
-                outbox: Outbox::new(tx),
-                run: 1,
-                task: AbortOnDropHandle::new(tokio::spawn(async {})),
-            };
-            hands.tell(Msg::Child(ChildMsg::Stop { hard: false }));
-            hands.tell(Msg::Child(ChildMsg::Profile(Profile::Full)));
+            let handle = ChildHandle::for_test(Outbox::new(tx));
+            handle.stop(false);
+            handle.profile_changed(Profile::Full);
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Stop { .. }))));
             // There is room before the one that waits has moved.
-            hands.tell(Msg::Child(ChildMsg::Profile(Profile::Ask)));
+            handle.profile_changed(Profile::Ask);
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Full)))));
             assert!(matches!(rx.recv().await, Some(Msg::Child(ChildMsg::Profile(Profile::Ask)))));
         }

@@ -5,7 +5,7 @@ use tiller_protocol::event::TurnStatus;
 use crate::bus::agent_view;
 use crate::crew::child::identity::Resting;
 use crate::crew::driver::ChildDriver;
-use crate::crew::reservations::{Answer, limit};
+use crate::money::reservations::{Answer, limit};
 use crate::turn::driver;
 use crate::turn::prepare;
 use crate::turn::{Input, Phase};
@@ -25,7 +25,7 @@ impl ChildDriver<'_> {
             if unanswered {
                 child.pause.deferred = Some(Resting::Request);
                 // An unused reservation must not block other agents.
-                child.reservations.release(&self.core.identity.id);
+                self.core.money.reservations.release(&self.core.identity.id);
                 // This also ends an external program, which resumes its session later.
                 self.core.feed(Input::Pause);
             }
@@ -68,7 +68,7 @@ impl ChildDriver<'_> {
         match &mut self.core.identity.child {
             Some(child) if child.pause.active => {
                 child.pause.deferred = Some(what);
-                child.reservations.release(&self.core.identity.id);
+                self.core.money.reservations.release(&self.core.identity.id);
                 true
             }
             _ => false,

@@ -14,7 +14,7 @@ use crate::core::msg::Msg;
 use crate::core::saves::Then;
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::OpenCall;
-use crate::crew::msg::ExternalMsg;
+use crate::crew::external::msg::ExternalMsg;
 
 /// Most bytes of a call's output that are stored.
 const OUTPUT: usize = 30_000;

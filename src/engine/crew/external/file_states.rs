@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::core::msg::Msg;
 use crate::crew::driver::ExternalDriver;
+use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{OpenCall, ProgramWork};
-use crate::crew::msg::ExternalMsg;
 use crate::files::msg::CallScope;
 use crate::files::{Keeper, NotKept, SessionFiles, record};
 

@@ -1,7 +1,7 @@
 //! What the loop does with each report about the external program.
 
 use crate::core::Core;
-use crate::crew::msg::ExternalMsg;
+use crate::crew::external::msg::ExternalMsg;
 
 pub(crate) fn handle(core: &mut Core, msg: ExternalMsg) {
     match msg {

@@ -15,6 +15,7 @@ mod file_states;
 pub(crate) mod handle;
 mod messages;
 mod model;
+pub(crate) mod msg;
 pub(crate) mod prompt;
 mod questions;
 mod run;

@@ -19,12 +19,11 @@ use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::crew::child::identity::AgentIdentity;
 use crate::crew::driver::ExternalDriver;
+use crate::crew::external::msg::ExternalMsg;
 use crate::crew::external::{ExternalProgram, FilesTrust, OpenCall, Output};
-use crate::crew::msg::ExternalMsg;
 use crate::crew::msg::MemberMsg;
 use crate::job::calls;
 use crate::lock::lock;
-use crate::money;
 use crate::questions::asking;
 use crate::turn::driver;
 use crate::{Human, TrustOffer};
@@ -263,7 +262,7 @@ impl ExternalDriver<'_> {
             AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::Tool(_) | AgentEvent::Ask(_)
         );
         if works && let Some(why) = self.limit_passed() {
-            return driver::halt(self.core, TurnStatus::Limit, crate::crew::reservations::limit(why));
+            return driver::halt(self.core, TurnStatus::Limit, crate::money::reservations::limit(why));
         }
         let said = match said {
             AgentEvent::Ended(_) => match self.delay_end(turn, said) {
@@ -420,7 +419,7 @@ impl ExternalDriver<'_> {
             self.core.money.spent.session = self.core.money.spent.session.plus(cost);
         }
         self.core.child_driver().charge(usage, cost);
-        money::reservations(self.core).release(&self.core.identity.id);
+        self.core.money.reservations.release(&self.core.identity.id);
         if let Some(o) = self.core.identity.external_mut() {
             o.usage_reported = true;
             o.session.booked.0 = o.session.booked.0.plus(cost.unwrap_or_default());
@@ -451,8 +450,8 @@ impl ExternalDriver<'_> {
         if !std::mem::take(&mut self.core.identity.external_mut()?.usage_reported) {
             return None;
         }
-        let child = self.core.identity.child.as_ref()?;
-        child.reservations.over(&self.core.identity.id)
+        self.core.identity.child.as_ref()?;
+        self.core.money.reservations.over(&self.core.identity.id)
     }
 
     /// Stops a program that was started without approval prompts when the profile no longer permits that.

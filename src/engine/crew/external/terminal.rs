@@ -15,7 +15,7 @@ use crate::core::msg::Msg;
 use crate::crew::child::identity::AgentIdentity;
 use crate::crew::driver::ExternalDriver;
 use crate::crew::external::Pane;
-use crate::crew::msg::ExternalMsg;
+use crate::crew::external::msg::ExternalMsg;
 
 /// Shortest time between two screens for one observer.
 const FRAME: Duration = Duration::from_millis(16);

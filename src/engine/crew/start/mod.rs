@@ -1,5 +1,0 @@
-//! An agent is taken on and started.
-
-pub(crate) mod launch;
-pub(crate) mod recruit;
-pub(crate) mod services;
