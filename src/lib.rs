@@ -8,7 +8,7 @@
 //!              |                                             |
 //!   tui ---- Command ---->  engine  ----- Request ---->  provider
 //!   exec  <--- Event -----  bus, turn,  <--- Chunk ----  (one file per wire format)
-//!                           context
+//!   agents --- CrewHost ->  context
 //!                          /    |    \
 //!                    permit   tool   store    snapshot        watch, external
 //!                    may it?  do it  keep it  keep the files  files change; programs of others
@@ -29,8 +29,8 @@
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol, fs |
 //! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
 //! | [`external`] | agent programs of other vendors, over three transports | protocol, tool, rpc |
-//! | [`engine`] | bus, turn, context, sessions | all above |
-//! | [`agents`] | work for several agents: order of tasks, retries, reviews, workflows | tool |
+//! | [`engine`] | bus, turn, context, sessions of one agent | all above |
+//! | [`agents`] | the agents of a session, on top of the engine: roster, start, end, delegated tasks, workflows | engine, protocol, config, store, provider, tool, external |
 //! | [`tui`] | the screen | protocol, config, text |
 //! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
 //! | [`app`] | the composition root: makes the parts and hands them over | all |

@@ -11,8 +11,8 @@
 //! | [`questions`] | questions to the user, their answers, permissions, keys, trust |
 //! | `job` | one tool call on a task of its own: permission, question, execution, result |
 //! | [`files`], [`undo`] | states of the workspace's files; undo, redo, reviews |
-//! | [`crew`] | the agents of a session, ours and other vendors' |
-//! | [`money`] | costs of calls, spending, budgets |
+//! | [`crew`] | the interface to the other agents; engines of children; external programs that do the work of an agent |
+//! | [`money`] | costs of calls, spending, budgets; reservations that all engines of a session share |
 //! | `goal`, [`compare`], [`watching`] | turns until a check succeeds, two branches compared, changes by other programs |
 //!
 //! # Rules
@@ -24,12 +24,14 @@
 //!    functions, which take the loop. Methods of the loop itself stand in `core` alone.
 //! 6. No concern calls one that builds on it. It leaves a [`core::follow_up::FollowUp`], or an input of the turn, and the loop
 //!    carries it out once the present report has been handled.
+//! 7. An engine is one agent. Which others there are is known to the [`crew::Crew`] that the main agent's loop owns and calls
+//!    through [`core::Core::with_crew`]; it lends itself as a [`crew::CrewHost`].
 //!
 //! The configuration ([`EngineConfig`]), the services that tasks share, the session and the turn in flight are grouped by
 //! concern: a function takes the group that it needs.
 //!
-//! Not here: the screen, the schedule of delegated tasks (`tiller-agents`), permissions' rules (`tiller-permit`), what a tool
-//! does (`tiller-tool`).
+//! Not here: the screen, the roster of agents, their schedule and workflows (`tiller-agents`), permissions' rules
+//! (`tiller-permit`), what a tool does (`tiller-tool`).
 
 pub mod bus;
 pub mod compare;

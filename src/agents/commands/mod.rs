@@ -2,6 +2,7 @@
 
 pub(crate) mod route;
 
+use tiller_engine::{ClientId, Envelope};
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{
     AgentCommand, AgentId, AgentLimits, AgentState, CommandBody, CommandId, Notice, NoticeKind,

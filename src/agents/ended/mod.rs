@@ -2,12 +2,12 @@
 
 mod announce;
 
+use tiller_engine::crew::RunEnd;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentState, ChangeKind, FileChange, Who};
 use tiller_tool::crew::Report;
 
 use crate::driver::CrewDriver;
-use tiller_engine::crew::RunEnd;
 
 /// Most bytes of a last message that are kept in the agent's row; its session has all of it.
 const SUMMARY: usize = 20_000;

@@ -4,15 +4,14 @@ pub(crate) mod wait;
 
 use std::time::Duration;
 
+use tiller_engine::Envelope;
+use tiller_engine::crew::CrewMsg;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
 use tiller_tool::crew::Note;
 use tiller_tool::crew::{AgentSummary, CrewReply, CrewRequest};
 
 use crate::driver::CrewDriver;
-use tiller_engine::Envelope;
-use tiller_engine::crew::CrewMsg;
-
 use crate::msg::TaskMsg;
 use crate::requests::wait::{AgentWait, WaitKind};
 use crate::roster::Roster;

@@ -6,6 +6,9 @@ pub(crate) mod restore;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use tiller_engine::crew::Grant;
+use tiller_engine::money::reservations::Reservations;
+use tiller_engine::{ClientId, Place};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandId, EventBody, SessionId,
@@ -150,8 +153,8 @@ impl CrewDriver<'_> {
         if self.host.read_only() {
             return self.show_member(id);
         }
-        let (used, root, limits) =
-            (self.crew.reservations.used(id), self.host.session_id(), self.crew.used_by(id));
+        let (used, limits) = (self.crew.reservations.used(id), self.crew.used_by(id));
+        let root = self.root();
         let Some(member) = self.crew.members.get_mut(id) else { return };
         member.order.used = (used.0, used.1.0);
         member.disk.pending += 1;

@@ -1,5 +1,7 @@
 //! A session is opened or closed: its agents are loaded, those that ran are interrupted, ends that were not reported are.
 
+use tiller_engine::Envelope;
+use tiller_engine::crew::CrewMsg;
 use tiller_protocol::Transport;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, ChildView, CommandBody, Notice, NoticeKind, SendMode, SessionId};

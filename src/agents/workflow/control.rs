@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tiller_protocol::lock;
 use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId};
 use tiller_tool::crew::CrewRequest;
@@ -10,7 +11,6 @@ use crate::driver::WorkflowDriver;
 use crate::roster::Roster;
 use crate::roster::member::Member;
 use crate::workflow::state::{CrewReplySender, PendingStep, StepRecord, StepRef, WorkflowRun, number};
-use tiller_protocol::lock;
 
 /// The refusal of requests of an abandoned step.
 pub(crate) const ABANDONED: &str = "the user abandoned this step";

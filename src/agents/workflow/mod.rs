@@ -5,6 +5,7 @@ mod port;
 pub(crate) mod run;
 pub(crate) mod state;
 
+use tiller_engine::Place;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::workflow::WorkflowView;
 use tiller_protocol::{AgentId, EventBody};
@@ -34,10 +35,11 @@ impl WorkflowDriver<'_> {
 
     /// Stores a workflow, and publishes its row when that is done.
     pub(crate) fn store(&mut self, no: u32) {
+        let root = self.root();
         let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.host.read_only()) else {
             return self.show(no);
         };
-        let ticket = self.host.store().workflows().put(flow.kept(self.host.session_id()));
+        let ticket = self.host.store().workflows().put(flow.kept(root));
         let events = self.changed_event(no).into_iter().collect();
         self.host.save(ticket, events);
     }
@@ -53,7 +55,7 @@ impl WorkflowDriver<'_> {
         if self.host.read_only() {
             return self.show(no);
         }
-        let ticket = self.host.store().workflows().put_step(self.host.session_id(), id, step.to_owned(), row);
+        let ticket = self.host.store().workflows().put_step(self.root(), id, step.to_owned(), row);
         let events = self.changed_event(no).into_iter().collect();
         self.host.save(ticket, events);
     }

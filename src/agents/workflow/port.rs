@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use tiller_engine::crew::{CrewMailbox, CrewMsg, EngineEnded, RequestGuard};
+use tiller_protocol::lock;
 use tiller_protocol::{AgentId, EntryId, SessionId};
 use tiller_tool::crew::{Brief, CrewPort, CrewReply, CrewRequest, Report};
 use tokio::sync::oneshot;
@@ -11,8 +13,6 @@ use tokio_util::sync::CancellationToken;
 use crate::msg::TaskMsg;
 use crate::workflow::state::AbandonedSteps;
 use crate::workflow::state::WorkflowMsg;
-use tiller_engine::crew::{CrewMailbox, CrewMsg, EngineEnded, RequestGuard};
-use tiller_protocol::lock;
 
 pub(crate) struct WorkflowPort {
     pub(crate) no: u32,

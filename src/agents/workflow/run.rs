@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tiller_config::agents::Tier;
 
+use tiller_engine::crew::CrewMsg;
 use tiller_protocol::lock;
 use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, EntryId, ModelRef, Notice, NoticeKind};

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
+use tiller_engine::ClientId;
 use tiller_protocol::workflow::{StepState, StepView, WorkflowView};
 use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, SessionId, Time};
 use tiller_store::{WorkflowRow, WorkflowStep};

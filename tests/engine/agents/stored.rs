@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tiller_protocol::event::StateEvent;
-use tiller_protocol::{AgentCommand, AgentState, AgentView, Event, EventBody, Receipt, SessionId};
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{
+    AgentCommand, AgentState, AgentView, CommandBody, Event, EventBody, Receipt, SessionId,
+};
 use tiller_store::AgentRow;
 
 use crate::agents::delegation::{agent, first, row, state};
@@ -54,6 +57,28 @@ async fn no_row_is_shown_before_it_is_on_disk() {
         done += usize::from(ended);
     }
     rig.quit().await;
+}
+
+/// Agents that work when another session is opened are interrupted in their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agents_of_a_session_that_is_left_are_stored_with_it() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| vec![Step::Hang]);
+    let mut rig = place.start_with(&fake, |p| p.user.human = tiller_engine::Human::Absent).await;
+    let left = rig.session();
+    rig.send(spawn("look"));
+    state(&mut rig, "main/a1", AgentState::Running).await;
+    rig.send(CommandBody::Session(SessionCommand::New));
+    let started =
+        |e: &Event| matches!(&e.body, EventBody::Turn(TurnEvent::SessionStarted { .. })).then_some(e.session);
+    let opened = rig.until_of("the new session", started).await;
+    assert_ne!(opened, left);
+    rig.quit().await;
+    let store = place.parts(&fake).store;
+    let states = |id: SessionId| -> Vec<AgentState> {
+        store.agents().list(id).unwrap().into_iter().map(|row| row.state).collect()
+    };
+    assert_eq!((states(left), states(opened)), (vec![AgentState::Interrupted], Vec::new()));
 }
 
 /// Kills the engine, and opens the session again.
