@@ -1,8 +1,9 @@
-//! The agents of a session and the loop that hosts them, for one call of the loop.
+//! The agents of a session and the loop that hosts them, for one call of the loop; and what is done with each message.
 
-use tiller_engine::crew::CrewHost;
-use tiller_protocol::SessionId;
+use tiller_engine::crew::{CrewHost, CrewMsg, MemberMsg};
+use tiller_protocol::{AgentId, SessionId};
 
+use crate::msg::{MemberTaskMsg, TaskMsg};
 use crate::roster::Roster;
 
 /// Drives the agents of a session. It borrows all that it needs and has no state.
@@ -25,6 +26,76 @@ impl CrewDriver<'_> {
 
     pub(crate) fn workflows(&mut self) -> WorkflowDriver<'_> {
         WorkflowDriver { crew: self.crew, host: self.host.reborrow() }
+    }
+
+    /// Handles a message from a child, a tool or a task.
+    pub(crate) fn message(&mut self, msg: CrewMsg) {
+        match msg {
+            CrewMsg::Request { by, call, entry, request, reply } => {
+                self.request(&by, call, entry, request, reply);
+            }
+            CrewMsg::RequestEnded => {
+                self.workflows().stop_unawaited();
+                self.settle_waits();
+            }
+            CrewMsg::Member { id, session, msg } => {
+                if self.crew.members.get(&id).is_some_and(|m| m.session == session) {
+                    self.member_message(&id, *msg);
+                }
+            }
+            CrewMsg::Session { root, msg } => {
+                if self.crew.root == Some(root) {
+                    self.message(*msg);
+                }
+            }
+            CrewMsg::Own(msg) => match msg.downcast::<TaskMsg>() {
+                Ok(msg) => self.task_message(*msg),
+                Err(_) => tracing::error!("a message of an unknown type was sent to the crew"),
+            },
+        }
+    }
+
+    /// Handles a message from or about a child.
+    fn member_message(&mut self, id: &AgentId, msg: MemberMsg) {
+        match msg {
+            MemberMsg::View(view) => self.record_view(*view),
+            MemberMsg::Work(work) => self.record_work(id, work),
+            MemberMsg::Ended(end) => self.member_ended(id, *end),
+            MemberMsg::ProgramSession { session, transport, booked } => {
+                self.record_external_session(id, session, transport, booked);
+            }
+            MemberMsg::ProgramModel(model) => {
+                if let Some(member) = self.crew.members.get_mut(id) {
+                    member.order.brief.model = Some(model);
+                    self.store_member(id);
+                }
+            }
+            MemberMsg::TaskEnded { run } => self.member_task_ended(id, run),
+        }
+    }
+
+    /// Handles a message of one of the crew's own tasks.
+    fn task_message(&mut self, msg: TaskMsg) {
+        match msg {
+            TaskMsg::WaitTimedOut(no) => self.wait_timed_out(no),
+            TaskMsg::Member { id, session, msg } => {
+                if self.crew.members.get(&id).is_none_or(|m| m.session != session) {
+                    return;
+                }
+                match msg {
+                    MemberTaskMsg::Folder(made) => self.folder_made(&id, made),
+                    MemberTaskMsg::Reloaded { services, loaded, then } => {
+                        self.reloaded(&id, services, loaded, then);
+                    }
+                }
+            }
+            TaskMsg::Workflow(msg) => self.workflows().message(msg),
+            TaskMsg::AgentsLoaded(rows) => self.restore_agents(rows),
+            TaskMsg::WorkflowsLoaded(rows) => {
+                self.workflows().restored(rows);
+                self.all_restored();
+            }
+        }
     }
 }
 

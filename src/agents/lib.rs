@@ -11,8 +11,8 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | `crew` | what the engine calls: each message, command and event, given to the module that it is about |
-//! | `driver` | the types whose methods the modules below implement |
+//! | `crew` | what the engine calls |
+//! | `driver` | the types whose methods the modules below implement; each message, given to the module that it is about |
 //! | `msg` | messages of the crew's own tasks |
 //! | `roster` | all agents of a session and their rows in the store; loading them; interrupting them |
 //! | `start` | an agent is taken on: limits, role, model; it starts when the settings permit |

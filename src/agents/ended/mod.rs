@@ -1,6 +1,6 @@
 //! An agent has ended its work.
 
-mod announce;
+pub(crate) mod announce;
 
 use tiller_engine::crew::RunEnd;
 use tiller_protocol::event::TurnStatus;
@@ -61,11 +61,11 @@ impl CrewDriver<'_> {
         member.order.said.clear();
         self.report_missed(id, early, "it ended before it started");
         self.store_member(id);
-        self.show_end(id);
+        announce::show_end(self, id);
         self.settle_waits();
-        self.announce_end(id);
+        announce::announce_end(self, id);
         for id in end.unannounced {
-            self.announce_end(&id);
+            announce::announce_end(self, &id);
         }
         self.start_waiting();
     }

@@ -8,6 +8,7 @@ use tiller_protocol::{AgentId, AgentState, ChildView, CommandBody, Notice, Notic
 use tiller_store::{Store, StoreError};
 
 use crate::driver::CrewDriver;
+use crate::ended::announce;
 use crate::msg::TaskMsg;
 use crate::roster::Roster;
 use crate::roster::member::{Member, Order, StoredAgent};
@@ -108,7 +109,7 @@ impl CrewDriver<'_> {
                 self.show_member(&row.id);
                 let told = matches!(row.state, AgentState::Done | AgentState::Failed | AgentState::Cancelled);
                 if told && !row.announced && !self.host.read_only() {
-                    self.announce_end(&row.id);
+                    announce::announce_end(self, &row.id);
                 }
             }
         }

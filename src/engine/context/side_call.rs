@@ -23,7 +23,7 @@ use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
-use crate::money::Allowance;
+use crate::money::allowance::Allowance;
 
 /// Output tokens for thinking, in addition to those of the answer.
 const THINKING: u64 = 16_000;

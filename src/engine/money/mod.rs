@@ -3,15 +3,16 @@
 use crate::session::model;
 use tiller_config::agents::Tier;
 
-use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
 use tiller_provider::{models, registry};
 use tiller_store::ModelCall;
 
 use crate::core::Core;
+use crate::money::allowance::Allowance;
 use crate::money::reservations::limit;
 use crate::money::today::Today;
 
+pub(crate) mod allowance;
 pub mod budget;
 pub(crate) mod part;
 pub mod reservations;
@@ -48,35 +49,6 @@ impl Unpriced {
                  {first}[providers.{name}.models.\"{id}\"]\ninput = 3.0\noutput = 15.0"
             ))
             .hint("or choose a model with a price, or remove the budget")
-    }
-}
-
-/// What the limits leave for a side call; `None`: any amount.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Allowance {
-    pub(crate) tokens: Option<u64>,
-    pub(crate) cost: Option<Cost>,
-}
-
-impl Allowance {
-    /// The smaller of each.
-    pub(crate) fn and(self, other: Self) -> Self {
-        let tokens = self.tokens.into_iter().chain(other.tokens).min();
-        Self { tokens, cost: self.cost.into_iter().chain(other.cost).min() }
-    }
-
-    /// Why a request with this many input tokens is not made; `None`: it fits.
-    pub(crate) fn refuses(self, input: u64, info: &ModelInfo) -> Option<String> {
-        if let Some(left) = self.tokens.filter(|left| input > *left) {
-            return Some(format!(
-                "the request was not sent: its input has about {input} tokens, and {left} are left of the limit"
-            ));
-        }
-        let cost = models::cost(&Usage { input, ..Usage::default() }, info).unwrap_or_default();
-        let left = self.cost.filter(|left| cost > *left)?;
-        Some(format!(
-            "the request was not sent: its input alone costs about {cost}, and {left} is left of the budget"
-        ))
     }
 }
 

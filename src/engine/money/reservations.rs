@@ -11,7 +11,7 @@ use tiller_protocol::{AgentId, AgentLimits, Cost, Notice, NoticeKind};
 use tokio::sync::Notify;
 
 use crate::lock::lock;
-use crate::money::Allowance;
+use crate::money::allowance::Allowance;
 use crate::money::budget::Spending;
 
 /// The answer to a reservation for a call.
