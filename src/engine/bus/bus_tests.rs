@@ -169,7 +169,7 @@ fn large_facts_that_nobody_reads_are_bounded_in_bytes() {
         most = most.max(held);
     }
     assert!(most <= BYTES + (FEW + 1) * (LARGE + 1024), "{most} bytes wait for one reader");
-    // It is told how much it missed, and goes on from there.
+    // It gets the number of missed events, and continues from there.
     let first = stalled.try_next().unwrap();
     let EventBody::State(StateEvent::Lagged { missed }) = &first.body else { panic!("{first:?}") };
     let rest = std::iter::from_fn(|| stalled.try_next()).count();

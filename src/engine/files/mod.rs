@@ -4,14 +4,14 @@
 //! | file | job |
 //! | --- | --- |
 //! | `keeper` | the thread that owns the snapshots of this workspace |
-//! | `record` | points and steps of a session, as they come in |
-//! | `others` | what somebody else changed in between |
-//! | `back` | what going back means: the state at an entry, and the session's own steps since |
-//! | `cut` | calls that a kill cut off |
-//! | `crew` | what agents of the session did in its folder |
-//! | `hunks` | some parts of a file's difference |
-//! | `did` | between which states an entry stands |
-//! | `by_tool` | the same, asked by the agent in the middle of a turn |
+//! | `record` | points and steps of a session, recorded as they arrive |
+//! | `others` | changes by others in between |
+//! | `back` | what a restore to an entry means: the state there, and the session's own steps since |
+//! | `cut` | calls that the death of a process interrupted |
+//! | `crew` | changes by agents of the session in its folder |
+//! | `hunks` | applying some hunks of a difference |
+//! | `did` | the states before and after an entry |
+//! | `by_tool` | naming and restoring states by a tool, in the middle of a turn |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 mod crew;

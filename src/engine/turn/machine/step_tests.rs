@@ -288,7 +288,7 @@ fn p15_a_request_that_rests_is_booked_and_made_anew() {
     assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["finish Interrupted"]);
 }
 
-/// A login page, or an error under the status of a success, is no reply that anybody charges for.
+/// A login page, or an error with a success status, is no reply that a server charges for.
 #[test]
 fn p15_an_answer_that_is_no_reply_is_not_booked() {
     let refused = || Err(ProviderError::Rejected("a web page".into()));
@@ -384,7 +384,7 @@ fn p10_ends_without_words_are_clear() {
     assert_eq!(words(&stop(&mut t, StopReason::EndTurn))[1..], ["spent", "backoff 2/2 false"]);
     t.step(Input::WaitOver { n: 1 });
     assert_eq!(words(&stop(&mut t, StopReason::EndTurn))[1..], ["spent", "finish Failed"]);
-    // Thinking only: the same, and the thoughts are kept for the person.
+    // Thinking only: the same, and the thinking is kept for the user.
     let mut t = streaming();
     for n in 1..=2 {
         chunk(&mut t, Chunk::Thinking { index: 0, text: "hm".into() });
@@ -540,7 +540,7 @@ fn a_refused_request_is_not_booked() {
     assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: refused() })), ["backoff 2/3 false"]);
 }
 
-/// Where no person can skip it, a wait that a server asks for has a longest time.
+/// Where no user can skip it, the wait that a server requests is limited.
 #[test]
 fn a_wait_that_is_too_long_ends_the_turn_and_is_named() {
     let long = std::time::Duration::from_secs(7200);
