@@ -38,20 +38,29 @@ impl Film<'_> {
         }
     }
 
-    /// Streams a reply.
-    fn say(&mut self, text: &str) {
+    /// Streams a reply, which thought before (empty: it did not) and makes calls.
+    fn say(&mut self, thinking: &str, text: &str, calls: &[&Call]) {
+        if !thinking.is_empty() {
+            self.stage.turn(TurnEvent::ThinkingDelta { text: thinking.into() });
+            self.run(1500);
+        }
         for words in text.split_inclusive(' ').collect::<Vec<_>>().chunks(3) {
             self.stage.turn(TurnEvent::TextDelta { text: words.concat() });
             self.run(FRAME);
         }
+        self.stage.store(thinking, text, calls.iter().copied());
     }
 
-    /// Runs a call.
+    /// Runs a call for so many milliseconds.
     fn call(&mut self, call: &Call, ms: u64) {
         let id = self.stage.begin(call);
         self.run(ms);
         self.stage.finish(&id, call);
         self.show(FRAME);
+    }
+
+    fn todo(&mut self, done: usize) {
+        self.stage.state(StateEvent::TodoChanged { todos: story::todo(done), by_person: false });
     }
 }
 
@@ -71,21 +80,25 @@ pub fn film(size: (u16, u16), look: &Look, take: Take<'_>) -> Result<(), String>
     film.stage.press("enter");
     film.stage.user(story::WISH);
     film.stage.state(StateEvent::TitleChanged { title: "Honour Retry-After".into() });
-    film.stage.turn(TurnEvent::ThinkingDelta { text: story::THOUGHT.into() });
-    film.run(1500);
-    film.say("I will look at the client and its tests first.");
-    film.call(&Call::new("read_file", "read", "src/client.py", "39 lines"), 250);
-    film.call(&Call::new("read_file", "read", "tests/test_client.py", "19 lines"), 250);
-    film.stage.state(StateEvent::TodoChanged { todos: story::todo(1), by_person: false });
-    film.say("The header has two forms, and the client only reads the first one.");
-    approve(&mut film);
-    film.stage.state(StateEvent::TodoChanged { todos: story::todo(3), by_person: false });
-    film.call(&story::edit("src/client.py", answers::CLIENT), 250);
-    film.call(&story::edit("tests/test_client.py", answers::TESTS), 500);
+    let [client, tests] = [("src/client.py", "39 lines"), ("tests/test_client.py", "19 lines")]
+        .map(|(path, measure)| Call::new("read_file", "read", path, measure));
+    film.say(story::THOUGHT, "I will look at the client and its tests first.", &[&client, &tests]);
+    film.call(&client, 250);
+    film.call(&tests, 250);
+    film.todo(1);
+    let client = story::edit("src/client.py", answers::CLIENT);
+    let tests = story::edit("tests/test_client.py", answers::TESTS);
+    film.say("", "The header has two forms, and the client only reads the first one.", &[&client, &tests]);
+    approve(&mut film, &client);
+    film.todo(3);
+    film.call(&tests, 500);
     film.stage.state(StateEvent::WorkspaceChanged { changes: story::feed() });
-    film.call(&story::shell("python -m pytest -q", "8 passed in 1.12s\n", 0, 1.9), 1900);
-    film.stage.state(StateEvent::TodoChanged { todos: story::todo(6), by_person: false });
-    film.say("Both forms of the header are honoured, and no pause is longer than the policy allows. All 8 tests pass.");
+    let run = story::shell("python -m pytest -q", "8 passed in 1.12s\n", 0, 1.9);
+    film.say("", "Now the tests.", &[&run]);
+    film.call(&run, 1900);
+    film.todo(6);
+    let done = "Both forms of the header are honoured, and no pause is longer than the policy allows. All 8 tests pass.";
+    film.say("", done, &[]);
     film.stage.turn(TurnEvent::TurnFinished {
         status: TurnStatus::Done,
         text: String::new(),
@@ -100,7 +113,8 @@ pub fn film(size: (u16, u16), look: &Look, take: Take<'_>) -> Result<(), String>
 }
 
 /// The edit is asked about, and allowed.
-fn approve(film: &mut Film<'_>) {
+fn approve(film: &mut Film<'_>, call: &Call) {
+    let call_id = film.stage.begin(call);
     let id = AskId(Default::default());
     let diff = "--- a/src/client.py\n+++ b/src/client.py\n@@ -37,3 +37,3 @@\n         header = \
                 response.headers.get(\"Retry-After\")\n-        if header:\n+        if header is not None:\n             \
@@ -108,7 +122,7 @@ fn approve(film: &mut Film<'_>) {
     let ask = Ask {
         id,
         agent: AgentId::main(),
-        call: None,
+        call: Some(call_id.clone()),
         body: AskBody::Permission(PermissionAsk {
             tool: "edit_file".into(),
             verb: "edit".into(),
@@ -136,4 +150,6 @@ fn approve(film: &mut Film<'_>) {
     film.stage
         .state(StateEvent::AgentChanged { view: story::main_row(AgentState::Running, "edit src/client.py") });
     film.run(250);
+    film.stage.finish(&call_id, call);
+    film.show(FRAME);
 }

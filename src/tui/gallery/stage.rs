@@ -61,6 +61,11 @@ impl Call {
         let display = (!measure.is_empty()).then(|| Display::Measure { text: measure.into() });
         Self { tool, verb, target, output: "", display, outcome: ToolOutcome::Ok, seconds: 0.08 }
     }
+
+    /// The arguments that the rows of calls which have not started are made from.
+    fn arguments(&self) -> serde_json::Value {
+        serde_json::json!({ "path": self.target, "command": self.target })
+    }
 }
 
 /// The screen of a scene.
@@ -240,27 +245,40 @@ impl Stage {
 
     /// A reply: thinking (empty: none), text, calls.
     pub(super) fn reply(&mut self, thinking: &str, text: &str, calls: &[Call]) {
-        let mut blocks = Vec::new();
         if !thinking.is_empty() {
             self.turn(TurnEvent::ThinkingDelta { text: thinking.into() });
             self.clock.advance(Duration::from_secs(4));
-            blocks.push(Block::Thinking { text: thinking.into(), signature: None });
         }
         if !text.is_empty() {
             self.turn(TurnEvent::TextDelta { text: text.into() });
+        }
+        self.store(thinking, text, calls.iter());
+        for call in calls {
+            let id = self.begin(call);
+            self.finish(&id, call);
+        }
+    }
+
+    /// The entry of a reply that was streamed. Its calls begin in the same order.
+    pub(super) fn store<'a>(&mut self, thinking: &str, text: &str, calls: impl Iterator<Item = &'a Call>) {
+        let mut blocks = Vec::new();
+        if !thinking.is_empty() {
+            blocks.push(Block::Thinking { text: thinking.into(), signature: None });
+        }
+        if !text.is_empty() {
             blocks.push(Block::Text { text: text.into() });
         }
-        let first = self.calls;
-        for (n, call) in calls.iter().enumerate() {
+        let mut stop = StopReason::EndTurn;
+        for (n, call) in calls.enumerate() {
+            stop = StopReason::ToolUse;
             blocks.push(Block::ToolCall(ToolCall {
-                id: format!("c{}", first + n as u32),
+                id: format!("c{}", self.calls + n as u32),
                 name: call.tool.into(),
-                arguments: serde_json::json!({}),
+                arguments: call.arguments(),
                 malformed: None,
                 vendor: None,
             }));
         }
-        let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
         let model = self.snapshot.model.clone();
         let node = self.entry(EntryBody::Assistant {
             blocks,
@@ -270,10 +288,6 @@ impl Stage {
             cost: None,
         });
         self.turn(TurnEvent::AssistantMessage { entry: node.id, text: text.into(), node: Box::new(node) });
-        for call in calls {
-            let id = self.begin(call);
-            self.finish(&id, call);
-        }
     }
 
     /// A call starts; its id.
@@ -283,7 +297,7 @@ impl Stage {
         self.event(EventBody::Tool(ToolEvent::ToolStarted {
             call_id: id.clone(),
             name: call.tool.into(),
-            arguments: serde_json::json!({}),
+            arguments: call.arguments(),
             verb: call.verb.into(),
             target: call.target.into(),
         }));
@@ -304,7 +318,7 @@ impl Stage {
         self.event(EventBody::Tool(ToolEvent::ToolFinished {
             call_id: id.into(),
             name: call.tool.into(),
-            arguments: serde_json::json!({}),
+            arguments: call.arguments(),
             ok: call.outcome.ok(),
             outcome: call.outcome,
             output: call.output.into(),

@@ -92,3 +92,34 @@ fn difference(a: &Image, b: &Image) -> Option<(u32, u32, u32, u32)> {
     }
     Some((left, top, right + 1 - left, bottom + 1 - top))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(dots: &[(u32, u32)]) -> Image {
+        let (width, height) = (6, 4);
+        let mut pixels = vec![0; (width * height * 3) as usize];
+        for (x, y) in dots {
+            pixels[((y * width + x) * 3) as usize] = 255;
+        }
+        Image { width, height, pixels }
+    }
+
+    #[test]
+    fn a_frame_holds_only_what_changed() {
+        assert_eq!(difference(&image(&[]), &image(&[(2, 1), (4, 3)])), Some((2, 1, 3, 3)));
+        assert_eq!(difference(&image(&[(5, 3)]), &image(&[])), Some((5, 3, 1, 1)));
+        assert_eq!(difference(&image(&[(1, 1)]), &image(&[(1, 1)])), None);
+    }
+
+    #[test]
+    fn the_same_picture_makes_its_frame_longer() {
+        let mut animation = Animation::default();
+        let second = Duration::from_secs(1);
+        for dots in [&[][..], &[], &[(1, 1)], &[(1, 1)]] {
+            animation.add(image(dots), second);
+        }
+        assert_eq!(animation.length(), (2, 4 * second));
+    }
+}

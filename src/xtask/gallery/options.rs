@@ -121,3 +121,31 @@ fn colours(text: &str) -> Result<Depth> {
         _ => bail!("--colours is true, 256, 16 or none"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Options> {
+        Options::read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn few_or_all_are_drawn() {
+        let all = read("out").unwrap();
+        assert!(all.scenes.len() >= 24 && all.looks.len() >= 6 && all.sizes == SIZES);
+        assert!(all.looks.iter().any(|l| l.name == "ansi"));
+        let few = read("out --scene turn --theme ansi --size 100x30 --colours 256 --text").unwrap();
+        assert_eq!((few.scenes.len(), few.looks.len(), few.sizes.as_slice()), (1, 1, &[(100, 30)][..]));
+        assert!(few.text && few.looks[0].depth == Depth::TwoFiftySix);
+    }
+
+    #[test]
+    fn what_there_is_not_is_an_error() {
+        for line in
+            ["--scene none", "--theme none", "--size 5", "--size 1x1", "--scale 0", "--no", "a b", "--theme"]
+        {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+}

@@ -118,12 +118,12 @@ fn block(c: char, cell: Cell, pen: &mut dyn Pen) {
     let n = u32::from(c) - 0x2580;
     let (left, top) = (width.div_ceil(2), height.div_ceil(2));
     match n {
-        0 => pen.fill(0, 0, width, top, 255),
+        0 => pen.fill(0, 0, width, height - eighth(height, 4), 255),
         // One to eight eighths from below.
         1..=8 => pen.fill(0, height - eighth(height, n), width, height, 255),
         // Seven to one eighths from the left.
         9..=15 => pen.fill(0, 0, eighth(width, 16 - n), height, 255),
-        16 => pen.fill(left, 0, width, height, 255),
+        16 => pen.fill(eighth(width, 4), 0, width, height, 255),
         17..=19 => pen.fill(0, 0, width, height, [64, 128, 192][(n - 17) as usize]),
         20 => pen.fill(0, 0, width, eighth(height, 1), 255),
         21 => pen.fill(width - eighth(width, 1), 0, width, height, 255),
@@ -144,10 +144,59 @@ fn braille(dots: u32, cell: Cell, pen: &mut dyn Pen) {
     // Bit of each dot: column by column, the two lowest last.
     const PLACES: [(u32, u32); 8] = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)];
     let size = (cell.width / 4).max(1);
-    for (bit, (x, y)) in PLACES.into_iter().enumerate().filter(|(bit, _)| dots & (1 << bit) != 0) {
-        let _ = bit;
+    for (_, (x, y)) in PLACES.into_iter().enumerate().filter(|(bit, _)| dots & (1 << bit) != 0) {
         let left = (cell.width * (2 * x + 1) / 4).saturating_sub(size / 2);
         let top = (cell.height * (2 * y + 1) / 8).saturating_sub(size / 2);
         pen.fill(left, top, left + size, top + size, 255);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    const CELL: Cell = Cell { width: 9, height: 19, line: 1 };
+
+    /// The pixels that a character covers.
+    #[derive(Default)]
+    struct Covered(BTreeSet<(u32, u32)>);
+
+    impl Pen for Covered {
+        fn fill(&mut self, x0: u32, y0: u32, x1: u32, y1: u32, _alpha: u8) {
+            self.0.extend((y0..y1).flat_map(|y| (x0..x1).map(move |x| (x, y))));
+        }
+    }
+
+    fn covered(c: char) -> BTreeSet<(u32, u32)> {
+        let mut pen = Covered::default();
+        assert!(draw(c, CELL, &mut pen), "{c}");
+        assert!(pen.0.iter().all(|(x, y)| *x < CELL.width && *y < CELL.height), "{c} leaves its cell");
+        pen.0
+    }
+
+    #[test]
+    fn lines_of_neighbours_meet() {
+        let right =
+            |c| covered(c).into_iter().filter(|(x, _)| *x == CELL.width - 1).map(|(_, y)| y).collect();
+        let left = |c| covered(c).into_iter().filter(|(x, _)| *x == 0).map(|(_, y)| y).collect();
+        let pairs: [(char, char); 5] = [('─', '┤'), ('└', '─'), ('╭', '╮'), ('═', '╗'), ('━', '┫')];
+        for (a, b) in pairs {
+            let (a_side, b_side): (Vec<u32>, Vec<u32>) = (right(a), left(b));
+            assert!(!a_side.is_empty() && a_side == b_side, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn every_block_and_braille_character_stays_in_its_cell() {
+        let all = ('\u{2580}'..='\u{259f}').chain('\u{2800}'..='\u{28ff}');
+        for c in all {
+            assert_eq!(covered(c).is_empty(), c == '\u{2800}', "{c}");
+        }
+        let all = (CELL.width * CELL.height) as usize;
+        assert_eq!(covered('█').len(), all);
+        assert_eq!(covered('▀').len() + covered('▄').len(), all, "the halves fill the cell");
+        assert_eq!(covered('▌').len() + covered('▐').len(), all);
     }
 }
