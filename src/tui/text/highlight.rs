@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ratatui::style::{Modifier, Style};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
@@ -47,7 +47,7 @@ pub const CLASSES: &[&str] = &[
 /// Code beyond these is left plain.
 const MAX_BYTES: usize = 256 << 10;
 const MAX_LINE: usize = 2000;
-/// What one block may cost.
+/// Processor time that one block may cost; the rest stays plain.
 const MAX_TIME: Duration = Duration::from_millis(400);
 /// Results that are kept.
 const KEEP: usize = 128;
@@ -215,20 +215,26 @@ fn find(language: &str) -> Option<&'static SyntaxReference> {
     syntaxes().find_syntax_by_token(word)
 }
 
+/// Processor time of this thread: unlike the wall clock, it stands still while other programs run.
+fn processor_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
 /// Runs for every line of `code`; `None` when the language is not known.
 pub fn colour(language: &str, code: &[String]) -> Option<Vec<Vec<Run>>> {
     static SCOPES: OnceLock<Vec<Scope>> = OnceLock::new();
     let scopes = SCOPES.get_or_init(|| CLASSES.iter().map(|c| Scope::new(c).unwrap_or_default()).collect());
     let mut state = ParseState::new(find(language)?);
     let mut stack = ScopeStack::new();
-    let begun = Instant::now();
+    let begun = processor_time();
     let mut all = Vec::with_capacity(code.len());
     let mut line = String::new();
     for text in code {
         line.clear();
         line.push_str(text);
         line.push('\n');
-        if begun.elapsed() > MAX_TIME {
+        if processor_time().saturating_sub(begun) > MAX_TIME {
             all.push(plain_run(text.len()));
             continue;
         }
@@ -275,6 +281,8 @@ fn classify(stack: &ScopeStack, scopes: &[Scope]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::text::Wrap;
 
