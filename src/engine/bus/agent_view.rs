@@ -10,14 +10,14 @@ use tiller_protocol::{Act, AgentState, AgentView, ChildView};
 pub(crate) fn agent_view(core: &Core) -> AgentView {
     let (state, act) = match &core.turn.live {
         // The agent counts as working between two turns of a goal.
-        None if core.identity.child.is_some() && core.session.checks_goal() => {
+        None if core.identity.is_child() && core.session.checks_goal() => {
             (AgentState::Running, Act::CheckingGoal)
         }
         None => (AgentState::Idle, Act::Nothing),
         Some(l) => {
             let own = l.calls.running.values().map(|c| c.act.as_str()).min().map(str::to_owned);
             let act = own.or_else(|| core.identity.external_act()).map_or(Act::Nothing, Act::Call);
-            let child = core.identity.child.as_ref();
+            let child = core.identity.child();
             if child.is_some_and(|c| c.pause.active) {
                 // A stream that was started before the pause may still be ending.
                 let streams = matches!(l.machine.phase(), Phase::Streaming) && l.tasks.stream.is_some();
@@ -43,7 +43,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
     AgentView {
         id: core.identity.id.clone(),
         parent: core.identity.id.parent(),
-        label: core.identity.child.as_ref().map_or_else(|| "main".into(), |c| c.assignment.label.clone()),
+        label: core.identity.child().map_or_else(|| "main".into(), |c| c.assignment.label.clone()),
         state,
         act,
         model: core.session.model.clone(),
@@ -58,7 +58,7 @@ pub(crate) fn agent_view(core: &Core) -> AgentView {
 
 /// The part of a child's row that the child's own engine knows; the main agent adds the rest.
 pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
-    core.identity.child.as_ref()?;
+    core.identity.child()?;
     let goal = core.session.goal.as_ref().map(|p| Box::new(p.view().clone()));
     let pane = core.identity.pane_view();
     (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
@@ -67,7 +67,7 @@ pub(crate) fn child_view(core: &Core) -> Option<Box<ChildView>> {
 /// Publishes that the agent's row changed.
 pub(crate) fn agent_changed(core: &mut Core) {
     let view = agent_view(core);
-    if core.identity.child.is_some() {
+    if core.identity.is_child() {
         return core.child_driver().report_view(view);
     }
     core.bus.publish(&core.place(), EventBody::State(StateEvent::AgentChanged { view }));

@@ -149,7 +149,7 @@ impl Core {
     /// Takes the ends of agents that the next entry reports; they are marked as announced in the same commit.
     fn take_ended(&mut self) {
         let mut ended = self.crew.take_ended();
-        if let Some(child) = &mut self.identity.child {
+        if let Some(child) = self.identity.child_mut() {
             ended.agents.extend(child.unannounced.drain(..).map(|(id, _)| id));
         }
         self.saves.ended.agents.extend(ended.agents);

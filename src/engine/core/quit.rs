@@ -151,7 +151,7 @@ impl Core {
         }
         let state = std::mem::take(&mut *lock(&self.services.tools.state));
         // Background processes are shared by all agents: the main agent ends them.
-        let mine = self.identity.child.is_none();
+        let mine = self.identity.is_main();
         let children = tokio::time::timeout(CHILDREN, async {
             if mine {
                 crate::watching::end_children(state).await;

@@ -41,7 +41,7 @@ impl Core {
         let (agents, workflows) = (&mut self.saves.ended.agents, &mut self.saves.ended.workflows);
         let told = !agents.is_empty() || !workflows.is_empty();
         if told && !append.entries.is_empty() {
-            let root = self.identity.child.as_ref().map_or(self.session.id, |c| c.root);
+            let root = self.identity.child().map_or(self.session.id, |c| c.root);
             let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
             append.announced = Some(tiller_store::ReportedEnds { root, agents, workflows });
         }

@@ -129,7 +129,7 @@ pub fn narrowed(given: Profile, parent: Profile) -> Profile {
 /// are in this message.
 pub(crate) fn first_message(core: &Core, brief: &Brief) -> String {
     let mut text = task(brief);
-    if core.identity.child.as_ref().is_some_and(|c| c.external.is_some()) {
+    if core.identity.external().is_some() {
         for skill in begin::skills(core) {
             text.push_str(&format!("\n\n# Skill {}\n{}", skill.name, skill.body));
         }

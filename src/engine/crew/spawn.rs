@@ -19,7 +19,7 @@ use crate::bus::Envelope;
 use crate::core::Core;
 use crate::core::msg::{Msg, REPORTS};
 use crate::core::services::Services;
-use crate::crew::child::identity::{AgentIdentity, Assignment, Child, Pause, Work, WorkTime};
+use crate::crew::child::identity::{AgentIdentity, AgentKind, Assignment, Child, Pause, Work, WorkTime};
 use crate::crew::child::msg::ChildMsg;
 use crate::crew::child::outbox::Outbox;
 use crate::crew::external::{ExternalProgram, ProgramSession};
@@ -96,7 +96,7 @@ pub struct ChildEngine {
 impl ChildEngine {
     pub(crate) fn new(main: &Core, spec: ChildSpec, services: ChildServices) -> Self {
         let (tx, inbox) = mpsc::channel(REPORTS);
-        let external = spec.program.map(|program| {
+        let program = spec.program.map(|program| {
             let session =
                 ProgramSession { id: program.session, booked: program.booked, model: program.model };
             ExternalProgram::new(program.adapter, program.transport, session)
@@ -118,11 +118,13 @@ impl ChildEngine {
             pause: Pause::default(),
             receipts: HashMap::new(),
             unannounced: Vec::new(),
-            external,
+        };
+        let kind = match program {
+            None => AgentKind::Child(Box::new(child)),
+            Some(program) => AgentKind::External(Box::new(child), Box::new(program)),
         };
         let effort = spec.role.as_ref().and_then(|r| r.effort).unwrap_or(main.session.effort);
-        let identity =
-            AgentIdentity { id: spec.id, child: Some(Box::new(child)), role: spec.role, look_only: false };
+        let identity = AgentIdentity { id: spec.id, kind, role: spec.role, look_only: false };
         let profile = narrowed(spec.profile, main.session.profile);
         let mut session = load::fresh(&services.0, spec.model, profile, false);
         session.effort = effort;
@@ -138,7 +140,7 @@ impl ChildEngine {
     pub fn begin(&mut self, brief: &Brief) {
         let message = first_message(&self.core, brief);
         self.core.session.id = self.session;
-        if let Some(child) = &self.core.identity.child {
+        if let Some(child) = self.core.identity.child() {
             self.core.session.info.title.clone_from(&child.assignment.label);
         }
         self.core.session.info.titled = true;
@@ -179,7 +181,7 @@ impl ChildEngine {
         let Self { core, inbox, .. } = self;
         let (tx, id, session) = (core.tx.clone(), core.identity.id.clone(), core.session.id);
         // The message of its end is sent after all others.
-        let main = core.identity.child.as_ref().map(|c| c.main.clone());
+        let main = core.identity.child().map(|c| c.main.clone());
         let (commands, receiver) = mpsc::channel::<Envelope>(COMMANDS);
         let task = tokio::spawn(async move {
             // After an internal error in a child, callers that wait for it must still be answered.

@@ -108,7 +108,7 @@ fn take_up(core: &mut Core) -> Result<String, Notice> {
 /// Cost of the session, its agents included; `None`: not known.
 fn cost_of_all(core: &Core) -> Option<Cost> {
     let reservations = &core.money.reservations;
-    match core.identity.child {
+    match core.identity.child() {
         None => core.session.totals.cost.map(|c| c.plus(reservations.spent().session)),
         // The branch includes the agent's own cost.
         Some(_) => core.session.totals.cost.map(|_| reservations.branch(&core.identity.id)),
@@ -117,7 +117,7 @@ fn cost_of_all(core: &Core) -> Option<Cost> {
 
 /// The goal ended between two turns, and with it the agent's work, unless more messages wait.
 pub(crate) fn goal_over(core: &mut Core, status: TurnStatus, why: Option<Notice>) {
-    if core.identity.child.is_some() && !core.occupied() {
+    if core.identity.is_child() && !core.occupied() {
         let text = core.session.last_words();
         core.child_driver().report_end(status, text, why);
     }
@@ -222,7 +222,7 @@ fn goal_failed(core: &mut Core, why: &str) {
 }
 
 fn whose_goal(core: &Core) -> String {
-    match core.identity.child {
+    match core.identity.child() {
         None => "the goal".to_owned(),
         Some(_) => format!("the goal of {}", core.identity.id.name()),
     }
@@ -258,7 +258,7 @@ fn goal_changed(core: &mut Core) {
     drop(core.services.store.set_meta(&key(core.session.id), kept));
     let goal = core.session.goal.as_ref().map(|p| p.view.clone());
     core.state(None, StateEvent::GoalChanged { goal });
-    if core.identity.child.is_some() {
+    if core.identity.is_child() {
         agent_view::agent_changed(core);
     }
 }

@@ -50,9 +50,9 @@ pub(crate) fn tool_cx(core: &Core, call_id: &str, call: Option<String>) -> (Tool
         writes: core.watching.writes.clone(),
         store: core.services.store.clone(),
         main: CrewMailbox::new(
-            core.identity.child.as_ref().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
+            core.identity.child().map_or_else(|| core.tx.clone(), |c| c.main.main().clone()),
         ),
-        root: core.identity.child.as_ref().map_or(core.session.id, |c| c.root),
+        root: core.identity.child().map_or(core.session.id, |c| c.root),
         entry: call_entry,
     };
     let cx = ToolCx {
@@ -117,7 +117,7 @@ pub(crate) fn run_tool(core: &mut Core, call: ToolCall) {
         cx,
         origin: CallOrigin {
             place,
-            root: core.identity.child.as_ref().map_or(core.session.id, |c| c.root),
+            root: core.identity.child().map_or(core.session.id, |c| c.root),
             prompt: core.turn.live.as_ref().and_then(|l| l.root),
         },
         files: CallFiles {
@@ -155,7 +155,7 @@ pub(crate) fn tool_done(core: &mut Core, call_id: &str, mut done: CallDone) {
     if let Some(step) = done.step.take() {
         record::keep_step(core, call_id, step);
     }
-    if let Some(child) = &mut core.identity.child {
+    if let Some(child) = core.identity.child_mut() {
         child.work.calls += 1;
         let root = &core.services.workspace.root;
         let names =

@@ -10,7 +10,7 @@ use crate::money::reservations::Reservations;
 
 /// Limits the agents of the session, if it has any, to what the budgets of session and day leave.
 pub(crate) fn limit_money(core: &Core) {
-    if core.identity.child.is_none() && core.money.reservations.has_children() {
+    if core.identity.is_main() && core.money.reservations.has_children() {
         set_money_limit(core);
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn reset_reservations(core: &mut Core) {
 /// What all children of the main agent have spent. For a child it is zero: budgets of session and day are the main
 /// agent's.
 pub(crate) fn spent_by_children(core: &Core) -> Spending {
-    if core.identity.child.is_some() { Spending::default() } else { core.money.reservations.spent() }
+    if core.identity.is_child() { Spending::default() } else { core.money.reservations.spent() }
 }
 
 /// What all agents, the main one included, have spent in this session and today.
@@ -47,6 +47,6 @@ pub(crate) fn spent_so_far(core: &Core) -> Spending {
 /// As [`spent_so_far`], with the reservations of calls that run.
 pub(crate) fn spent_and_reserved(core: &Core) -> Spending {
     let spent = spent_so_far(core);
-    let held = if core.identity.child.is_some() { Cost(0) } else { core.money.reservations.held() };
+    let held = if core.identity.is_child() { Cost(0) } else { core.money.reservations.held() };
     Spending { session: spent.session.plus(held), day: spent.day.plus(held) }
 }

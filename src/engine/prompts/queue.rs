@@ -49,7 +49,7 @@ pub(crate) fn submit(
     if core.turn.live.is_none() && !core.turn_begins() {
         core.prompts.behind_job.push(id);
     }
-    if let Some(child) = &mut core.identity.child {
+    if let Some(child) = core.identity.child_mut() {
         child.receipts.insert(id, cause);
     }
     if mode == SendMode::Now {
@@ -64,7 +64,7 @@ pub(crate) fn submit(
 
 /// A session of a run without a screen becomes the user's own with the user's first message in it.
 fn adopt(core: &mut Core) {
-    if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.child.is_none() {
+    if core.session.info.exec && core.services.made_by == MadeBy::Person && core.identity.is_main() {
         core.session.info.exec = false;
         // A failure is reported by the writes of the turn.
         drop(core.services.store.sessions().adopt(core.session.id));

@@ -22,7 +22,7 @@ pub(crate) fn ask(
     body: AskBody,
     reply: oneshot::Sender<Result<AskReply, String>>,
 ) {
-    if core.identity.child.is_some() {
+    if core.identity.is_child() {
         return core.child_driver().ask_user(call, body, reply);
     }
     if core.services.user.human == Human::Absent {

@@ -165,7 +165,7 @@ pub(crate) fn create_row(core: &mut Core) {
         title: core.session.info.title.clone(),
         model: core.session.model.clone(),
         profile: core.session.profile,
-        spawned_by: core.identity.child.as_ref().and_then(|c| c.assignment.spawned_by),
+        spawned_by: core.identity.child().and_then(|c| c.assignment.spawned_by),
         made_by: core.services.made_by,
     };
     let made = core.services.store.sessions().create(new);
@@ -204,7 +204,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     let stored = session.head.id.is_some() || held.is_some();
     core.session = session;
     core.session.agent.clone_from(&core.identity.id);
-    if core.identity.child.is_none() {
+    if core.identity.is_main() {
         core.saves.ended = EndedWork::default();
     }
     core.with_crew(|crew, host| crew.session_opened(host, stored));
@@ -225,7 +225,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     drop(core.watching.writes.found());
     core.prompts.pending = pending;
     *lock(&core.files.reviews) = Reviews::default();
-    if core.identity.child.is_none() {
+    if core.identity.is_main() {
         core.services.permit.restore(&rules);
     }
     core.money.spent.session = spent.cost;
@@ -240,7 +240,7 @@ pub(crate) fn enter(core: &mut Core, loaded: Loaded) {
     // Side questions are answered all the same: they are paid for.
     let lines = core.prompts.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::msg::LINE));
     lines.for_each(|(_, l)| l.cancel.cancel());
-    if core.identity.child.is_none() {
+    if core.identity.is_main() {
         let old = std::mem::take(&mut *lock(&core.services.tools.state));
         core.spawn(crate::watching::end_children(old));
     }

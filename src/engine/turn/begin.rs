@@ -66,7 +66,7 @@ pub(crate) fn begin(
     let mut append = core.append().entries(entries);
     append.running = Some(Some(core.running(format!("a reply of {}", core.session.model))));
     // A message of another agent is not part of the user's prompt history.
-    append.prompt = history.filter(|_| core.identity.child.is_none());
+    append.prompt = history.filter(|_| core.identity.is_main());
     // The waiting entries are written with the message.
     append.pending = Some(core.prompts.pending.clone());
     if queue {
@@ -110,7 +110,7 @@ pub(crate) fn facts(core: &Core) -> PromptFacts {
 
 /// Definition and identity of the agent, for the prompt.
 fn role(core: &Core) -> Option<AgentRole> {
-    let identity = core.identity.child.as_ref().map(|c| {
+    let identity = core.identity.child().map(|c| {
         let name = core.identity.role.as_ref().map(|r| r.name.as_str());
         crate::crew::rights::identity(&core.identity.id, &c.assignment.label, name, model::tier(core).word())
     });
@@ -126,7 +126,7 @@ fn role(core: &Core) -> Option<AgentRole> {
 pub(crate) fn skills(core: &Core) -> Vec<Arc<Skill>> {
     let roles = core.services.roles();
     let kind = core.identity.role.iter().flat_map(|r| &r.skills);
-    let task = core.identity.child.iter().flat_map(|c| &c.assignment.skills);
+    let task = core.identity.child().into_iter().flat_map(|c| &c.assignment.skills);
     let mut all: Vec<Arc<Skill>> = Vec::new();
     for name in kind.chain(task) {
         if let Some(skill) = roles.skills().get(name)

@@ -45,7 +45,7 @@ pub(crate) fn prepare(core: &mut Core, may_compact: bool) {
     crate::money::spending::limit_money(core);
     // Limits of session and day are checked by the main agent: the reservations hold what they leave for the other
     // agents.
-    let mains = core.identity.child.is_none();
+    let mains = core.identity.is_main();
     if let Some(notice) =
         mains.then(|| core.money.limits.warning(crate::money::spending::spent_and_reserved(core))).flatten()
     {

@@ -8,7 +8,7 @@ impl ChildDriver<'_> {
     /// A child of this agent has ended.
     pub(crate) fn child_ended(&mut self, id: AgentId, text: String) {
         self.core.context.news.must(text.clone());
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.unannounced.push((id, text));
         }
     }
@@ -16,7 +16,7 @@ impl ChildDriver<'_> {
     /// This agent has ended: the ends that it has not reported go to the agent above it.
     pub(crate) fn take_unannounced(&mut self) -> Vec<AgentId> {
         let heard =
-            self.core.identity.child.as_mut().map(|c| std::mem::take(&mut c.unannounced)).unwrap_or_default();
+            self.core.identity.child_mut().map(|c| std::mem::take(&mut c.unannounced)).unwrap_or_default();
         for (_, text) in &heard {
             self.core.context.news.take_back(text);
         }

@@ -14,8 +14,7 @@ use crate::crew::external::ExternalProgram;
 /// The agent of a loop.
 pub(crate) struct AgentIdentity {
     pub(crate) id: AgentId,
-    /// `None`: the main agent.
-    pub(crate) child: Option<Box<Child>>,
+    pub(crate) kind: AgentKind,
     /// Its role; `None`: the main agent as it is built in.
     pub(crate) role: Option<Arc<Definition>>,
     /// Nothing is written in this window.
@@ -25,8 +24,61 @@ pub(crate) struct AgentIdentity {
 impl AgentIdentity {
     /// The main agent.
     pub(crate) fn main(role: Option<Arc<Definition>>) -> Self {
-        Self { id: AgentId::main(), child: None, role, look_only: false }
+        Self { id: AgentId::main(), kind: AgentKind::Main, role, look_only: false }
     }
+}
+
+impl AgentIdentity {
+    pub(crate) fn is_main(&self) -> bool {
+        matches!(self.kind, AgentKind::Main)
+    }
+
+    /// Another agent started it.
+    pub(crate) fn is_child(&self) -> bool {
+        !self.is_main()
+    }
+
+    /// What a child has beyond the main agent; `None`: the main agent.
+    pub(crate) fn child(&self) -> Option<&Child> {
+        match &self.kind {
+            AgentKind::Main => None,
+            AgentKind::Child(child) | AgentKind::External(child, _) => Some(child),
+        }
+    }
+
+    /// As [`Self::child`].
+    pub(crate) fn child_mut(&mut self) -> Option<&mut Child> {
+        match &mut self.kind {
+            AgentKind::Main => None,
+            AgentKind::Child(child) | AgentKind::External(child, _) => Some(child),
+        }
+    }
+
+    /// The external program that does the work of this agent.
+    pub(crate) fn external(&self) -> Option<&ExternalProgram> {
+        match &self.kind {
+            AgentKind::External(_, program) => Some(program),
+            AgentKind::Main | AgentKind::Child(_) => None,
+        }
+    }
+
+    /// As [`Self::external`].
+    pub(crate) fn external_mut(&mut self) -> Option<&mut ExternalProgram> {
+        match &mut self.kind {
+            AgentKind::External(_, program) => Some(program),
+            AgentKind::Main | AgentKind::Child(_) => None,
+        }
+    }
+}
+
+/// Who does the work of an engine. It is decided when the engine is made.
+pub(crate) enum AgentKind {
+    /// The agent that the user talks to, with a model of a provider.
+    Main,
+    /// An agent that another one started, with a model of a provider.
+    Child(Box<Child>),
+    /// An agent that another one started, whose work a program of another vendor does.
+    External(Box<Child>, Box<ExternalProgram>),
 }
 
 /// The state of a child beyond that of the main agent.
@@ -49,8 +101,6 @@ pub(crate) struct Child {
     pub(crate) receipts: HashMap<QueueId, CommandId>,
     /// Ends of its own children that its next entry reports, with the text.
     pub(crate) unannounced: Vec<(AgentId, String)>,
-    /// The program of another vendor that does the work; `None`: a model of a provider.
-    pub(crate) external: Option<ExternalProgram>,
 }
 
 /// What a child was given at its start.

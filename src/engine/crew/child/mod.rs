@@ -38,7 +38,7 @@ const REPLY: u64 = 8_000;
 impl ChildDriver<'_> {
     /// Sends a message to the main agent's loop. Messages stay in order and are not lost when its inbox is full.
     pub(crate) fn report(&mut self, msg: MemberMsg) {
-        let Some(child) = &self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child() else { return };
         let msg = CrewMsg::Member {
             id: self.core.identity.id.clone(),
             session: self.core.session.id,
@@ -61,7 +61,7 @@ impl ChildDriver<'_> {
     ) {
         let agent = self.core.identity.id.clone();
         let tx = self.core.tx.clone();
-        let Some(child) = &mut self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child_mut() else { return };
         child.open_questions += 1;
         let main = child.main.main().clone();
         self.core.spawn(async move {
@@ -83,7 +83,7 @@ impl ChildDriver<'_> {
     }
 
     pub(crate) fn question_closed(&mut self) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.open_questions = child.open_questions.saturating_sub(1);
         }
         agent_view::agent_changed(self.core);
@@ -93,7 +93,7 @@ impl ChildDriver<'_> {
     /// call beside the agent's own requests.
     pub(crate) fn reserve_request(&mut self, beside: bool) -> Answer {
         let mono = self.core.services.clock.mono();
-        if let Some(child) = &self.core.identity.child {
+        if let Some(child) = self.core.identity.child() {
             if let Some(most) = child.limits.turns.filter(|m| child.work.requests >= *m) {
                 return Answer::Over(format!("it reached its limit of {most} requests"));
             }
@@ -102,8 +102,8 @@ impl ChildDriver<'_> {
             }
         }
         let answer = self.reserve();
-        if answer == Answer::Go && !beside && self.core.identity.child.is_some() {
-            if let Some(child) = &mut self.core.identity.child {
+        if answer == Answer::Go && !beside && self.core.identity.is_child() {
+            if let Some(child) = self.core.identity.child_mut() {
                 child.work.requests += 1;
             }
             self.report_work();
@@ -165,7 +165,7 @@ impl ChildDriver<'_> {
     /// Records the usage and cost of a call.
     pub(crate) fn charge(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
         let said = tokens::of_usage(&usage);
-        if self.core.identity.child.is_some() {
+        if self.core.identity.is_child() {
             self.core.money.reservations.charge(&self.core.identity.id, said, cost.unwrap_or_default().0);
         }
     }
@@ -173,7 +173,7 @@ impl ChildDriver<'_> {
     /// Reports what it has done so far, which is stored so that its limits hold over a restart.
     pub(crate) fn report_work(&mut self) {
         let (mono, now) = (self.core.services.clock.mono(), self.core.services.clock.now());
-        let Some(child) = &self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child() else { return };
         let millis = u64::try_from(child.time.worked(mono).as_millis()).unwrap_or(u64::MAX);
         let work = Work { millis, at: child.time.since.map(|_| now), ..child.work };
         self.report(MemberMsg::Work(work));
@@ -181,7 +181,7 @@ impl ChildDriver<'_> {
 
     /// Records that no one could give an approval or an answer: the run counts as refused, however it ends.
     pub(crate) fn record_refusal(&mut self) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.work.refused = true;
         }
         self.report_work();
@@ -189,7 +189,7 @@ impl ChildDriver<'_> {
 
     /// Counts a tool call.
     pub(crate) fn count_call(&mut self) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.work.calls += 1;
         }
         self.report_work();
@@ -199,7 +199,7 @@ impl ChildDriver<'_> {
     pub(crate) fn turn_started(&mut self) {
         let (mono, tx) = (self.core.services.clock.mono(), self.core.tx.clone());
         let Some(turn) = self.core.turn.live.as_ref().map(|l| l.no) else { return };
-        let Some(child) = &mut self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child_mut() else { return };
         // A turn may follow another without an end between them.
         child.time.before = child.time.worked(mono);
         child.time.since = (!child.pause.active).then_some(mono);
@@ -219,11 +219,11 @@ impl ChildDriver<'_> {
         if !self.core.is_live(turn) {
             return;
         }
-        let Some(child) = &self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child() else { return };
         let Some(most) = child.limits.seconds else { return };
         let left = std::time::Duration::from_secs(most).saturating_sub(child.time.worked(mono));
         // The limit does not end a terminal that the user works in.
-        let held = child.external.as_ref().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
+        let held = self.core.identity.external().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
         if left.is_zero() && !held {
             let notice = limit(format!("it reached its limit of {most} seconds"));
             return driver::halt(self.core, TurnStatus::Limit, notice);
@@ -236,7 +236,7 @@ impl ChildDriver<'_> {
 
     /// As [`Self::report_end`], once what it did to the files is written down.
     pub(crate) fn turn_ended(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
-        if self.core.identity.child.is_none() {
+        if self.core.identity.is_main() {
             return;
         }
         let done = self
@@ -267,11 +267,11 @@ impl ChildDriver<'_> {
             self.report_unread("it has already ended");
         }
         let unannounced = self.take_unannounced();
-        let Some(child) = &mut self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child_mut() else { return };
         child.time.stop(mono);
         self.core.money.reservations.release(&self.core.identity.id);
         self.report_work();
-        let Some(child) = &self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child() else { return };
         let end = RunEnd {
             status,
             text,
@@ -286,14 +286,14 @@ impl ChildDriver<'_> {
 
     /// Records files that a call changed.
     pub(crate) fn record_files(&mut self, files: impl IntoIterator<Item = String>) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.files.extend(files);
         }
     }
 
     /// Sets limits and retries a request that waits for budget.
     pub(crate) fn set_limits(&mut self, limits: tiller_protocol::AgentLimits) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.limits = limits;
         }
         if let Some(may_compact) = self.core.turn.live.as_mut().and_then(|l| l.deferred_check.take()) {
@@ -303,7 +303,7 @@ impl ChildDriver<'_> {
 
     /// Adopts the main agent's profile as far as its own permits.
     pub(crate) fn parent_profile_changed(&mut self, profile: tiller_protocol::Profile) {
-        if let Some(child) = &self.core.identity.child {
+        if let Some(child) = self.core.identity.child() {
             self.core.session.profile = narrowed(child.assignment.max_profile, profile);
             self.core.external_driver().profile_narrowed();
         }

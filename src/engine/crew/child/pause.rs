@@ -15,7 +15,7 @@ impl ChildDriver<'_> {
         let mono = self.core.services.clock.mono();
         // A reply that has begun is completed: it is paid for, and half a call is useless.
         let unanswered = self.core.turn.live.as_ref().is_some_and(|l| l.machine.unanswered());
-        let Some(child) = &mut self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child_mut() else { return };
         if child.pause.active == paused {
             return;
         }
@@ -40,7 +40,7 @@ impl ChildDriver<'_> {
 
     /// Resumes a paused agent once its budget reservation is available again.
     pub(crate) fn resume(&mut self) {
-        let Some(child) = self.core.identity.child.as_mut().filter(|c| !c.pause.active) else { return };
+        let Some(child) = self.core.identity.child_mut().filter(|c| !c.pause.active) else { return };
         let Some(resting) = child.pause.deferred.take() else { return };
         if let Resting::Prepare { may_compact } = resting {
             prepare::prepare(self.core, may_compact);
@@ -50,7 +50,7 @@ impl ChildDriver<'_> {
             Answer::Go => {}
             Answer::Over(why) => return driver::halt(self.core, TurnStatus::Limit, limit(why)),
             Answer::Wait => {
-                if let Some(child) = &mut self.core.identity.child {
+                if let Some(child) = self.core.identity.child_mut() {
                     child.pause.deferred = Some(resting);
                 }
                 return self.retry_when_budget_changes();
@@ -65,7 +65,7 @@ impl ChildDriver<'_> {
 
     /// Whether the agent is paused; if so, `what` waits until it is resumed.
     pub(crate) fn defer_while_paused(&mut self, what: Resting) -> bool {
-        match &mut self.core.identity.child {
+        match self.core.identity.child_mut() {
             Some(child) if child.pause.active => {
                 child.pause.deferred = Some(what);
                 self.core.money.reservations.release(&self.core.identity.id);
@@ -95,7 +95,7 @@ impl ChildDriver<'_> {
 
     /// Stops the turn for the main agent's loop. A paused child is resumed first, so that its end does not wait.
     pub(crate) fn stop(&mut self, hard: bool) {
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.pause.active = false;
             child.pause.deferred = None;
         }

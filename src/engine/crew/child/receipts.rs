@@ -10,20 +10,20 @@ use crate::prompts::queue;
 impl ChildDriver<'_> {
     /// The receipt of a message that is in the conversation. (Only children give receipts.)
     pub(crate) fn receipt(&self, cause: CommandId) -> Option<(Place, EventBody)> {
-        let step = self.core.identity.child.as_ref()?.work.requests;
+        let step = self.core.identity.child()?.work.requests;
         let event = StateEvent::Receipt { receipt: Receipt::Delivered { step } };
         Some((self.core.place_of(Some(cause)), EventBody::State(event)))
     }
 
     /// As [`Self::receipt`], for a message that waited in the queue.
     pub(crate) fn take_receipt(&mut self, id: tiller_protocol::QueueId) -> Option<(Place, EventBody)> {
-        let cause = self.core.identity.child.as_mut()?.receipts.remove(&id)?;
+        let cause = self.core.identity.child_mut()?.receipts.remove(&id)?;
         self.receipt(cause)
     }
 
     /// Publishes receipts for messages that a stopped agent did not read.
     pub(crate) fn report_unread(&mut self, why: &str) {
-        let Some(child) = &mut self.core.identity.child else { return };
+        let Some(child) = self.core.identity.child_mut() else { return };
         let missed = std::mem::take(&mut child.receipts);
         if missed.is_empty() {
             return;

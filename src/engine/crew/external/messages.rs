@@ -59,7 +59,7 @@ impl ExternalDriver<'_> {
         if let Some(outside) = self.core.identity.external_mut() {
             outside.new_answer();
         }
-        if let Some(child) = &mut self.core.identity.child {
+        if let Some(child) = self.core.identity.child_mut() {
             child.work.requests += 1;
         }
         self.core.child_driver().report_work();
@@ -94,7 +94,7 @@ impl ExternalDriver<'_> {
             return;
         }
         self.core.prompts.queue.retain(|q| q.id != held.id);
-        let cause = self.core.identity.child.as_mut().and_then(|c| c.receipts.remove(&held.id));
+        let cause = self.core.identity.child_mut().and_then(|c| c.receipts.remove(&held.id));
         match cause {
             Some(cause) => {
                 let receipt = Receipt::Missed { why: why.to_owned() };

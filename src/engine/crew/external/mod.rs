@@ -3,6 +3,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `mod` | the state of a program |
+//! | `trust` | whether the files that steer it are trusted, before it starts |
 //! | `run` | its start, its messages, its end |
 //! | `calls`, `file_states` | its tool calls; the states of the files before and after them |
 //! | `questions`, `command_texts` | permissions that it asks for; commands in texts that it shows |
@@ -20,6 +21,7 @@ pub(crate) mod prompt;
 mod questions;
 mod run;
 mod terminal;
+mod trust;
 
 use std::collections::HashMap;
 use std::path::Path;
