@@ -58,7 +58,7 @@
 //!
 //! | to add a | new file | the line |
 //! | --- | --- | --- |
-//! | tool | `src/tool/<group>/x.rs` and `x.md` | `ALL` in `src/tool/registry.rs`, and its name in two tables of names |
+//! | tool | `src/tool/<group>/x.rs` with its `INFO`, and `x.md` | `mod x;` in its group and a line of `Registry::built_in` in `src/tool/registry.rs` |
 //! | wire format | `src/provider/x/` | `ProviderKind` in `src/config`, and `src/provider/registry/mod.rs` |
 //! | dialog | `src/tui/dialog/<group>/x.rs` with its `DIALOG` | `mod x;` and a line of `DIALOGS` in `src/tui/dialog/mod.rs` |
 //! | panel | `src/tui/panel/x.rs` with its `PANEL` | `mod x;` and a line of `PANELS` in `src/tui/panel/views.rs`; a view of its own is a variant of `View` |

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tiller_engine::{AlwaysWriter, Permit};
 use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 
 use crate::app::Setup;
 
@@ -27,36 +27,38 @@ pub(super) fn permit(
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
     let around = Arc::new(tiller_watch::Around::new(setup.children()));
-    let mut policy = Policy::new(Roots::new(&setup.project, home, own)).within(around);
+    let mut policy = Policy::new(Roots::new(&setup.project, home, own), setup.tools.catalog()).within(around);
     let mut notices = Vec::new();
+    let tools = policy.tools.clone();
     let user = file(&p.config);
     let looks = looks(&user);
-    add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, true, &mut notices);
+    add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, &tools, &mut notices);
     if trusted {
         let name = PROJECT;
         let text = setup.brings.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
-        add(&mut policy.rules, text, Source::Project, Path::new(name), true, &mut notices);
+        add(&mut policy.rules, text, Source::Project, Path::new(name), &tools, &mut notices);
     }
     let lists =
         [(Effect::Allow, allow, "--allow"), (Effect::Ask, ask, "ask"), (Effect::Deny, deny, "--deny")];
     for (effect, list, flag) in lists {
         for text in list {
-            let rule = Rule::written(effect, Source::Session, text).map_err(|why| {
+            let rule = Rule::written(effect, Source::Session, text, &policy.tools).map_err(|why| {
                 Notice::new(NoticeKind::Config, format!("{flag} '{text}' is not a rule: {why}"))
                     .hint("Write it as tool(argument), for example 'terminal(cargo test*)'.")
             })?;
             policy.rules.push(rule);
         }
     }
-    let permit = Permit::new(policy.clone(), writer(user.clone())).live(reader(user, looks));
+    let permit =
+        Permit::new(policy.clone(), writer(user.clone(), tools.clone())).live(reader(user, looks, tools));
     Ok((permit, policy, notices))
 }
 
 /// Errors in the person's file.
-pub(crate) fn problems(config: &Path) -> Vec<Notice> {
+pub(crate) fn problems(config: &Path, tools: &ToolCatalog) -> Vec<Notice> {
     let (user, mut notices) = (file(config), Vec::new());
     let text = std::fs::read_to_string(&user).ok();
-    add(&mut RuleSet::default(), text, Source::User, &user, true, &mut notices);
+    add(&mut RuleSet::default(), text, Source::User, &user, tools, &mut notices);
     notices
 }
 
@@ -71,7 +73,7 @@ fn looks(path: &Path) -> Looks {
 
 /// Reads the person's file when it changed since the last read. An invalid file (half written, perhaps) changes
 /// nothing.
-fn reader(path: PathBuf, seen: Looks) -> tiller_engine::RulesReader {
+fn reader(path: PathBuf, seen: Looks, tools: ToolCatalog) -> tiller_engine::RulesReader {
     let seen = Mutex::new(seen);
     Arc::new(move || {
         let now = looks(&path);
@@ -89,12 +91,12 @@ fn reader(path: PathBuf, seen: Looks) -> tiller_engine::RulesReader {
         };
         let mut rules = RuleSet::default();
         let mut notices = Vec::new();
-        if let Err(problem) = tiller_permit::rules::rulefile::load(&text, Source::User) {
+        if let Err(problem) = tiller_permit::rules::rulefile::load(&text, Source::User, &tools) {
             let notice = Notice::new(NoticeKind::Config, format!("{}, {problem}", path.display()))
                 .hint("Until it is corrected, the previous rules stay in use.");
             return Some((None, vec![notice]));
         }
-        add(&mut rules, Some(text), Source::User, &path, true, &mut notices);
+        add(&mut rules, Some(text), Source::User, &path, &tools, &mut notices);
         Some((Some(rules.rules().to_vec()), notices))
     })
 }
@@ -104,18 +106,18 @@ fn add(
     text: Option<String>,
     source: Source,
     path: &Path,
-    trusted: bool,
+    tools: &ToolCatalog,
     notices: &mut Vec<Notice>,
 ) {
     let Some(text) = text else { return };
-    let problems = match tiller_permit::rules::rulefile::load(&text, source) {
+    let problems = match tiller_permit::rules::rulefile::load(&text, source, tools) {
         Ok(loaded) => {
-            rules.add(loaded.rules, trusted);
+            rules.add(loaded.rules, true);
             loaded.problems
         }
         Err(problem) => {
             // Its content is unknown, so everything that it may have denied needs approval.
-            match RuleSet::ask_all(source) {
+            match RuleSet::ask_all(source, tools) {
                 Ok(rule) => rules.push(rule),
                 Err(why) => notices.push(Notice::new(NoticeKind::Internal, why)),
             }
@@ -131,14 +133,14 @@ fn add(
 }
 
 /// Adds a rule to the person's file without changing anything else in it.
-fn writer(path: PathBuf) -> AlwaysWriter {
+fn writer(path: PathBuf, tools: ToolCatalog) -> AlwaysWriter {
     Arc::new(move |pattern| {
         let old = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(e) => return Err(format!("{} could not be read: {e}", path.display())),
         };
-        let new = tiller_permit::rules::rulefile::with_allow(&old, pattern)
+        let new = tiller_permit::rules::rulefile::with_allow(&old, pattern, &tools)
             .map_err(|e| format!("{}, {e}", path.display()))?;
         tiller_config::write_private(&path, &new).map_err(|e| e.to_string())
     })
@@ -152,7 +154,7 @@ mod tests {
     fn the_persons_file_is_read_again_when_it_changed() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("permissions.yaml");
-        let read = reader(path.clone(), looks(&path));
+        let read = reader(path.clone(), looks(&path), tiller_tool::Registry::built_in().catalog());
         assert!(read().is_none(), "there is none");
         std::fs::write(&path, "deny:\n  - read_file(.env)\n").unwrap();
         let (rules, wrong) = read().unwrap();

@@ -29,7 +29,7 @@ impl Bench {
     }
 
     fn brings(&self) -> Brings {
-        discover(&self.tmp.path().join("project"))
+        discover(&self.tmp.path().join("project"), &tiller_tool::Registry::built_in().catalog())
     }
 }
 

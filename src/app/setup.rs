@@ -11,7 +11,7 @@ use tiller_permit::trust::{Brings, Choice, Status, Stored, discover, status};
 use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
 use tiller_provider::registry::key_variables;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
-use tiller_tool::ChildEnv;
+use tiller_tool::{ChildEnv, Registry};
 
 use crate::app::options::Common;
 
@@ -31,6 +31,8 @@ pub struct Setup {
     pub redactor: Arc<Redactor>,
     /// Known keys, from the environment and the key file. Never written, never passed to children.
     pub(super) secrets: Vec<String>,
+    /// The tools of this process. The other rooms are handed them, or their catalog.
+    pub tools: Registry,
     /// Files of the folder that could run programs or loosen a rule.
     pub brings: Brings,
     pub common: Common,
@@ -77,10 +79,12 @@ impl Setup {
         }
         // Too short for a key: masking it would garble ordinary text.
         secrets.retain(|s| s.len() >= SHORTEST_KEY);
+        let tools = Registry::built_in();
         Ok(Self {
             redactor: Arc::new(Redactor::new(secrets.clone())),
             secrets,
-            brings: discover(&project),
+            brings: discover(&project, &tools.catalog()),
+            tools,
             places,
             project,
             config,

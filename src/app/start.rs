@@ -139,6 +139,7 @@ impl Running {
                     shared: Arc::clone(&shared),
                     trusted: Arc::clone(&may_load),
                     config: setup.places.config.clone(),
+                    tools: setup.tools.catalog(),
                     then: start.on_trust,
                 };
                 trust::offer(&name, &setup.brings, &store, &status, after)
@@ -166,7 +167,8 @@ impl Running {
         let (permit, policy, wrong) =
             rules::permit(&setup, trusted, [&start.rules.allow, &start.rules.ask, &start.rules.deny])?;
         notices.extend(wrong);
-        let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
+        let (roles, wrong) =
+            definitions::read(&setup.places.config, &setup.brings, trusted, &setup.tools.catalog());
         notices.extend(definitions::problem_notice(&wrong));
         let role = match &start.role {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
@@ -270,7 +272,7 @@ impl Running {
             config,
             providers,
             workspace,
-            tools: tiller_tool::registry::ALL.to_vec(),
+            tools: setup.tools.clone(),
             crew: CrewConfig {
                 agents: Arc::new(|| Box::<tiller_agents::Roster>::default()),
                 delegation: Arc::new(tiller_agents::Delegation),

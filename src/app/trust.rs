@@ -9,7 +9,7 @@ use tiller_engine::{TrustGrant, TrustOffer};
 use tiller_permit::Source;
 use tiller_permit::trust::{Brings, Change, Status};
 use tiller_protocol::ask::{TrustChange, TrustItem, TrustKind};
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::Store;
 
 use crate::app::settings::SharedSettings;
@@ -25,6 +25,8 @@ pub(super) struct TrustEffects {
     pub(super) trusted: Arc<AtomicBool>,
     /// The person's configuration folder.
     pub(super) config: PathBuf,
+    /// The tools that rules and agent definitions may name.
+    pub(super) tools: ToolCatalog,
     pub(super) then: Option<OnTrust>,
 }
 
@@ -51,12 +53,12 @@ pub(super) fn offer(
         if !yes {
             return Ok(TrustGrant::default());
         }
-        let mut agreed = rules(&brings)?;
+        let mut agreed = rules(&brings, &after.tools)?;
         if let Some(wrong) = after.shared.trust(&brings) {
             agreed.settings = true;
             agreed.faults.extend(wrong);
         }
-        let (roles, wrong) = definitions::read(&after.config, &brings, true);
+        let (roles, wrong) = definitions::read(&after.config, &brings, true, &after.tools);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
         agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
         agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
@@ -98,13 +100,13 @@ fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
 }
 
 /// The project's rules, from the bytes that the person agreed to, and the errors in them.
-fn rules(brings: &Brings) -> Result<TrustGrant, String> {
+fn rules(brings: &Brings, tools: &ToolCatalog) -> Result<TrustGrant, String> {
     let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(TrustGrant::default()) };
     let text = String::from_utf8_lossy(bytes);
-    let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project) {
+    let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project, tools) {
         Ok(loaded) => (loaded.rules, loaded.problems),
         // Their content is unknown, so everything that they may have denied needs approval.
-        Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project)?], vec![problem]),
+        Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project, tools)?], vec![problem]),
     };
     let wrong = problems.iter().map(|p| {
         Notice::new(NoticeKind::Config, format!("{}, {p}", crate::app::rules::PROJECT))

@@ -14,7 +14,8 @@ fn shared(project: &std::path::Path) -> Arc<SharedSettings> {
 
 fn after(shared: &Arc<SharedSettings>, then: Option<OnTrust>) -> TrustEffects {
     let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
-    TrustEffects { shared: Arc::clone(shared), trusted, config, then }
+    let tools = tiller_tool::Registry::built_in().catalog();
+    TrustEffects { shared: Arc::clone(shared), trusted, config, tools, then }
 }
 
 fn stored(store: &Store, folder: &str) -> Option<Stored> {
@@ -31,7 +32,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
     std::fs::write(&file, "allow:\n  - terminal(cargo test*)\ndeny:\n  - read_file(.env)\n").unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path());
+    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let shared = shared(tmp.path());
     let offer =
         |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
@@ -49,7 +50,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     assert!(texts.contains(&(Effect::Allow, "terminal(cargo test*)")), "{texts:?}");
     assert_eq!(status(&brings, stored(&store, "/p").as_ref()), Status::Trusted);
     // And the change causes a new question.
-    let now = discover(tmp.path());
+    let now = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let changed = status(&now, stored(&store, "/p").as_ref());
     let asked = offer(&now, &changed).unwrap();
     assert!(asked.changed);
@@ -63,7 +64,7 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
     std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
     std::fs::write(tmp.path().join(".tiller/permissions.yaml"), "allow: [[[").unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path());
+    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     // The notice names the file and the reason.
@@ -80,7 +81,7 @@ fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
     let rules = "allow:\n  - terminal(cargo test*)\n  - '((('\n";
     std::fs::write(tmp.path().join(".tiller/permissions.yaml"), rules).unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
-    let brings = discover(tmp.path());
+    let brings = discover(tmp.path(), &tiller_tool::Registry::built_in().catalog());
     let shared = shared(tmp.path());
     let told = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (hear, then) = (Arc::clone(&told), true);

@@ -1,8 +1,8 @@
 //! `tiller agents`: lists agent definitions, and runs one turn as one of them.
 
 use tiller_config::Flags;
-use tiller_config::agents::{Definition, Pick, SETS, Tier, Tools};
-use tiller_protocol::{Notice, NoticeKind, Profile, TrustKind};
+use tiller_config::agents::{Definition, Pick, Tier, Tools};
+use tiller_protocol::{Notice, NoticeKind, Profile, ToolCatalog, ToolSet, TrustKind};
 
 use crate::app::{Setup, definitions};
 use crate::commands::args::{Exec, ProfileArg};
@@ -13,7 +13,7 @@ use crate::commands::{Exit, exec, json_line, say};
 pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
     let mut setup = Setup::read(&exec.common, Flags::default())?;
     let trusted = exec.trust || setup.trust(&setup.open_store()?).may_load();
-    let (all, _) = definitions::read(&setup.places.config, &setup.brings, trusted);
+    let (all, _) = definitions::read(&setup.places.config, &setup.brings, trusted, &setup.tools.catalog());
     let Some(it) = all.get(name) else {
         return Err(Notice::new(NoticeKind::User, format!("{}.", all.no_such(name).trim_end_matches('?')))
             .hint("`tiller agents list` shows every kind."));
@@ -59,10 +59,11 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
 /// Lists every definition; errors go to standard error, and make the exit code 2.
 pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
-    let (all, wrong) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
+    let tools = setup.tools.catalog();
+    let (all, wrong) = definitions::read(&setup.places.config, &setup.brings, status.may_load(), &tools);
     let mut text = String::new();
     for it in all.iter() {
-        text.push_str(&if json { json_line(&**it) } else { row(it) });
+        text.push_str(&if json { json_line(&**it) } else { row(it, &tools) });
     }
     if !json && all.skills().iter().next().is_some() {
         text.push_str("\nSkills for agents:\n");
@@ -90,7 +91,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     }
 }
 
-fn row(it: &Definition) -> String {
+fn row(it: &Definition, all: &ToolCatalog) -> String {
     let model = match it.cli {
         Some(ref cli) => format!("{cli} (external)"),
         None => it.pick.words(),
@@ -109,19 +110,20 @@ fn row(it: &Definition) -> String {
         it.name,
         it.from.word(),
         one_line(&model),
-        tools(&it.tools),
+        tools(&it.tools, all),
         one_line(&it.description),
     )
 }
 
 /// The tools as text: complete sets by name, else single tools.
-fn tools(tools: &Tools) -> String {
+fn tools(tools: &Tools, all: &ToolCatalog) -> String {
     let Tools::Only(names) = tools else {
         return if *tools == Tools::All { "all tools".into() } else { "all tools at its depth".into() };
     };
-    let whole = |set: &[&str]| set.iter().all(|t| names.contains(*t));
-    let mut words: Vec<&str> = SETS.iter().filter(|(_, of)| whole(of)).map(|(set, _)| *set).collect();
-    let in_words = |name: &str| SETS.iter().any(|(_, of)| whole(of) && of.contains(&name));
+    let whole = |set: &ToolSet| all.of_set(*set).all(|t| names.contains(t));
+    let sets: Vec<ToolSet> = ToolSet::ALL.into_iter().filter(whole).collect();
+    let mut words: Vec<&str> = sets.iter().map(|s| s.word()).collect();
+    let in_words = |name: &str| all.get(name).is_some_and(|t| sets.contains(&t.set));
     words.extend(names.iter().map(String::as_str).filter(|n| !in_words(n)));
     if words.is_empty() { "no tools".into() } else { one_line(&words.join(", ")) }
 }

@@ -133,13 +133,14 @@ const CHECKS: &[Named] = &[
         wrong(all, mend).unwrap_or_else(|| (Health::Ok, s.places.config.display().to_string(), None))
     }),
     ("settings", "rules", |s| {
-        let all = rules::problems(&s.places.config).into_iter().map(|n| n.message).collect();
+        let all =
+            rules::problems(&s.places.config, &s.tools.catalog()).into_iter().map(|n| n.message).collect();
         wrong(all, "Until it is corrected, calls that the rule covers ask.")
             .unwrap_or_else(|| (Health::Ok, "permissions.yaml has no errors".into(), None))
     }),
     ("settings", "agents", |s| {
         let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
-        let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted);
+        let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted, &s.tools.catalog());
         let told = wrong_ones.iter().map(ToString::to_string).collect();
         wrong(told, "A file with an error is ignored as a whole.")
             .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))

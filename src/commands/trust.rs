@@ -8,7 +8,7 @@ use tiller_permit::trust::{
     Brings, Change, Choice, Status, Stored, discover, discover_for, programs_folder, programs_name,
     programs_never_name, status, undecided,
 };
-use tiller_protocol::{Notice, NoticeKind};
+use tiller_protocol::{Notice, NoticeKind, ToolCatalog};
 use tiller_store::{Store, TrustRow};
 
 use crate::app::Setup;
@@ -18,7 +18,7 @@ use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 
 /// The state of a folder since it was trusted.
-fn standing(row: &TrustRow) -> &'static str {
+fn standing(row: &TrustRow, tools: &ToolCatalog) -> &'static str {
     if let Some(folder) = programs_folder(&row.folder) {
         let reads: Vec<String> = row.items.iter().map(|i| i.path.clone()).collect();
         return match undecided(&discover_for(&folder, &reads), Some(&programs::stored(row))) {
@@ -32,7 +32,7 @@ fn standing(row: &TrustRow) -> &'static str {
         return "gone   ";
     }
     let items = row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect();
-    match status(&discover(&folder), Some(&Stored { choice: Choice::Trust, items })) {
+    match status(&discover(&folder, tools), Some(&Stored { choice: Choice::Trust, items })) {
         Status::Trusted => "trusted",
         Status::Nothing => "empty  ",
         // Nothing of it is loaded until the new contents are trusted.
@@ -71,11 +71,13 @@ pub(super) fn run(
 ) -> Result<Exit, Notice> {
     let at = |dir: Option<PathBuf>| Setup::read(&Common { dir, ..Common::default() }, Flags::default());
     if list {
-        let rows = at(None)?.open_store()?.trust().list().map_err(|e| e.notice())?;
+        let setup = at(None)?;
+        let tools = setup.tools.catalog();
+        let rows = setup.open_store()?.trust().list().map_err(|e| e.notice())?;
         let text: String = rows
             .iter()
             .map(|r| {
-                let stands = if r.trusted { standing(r) } else { "never  " };
+                let stands = if r.trusted { standing(r, &tools) } else { "never  " };
                 format!(
                     "{stands}  {}  {}\n",
                     &tiller_tui::zone::written(r.time)[..10],

@@ -40,3 +40,6 @@ pub use places::Places;
 pub use problem::{ConfigError, Problem};
 pub use schema::Config;
 pub use write::write_private;
+
+#[cfg(test)]
+mod testing;

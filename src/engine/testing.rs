@@ -8,7 +8,7 @@ use tiller_permit::{Policy, Roots};
 use tiller_protocol::{ModelRef, Part, Profile, RandomIds, SystemClock};
 use tiller_provider::Providers;
 use tiller_store::{Options, Store, StoreError};
-use tiller_tool::Workspace;
+use tiller_tool::{Registry, Workspace};
 
 use crate::{
     CrewConfig, EngineConfig, Environment, FileServices, Human, Open, Permit, Redaction, RunLimits,
@@ -26,12 +26,17 @@ pub enum PartsError {
     Workspace(#[from] std::io::Error),
 }
 
-/// The configuration of an engine for the folder `work`: its agents are made with `crew`, data is in `home`, all tools,
-/// the profile `full`, no providers, no watcher, no snapshots, and a user who can answer.
+/// The configuration of an engine for the folder `work`: its agents are made with `crew`, data is in `home`, the given
+/// tools, the profile `full`, no providers, no watcher, no snapshots, and a user who can answer.
 ///
 /// # Errors
 /// When a folder or the database cannot be made.
-pub fn parts(work: &Path, home: &Path, crew: CrewConfig) -> Result<EngineConfig, PartsError> {
+pub fn parts(
+    work: &Path,
+    home: &Path,
+    crew: CrewConfig,
+    tools: Registry,
+) -> Result<EngineConfig, PartsError> {
     let var = |name: &str| (name == "TILLER_HOME").then(|| home.display().to_string());
     let places = Places::from_env(&var).ok_or(PartsError::Places)?;
     let roots = Roots::new(work, Some(home.to_owned()), vec![home.to_owned()]);
@@ -60,9 +65,9 @@ pub fn parts(work: &Path, home: &Path, crew: CrewConfig) -> Result<EngineConfig,
             titles: false,
         },
         limits: RunLimits { requests: None, cost: None },
-        tools: tiller_tool::registry::ALL.to_vec(),
         crew,
-        permit: Permit::new(Policy::new(roots).within(around), Arc::new(|_| Ok(()))),
+        permit: Permit::new(Policy::new(roots, tools.catalog()).within(around), Arc::new(|_| Ok(()))),
+        tools,
         redaction: Redaction { redact: Arc::new(str::to_owned), incomplete: Arc::new(|_| true) },
         user: UserServices { human: Human::Present, keys: None, settings: None, exporter: None },
         files: FileServices { snapshots: None, watcher: None },

@@ -188,10 +188,14 @@ fn x6_what_bash_runs_is_never_missed() {
     let dir = tempfile::tempdir().unwrap();
     let work = dir.path().join("work");
     fs::create_dir(&work).unwrap();
-    let mut policy = Policy::new(Roots::new(&work, None, vec![]))
+    let mut policy = Policy::new(Roots::new(&work, None, vec![]), crate::testing::tools())
         .within(std::sync::Arc::new(crate::surroundings::testing::Calm));
-    policy.rules.push(Rule::parse(Effect::Deny, Source::User, "terminal(rm *)").unwrap());
-    policy.rules.push(Rule::parse(Effect::Deny, Source::User, "terminal(rm)").unwrap());
+    policy
+        .rules
+        .push(Rule::parse(Effect::Deny, Source::User, "terminal(rm *)", &crate::testing::tools()).unwrap());
+    policy
+        .rules
+        .push(Rule::parse(Effect::Deny, Source::User, "terminal(rm)", &crate::testing::tools()).unwrap());
     let mut rng = Rng(SEED);
     let (mut ran, mut asked) = (0, 0);
     let mut missed: Vec<String> = Vec::new();

@@ -41,7 +41,8 @@ fn roots() -> Roots {
 }
 
 fn rules(name: &str) -> Vec<Rule> {
-    let rule = |effect, text: &str| Rule::parse(effect, Source::User, text).unwrap();
+    let rule =
+        |effect, text: &str| Rule::parse(effect, Source::User, text, &crate::testing::tools()).unwrap();
     match name {
         "none" => vec![],
         "allow" => ["git status*", "git push*", "cargo test*", "echo *", "make*", "cat *", "find *"]
@@ -61,7 +62,8 @@ fn rules(name: &str) -> Vec<Rule> {
 }
 
 fn policy(rules: Vec<Rule>) -> Policy {
-    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let mut policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
     policy.rules.add(rules, true);
     policy
 }
@@ -349,7 +351,7 @@ fn any_call() -> impl Strategy<Value = (Profile, &'static str, &'static str)> {
 }
 
 fn build(rules: &[(Effect, Source, String)]) -> Policy {
-    policy(rules.iter().map(|(e, s, t)| Rule::parse(*e, *s, t).unwrap()).collect())
+    policy(rules.iter().map(|(e, s, t)| Rule::parse(*e, *s, t, &crate::testing::tools()).unwrap()).collect())
 }
 
 proptest! {
@@ -396,7 +398,7 @@ proptest! {
         let own: Vec<_> = rules.into_iter().filter(|r| r.1 == Source::User).collect();
         let before = judge(&build(&own), profile, Human::Present, tool, subject).strictness();
         let mut policy = build(&own);
-        policy.rules.add(project.iter().map(|(e, _, t)| Rule::parse(*e, Source::Project, t).unwrap()), false);
+        policy.rules.add(project.iter().map(|(e, _, t)| Rule::parse(*e, Source::Project, t, &crate::testing::tools()).unwrap()), false);
         prop_assert!(judge(&policy, profile, Human::Present, tool, subject).strictness() >= before);
     }
 
@@ -421,11 +423,16 @@ proptest! {
 fn a_trusted_project_does_not_loosen_a_deny_or_an_ask() {
     for effect in [Effect::Deny, Effect::Ask] {
         let mut set = RuleSet::default();
-        set.push(Rule::parse(effect, Source::User, "terminal(make*)").unwrap());
-        set.add([Rule::parse(Effect::Allow, Source::Project, "terminal(make all)").unwrap()], true);
+        set.push(Rule::parse(effect, Source::User, "terminal(make*)", &crate::testing::tools()).unwrap());
+        set.add(
+            [Rule::parse(Effect::Allow, Source::Project, "terminal(make all)", &crate::testing::tools())
+                .unwrap()],
+            true,
+        );
         let policy = Policy {
             rules: set,
-            ..Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm))
+            ..Policy::new(roots(), crate::testing::tools())
+                .within(Arc::new(crate::surroundings::testing::Calm))
         };
         let got = judge(&policy, Profile::Ask, Human::Present, "terminal", "make all");
         assert_eq!(got.strictness(), if effect == Effect::Deny { 2 } else { 1 });
@@ -434,11 +441,17 @@ fn a_trusted_project_does_not_loosen_a_deny_or_an_ask() {
 
 #[test]
 fn an_answer_for_the_session_holds_and_a_deny_beats_it() {
-    let mut policy = policy(vec![Rule::parse(Effect::Ask, Source::User, "terminal(make*)").unwrap()]);
-    policy.rules.push(Rule::parse(Effect::Allow, Source::Session, "terminal(make all)").unwrap());
+    let mut policy = policy(vec![
+        Rule::parse(Effect::Ask, Source::User, "terminal(make*)", &crate::testing::tools()).unwrap(),
+    ]);
+    policy.rules.push(
+        Rule::parse(Effect::Allow, Source::Session, "terminal(make all)", &crate::testing::tools()).unwrap(),
+    );
     assert_eq!(judge(&policy, Profile::Ask, Human::Present, "terminal", "make all").strictness(), 0);
     assert_eq!(judge(&policy, Profile::Ask, Human::Present, "terminal", "make clean").strictness(), 1);
-    policy.rules.push(Rule::parse(Effect::Deny, Source::User, "terminal(make all)").unwrap());
+    policy.rules.push(
+        Rule::parse(Effect::Deny, Source::User, "terminal(make all)", &crate::testing::tools()).unwrap(),
+    );
     assert_eq!(judge(&policy, Profile::Ask, Human::Present, "terminal", "make all").strictness(), 2);
 }
 
@@ -446,9 +459,12 @@ fn an_answer_for_the_session_holds_and_a_deny_beats_it() {
 #[test]
 fn rules_of_an_agent_are_for_it_and_below() {
     let mut policy = policy(vec![]);
-    policy
-        .rules
-        .add([Rule::parse(Effect::Deny, Source::Agent, "terminal").unwrap().for_agent("main/a1")], true);
+    policy.rules.add(
+        [Rule::parse(Effect::Deny, Source::Agent, "terminal", &crate::testing::tools())
+            .unwrap()
+            .for_agent("main/a1")],
+        true,
+    );
     let of = |agent: &str| {
         let access = [Access::Run { command: "ls".into(), folder: "/work/app".into(), background: false }];
         let request = Request {

@@ -55,3 +55,5 @@ mod bash_tests;
 mod corpus_tests;
 #[cfg(test)]
 mod reach_tests;
+#[cfg(test)]
+mod testing;

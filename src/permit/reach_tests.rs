@@ -29,9 +29,10 @@ fn folder() -> tempfile::TempDir {
 
 fn policy(root: &Path, rules: &[(Effect, &str)]) -> Policy {
     let roots = Roots::new(root.canonicalize().unwrap(), Some("/home/u".into()), vec![]);
-    let mut policy = Policy::new(roots).within(std::sync::Arc::new(crate::surroundings::testing::Calm));
+    let mut policy = Policy::new(roots, crate::testing::tools())
+        .within(std::sync::Arc::new(crate::surroundings::testing::Calm));
     for (effect, text) in rules {
-        policy.rules.push(Rule::written(*effect, Source::User, text).unwrap());
+        policy.rules.push(Rule::written(*effect, Source::User, text, &crate::testing::tools()).unwrap());
     }
     policy
 }
@@ -238,7 +239,8 @@ fn x17_the_rule_names_the_path_whichever_tool_it_names() {
         let policy = match rule {
             "READ_FILE(.ENV)" => {
                 let mut p = policy(&root, &[]);
-                p.rules.push(Rule::parse(Effect::Deny, Source::User, rule).unwrap());
+                p.rules
+                    .push(Rule::parse(Effect::Deny, Source::User, rule, &crate::testing::tools()).unwrap());
                 p
             }
             rule => policy(&root, &[(Effect::Deny, rule)]),
@@ -321,8 +323,10 @@ fn a_tree_that_is_too_large_to_look_through_asks() {
     });
     let roots =
         Roots::with_resolve("/w", None, vec![], std::sync::Arc::new(crate::paths::normal)).with_list(list);
-    let mut policy = Policy::new(roots);
-    policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+    let mut policy = Policy::new(roots, crate::testing::tools());
+    policy.rules.push(
+        Rule::written(Effect::Deny, Source::User, "read_file(.env)", &crate::testing::tools()).unwrap(),
+    );
     assert_eq!(run(&policy, Profile::Full, "grep -r x ."), 1);
     assert_eq!(run(&policy, Profile::Full, "grep x a"), 0);
 }

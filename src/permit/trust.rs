@@ -10,6 +10,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiller_protocol::ToolCatalog;
 use tiller_protocol::ask::{TrustItem, TrustKind};
 
 use tiller_shell::invisibles;
@@ -153,15 +154,13 @@ pub fn status(brings: &Brings, stored: Option<&Stored>) -> Status {
     if changes.is_empty() && !brings.too_much { Status::Trusted } else { Status::Changed(changes) }
 }
 
-/// Looks at a folder. Reads only the listed names in it.
-pub fn discover(folder: &Path) -> Brings {
-    let mut brings = Brings::default();
-    for (path, kind) in FILES {
-        visit(folder, Path::new(path), kind, 0, &mut brings);
+/// Looks at a folder. Reads only the listed names in it. `tools`: those that its rules may name.
+pub fn discover(folder: &Path, tools: &ToolCatalog) -> Brings {
+    let mut search = Search { folder, tools, brings: Brings::default() };
+    for (path, kind) in FILES.iter().chain(FOLDERS) {
+        search.visit(Path::new(path), kind, 0);
     }
-    for (path, kind) in FOLDERS {
-        visit(folder, Path::new(path), kind, 0, &mut brings);
-    }
+    let mut brings = search.brings;
     brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     brings.found.dedup_by(|a, b| a.item.path == b.item.path);
     brings
@@ -192,10 +191,13 @@ pub fn programs_folder(name: &str) -> Option<PathBuf> {
 /// Looks for the files that an external program reads as its own configuration. Links and files that are too large
 /// are listed: the program follows and reads them.
 pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
-    let mut brings = Brings::default();
+    // None of these files is read as rules.
+    let tools = ToolCatalog::default();
+    let mut search = Search { folder, tools: &tools, brings: Brings::default() };
     for path in reads {
-        visit(folder, &tiller_protocol::names::path(path), &TrustKind::ProgramSettings, 0, &mut brings);
+        search.visit(&tiller_protocol::names::path(path), &TrustKind::ProgramSettings, 0);
     }
+    let mut brings = search.brings;
     brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     brings
 }
@@ -212,58 +214,69 @@ pub fn undecided(brings: &Brings, stored: Option<&Stored>) -> Vec<TrustItem> {
     brings.found.iter().filter(|f| !agreed(f)).map(|f| f.item.clone()).collect()
 }
 
-fn visit(folder: &Path, path: &Path, kind: &TrustKind, depth: usize, brings: &mut Brings) {
-    if brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
-        brings.too_much = true;
-        return;
-    }
-    // Each component on the way must be a real folder.
-    let mut at = folder.to_path_buf();
-    let mut walked = PathBuf::new();
-    let count = path.components().count();
-    for (i, part) in path.components().enumerate() {
-        at.push(part);
-        walked.push(part);
-        let Ok(meta) = fs::symlink_metadata(&at) else { return };
-        if meta.file_type().is_symlink() {
-            add(brings, link(&at, &walked, kind));
+/// The search for files in a folder.
+struct Search<'a> {
+    folder: &'a Path,
+    tools: &'a ToolCatalog,
+    /// What was found so far.
+    brings: Brings,
+}
+
+impl Search<'_> {
+    /// Adds the file at `path`, or the files below it.
+    fn visit(&mut self, path: &Path, kind: &TrustKind, depth: usize) {
+        if self.brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
+            self.brings.too_much = true;
             return;
         }
-        if i + 1 < count && !meta.is_dir() {
-            return;
-        }
-        if i + 1 == count {
-            if meta.is_dir() {
-                list(folder, path, kind, depth, brings);
-            } else if meta.is_file() {
-                add(brings, file(&at, path, kind, meta.len()));
-            } else {
-                add(brings, refused(path, kind, "special file: never loaded"));
+        // Each component on the way must be a real folder.
+        let mut at = self.folder.to_path_buf();
+        let mut walked = PathBuf::new();
+        let count = path.components().count();
+        for (i, part) in path.components().enumerate() {
+            at.push(part);
+            walked.push(part);
+            let Ok(meta) = fs::symlink_metadata(&at) else { return };
+            if meta.file_type().is_symlink() {
+                self.add(link(&at, &walked, kind));
+                return;
+            }
+            if i + 1 < count && !meta.is_dir() {
+                return;
+            }
+            if i + 1 == count {
+                if meta.is_dir() {
+                    self.list(path, kind, depth);
+                } else if meta.is_file() {
+                    self.add(file(&at, path, kind, meta.len(), self.tools));
+                } else {
+                    self.add(refused(path, kind, "special file: never loaded"));
+                }
             }
         }
     }
-}
 
-fn add(brings: &mut Brings, found: Found) {
-    if !brings.found.iter().any(|f| f.item.path == found.item.path) {
-        brings.found.push(found);
+    fn add(&mut self, found: Found) {
+        if !self.brings.found.iter().any(|f| f.item.path == found.item.path) {
+            self.brings.found.push(found);
+        }
+    }
+
+    fn list(&mut self, path: &Path, kind: &TrustKind, depth: usize) {
+        let Ok(entries) = fs::read_dir(self.folder.join(path)) else {
+            self.add(refused(path, kind, "cannot be read: never loaded"));
+            return;
+        };
+        let mut names: Vec<PathBuf> =
+            entries.take(MAX_ITEMS + 1).flatten().map(|e| path.join(e.file_name())).collect();
+        names.sort();
+        for name in names {
+            self.visit(&name, kind, depth + 1);
+        }
     }
 }
 
-fn list(folder: &Path, path: &Path, kind: &TrustKind, depth: usize, brings: &mut Brings) {
-    let Ok(entries) = fs::read_dir(folder.join(path)) else {
-        add(brings, refused(path, kind, "cannot be read: never loaded"));
-        return;
-    };
-    let mut names: Vec<PathBuf> =
-        entries.take(MAX_ITEMS + 1).flatten().map(|e| path.join(e.file_name())).collect();
-    names.sort();
-    for name in names {
-        visit(folder, &name, kind, depth + 1, brings);
-    }
-}
-
-fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64) -> Found {
+fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64, tools: &ToolCatalog) -> Found {
     if len > MAX_FILE {
         return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
     }
@@ -273,7 +286,7 @@ fn file(at: &Path, path: &Path, kind: &TrustKind, len: u64) -> Found {
         return refused(path, kind, "cannot be read: never loaded");
     }
     let text = String::from_utf8_lossy(&bytes);
-    let detail = detail(kind, path, &text);
+    let detail = detail(kind, path, &text, tools);
     Found {
         item: TrustItem {
             kind: kind.clone(),
@@ -311,9 +324,9 @@ fn name(path: &Path) -> String {
 }
 
 /// One line of what it would do. Looks at the text only; the loaders parse it after the yes.
-fn detail(kind: &TrustKind, path: &Path, text: &str) -> String {
+fn detail(kind: &TrustKind, path: &Path, text: &str, tools: &ToolCatalog) -> String {
     match kind {
-        TrustKind::Permissions => rules(text),
+        TrustKind::Permissions => rules(text, tools),
         TrustKind::Settings | TrustKind::Plugin | TrustKind::Hooks => keys(text),
         TrustKind::McpServers => servers(text),
         TrustKind::Hook => format!("runs: {}", first_text(text)),
@@ -330,8 +343,8 @@ fn detail(kind: &TrustKind, path: &Path, text: &str) -> String {
     }
 }
 
-fn rules(text: &str) -> String {
-    match crate::rules::rulefile::load(text, crate::rules::Source::Project) {
+fn rules(text: &str, tools: &ToolCatalog) -> String {
+    match crate::rules::rulefile::load(text, crate::rules::Source::Project, tools) {
         Ok(loaded) => {
             let count = |e| loaded.rules.iter().filter(|r| r.effect == e).count();
             use crate::rules::Effect;

@@ -34,7 +34,7 @@ fn hostile() -> tempfile::TempDir {
 #[test]
 fn x1_everything_that_could_run_is_listed_and_nothing_else() {
     let dir = hostile();
-    let brings = discover(dir.path());
+    let brings = discover(dir.path(), &crate::testing::tools());
     let rows: Vec<String> =
         brings.items().iter().map(|i| format!("{} | {} | {}", i.kind, i.path, i.detail)).collect();
     assert_eq!(
@@ -52,27 +52,30 @@ fn x1_everything_that_could_run_is_listed_and_nothing_else() {
     );
     assert_eq!(status(&brings, None), Status::New);
     assert!(!status(&brings, None).may_load());
-    assert_eq!(status(&discover(tempfile::tempdir().unwrap().path()), None), Status::Nothing);
+    assert_eq!(
+        status(&discover(tempfile::tempdir().unwrap().path(), &crate::testing::tools()), None),
+        Status::Nothing
+    );
 }
 
 #[test]
 fn x2_one_byte_asks_again_and_says_what_changed() {
     let dir = hostile();
-    let stored = discover(dir.path()).decision(Choice::Trust);
+    let stored = discover(dir.path(), &crate::testing::tools()).decision(Choice::Trust);
     // The stored form is plain data.
     let json = serde_json::to_string(&stored).unwrap();
     let stored: Stored = serde_json::from_str(&json).unwrap();
-    assert_eq!(status(&discover(dir.path()), Some(&stored)), Status::Trusted);
+    assert_eq!(status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)), Status::Trusted);
     // A file that is none of these changes nothing.
     write(dir.path(), "src/main.rs", "fn main() { evil() }\n");
-    assert_eq!(status(&discover(dir.path()), Some(&stored)), Status::Trusted);
-    for item in discover(dir.path()).items() {
+    assert_eq!(status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)), Status::Trusted);
+    for item in discover(dir.path(), &crate::testing::tools()).items() {
         let path = dir.path().join(&item.path);
         let before = fs::read(&path).unwrap();
         let mut bytes = before.clone();
         bytes[0] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        let now = status(&discover(dir.path()), Some(&stored));
+        let now = status(&discover(dir.path(), &crate::testing::tools()), Some(&stored));
         assert_eq!(now, Status::Changed(vec![Change::Changed(item.path.clone())]));
         assert!(!now.may_load());
         fs::write(&path, before).unwrap();
@@ -80,7 +83,7 @@ fn x2_one_byte_asks_again_and_says_what_changed() {
     write(dir.path(), ".tiller/hooks/extra", "x\n");
     fs::remove_file(dir.path().join(".mcp.json")).unwrap();
     assert_eq!(
-        status(&discover(dir.path()), Some(&stored)),
+        status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)),
         Status::Changed(vec![
             Change::Added(".tiller/hooks/extra".into()),
             Change::Removed(".mcp.json".into())
@@ -91,15 +94,15 @@ fn x2_one_byte_asks_again_and_says_what_changed() {
 #[test]
 fn never_stays_never_whatever_changes() {
     let dir = hostile();
-    let stored = discover(dir.path()).decision(Choice::Never);
+    let stored = discover(dir.path(), &crate::testing::tools()).decision(Choice::Never);
     write(dir.path(), ".tiller/hooks/extra", "x\n");
-    assert_eq!(status(&discover(dir.path()), Some(&stored)), Status::Never);
+    assert_eq!(status(&discover(dir.path(), &crate::testing::tools()), Some(&stored)), Status::Never);
 }
 
 #[test]
 fn what_is_loaded_is_what_was_hashed() {
     let dir = hostile();
-    let brings = discover(dir.path());
+    let brings = discover(dir.path(), &crate::testing::tools());
     write(dir.path(), ".tiller/config.toml", "changed after the look\n");
     let bytes = brings.bytes(".tiller/config.toml").unwrap();
     assert!(bytes.starts_with(b"[providers.x]"));
@@ -118,7 +121,7 @@ fn links_are_listed_and_never_followed() {
     symlink(outside.path().join("secret"), root.join(".mcp.json")).unwrap();
     symlink(outside.path().join("hooks"), root.join(".tiller/hooks")).unwrap();
     symlink(outside.path().join("nothing"), root.join(".tiller/config.toml")).unwrap();
-    let brings = discover(root);
+    let brings = discover(root, &crate::testing::tools());
     assert_eq!(brings.found.len(), 3);
     assert!(brings.found.iter().all(|f| f.bytes.is_none() && f.item.detail.contains("never loaded")));
     // A link that is pointed elsewhere is a change.
@@ -126,25 +129,25 @@ fn links_are_listed_and_never_followed() {
     fs::remove_file(root.join(".mcp.json")).unwrap();
     symlink(outside.path(), root.join(".mcp.json")).unwrap();
     assert_eq!(
-        status(&discover(root), Some(&stored)),
+        status(&discover(root, &crate::testing::tools()), Some(&stored)),
         Status::Changed(vec![Change::Changed(".mcp.json".into())])
     );
     // The whole folder as a link.
     let third = tempfile::tempdir().unwrap();
     symlink(root.join(".tiller"), third.path().join(".tiller")).unwrap();
-    assert!(discover(third.path()).found.iter().all(|f| f.bytes.is_none()));
+    assert!(discover(third.path(), &crate::testing::tools()).found.iter().all(|f| f.bytes.is_none()));
 }
 
 #[test]
 fn sizes_and_counts_are_capped() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path(), ".tiller/config.toml", &"x".repeat(300 * 1024));
-    let brings = discover(dir.path());
+    let brings = discover(dir.path(), &crate::testing::tools());
     assert!(brings.found[0].bytes.is_none() && brings.found[0].item.detail.contains("never loaded"));
     for i in 0..=MAX_ITEMS {
         write(dir.path(), &format!(".tiller/agents/{i}.md"), "x\n");
     }
-    let brings = discover(dir.path());
+    let brings = discover(dir.path(), &crate::testing::tools());
     assert!(brings.too_much && brings.found.len() <= MAX_ITEMS);
     let stored = brings.decision(Choice::Trust);
     assert!(!status(&brings, Some(&stored)).may_load());
@@ -156,9 +159,9 @@ fn a_pipe_in_the_place_of_a_file_does_not_hang() {
     fs::create_dir(dir.path().join(".tiller")).unwrap();
     let pipe = dir.path().join(".mcp.json");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    assert_eq!(discover(dir.path()).found.iter().filter(|f| f.bytes.is_some()).count(), 0);
+    assert_eq!(discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(), 0);
     // A file of that name is found: the pipe was looked at.
     fs::remove_file(&pipe).unwrap();
     fs::write(&pipe, "{}").unwrap();
-    assert_eq!(discover(dir.path()).found.iter().filter(|f| f.bytes.is_some()).count(), 1);
+    assert_eq!(discover(dir.path(), &crate::testing::tools()).found.iter().filter(|f| f.bytes.is_some()).count(), 1);
 }

@@ -24,6 +24,7 @@
 //! | [`view`] | whole states from which a client rebuilds its own (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | the description of a tool; what one call of it touches |
 //! | [`backend`] | what does an agent's work: Tiller itself, or an external program |
+//! | [`catalog`] | the fixed facts about the tools, for rooms that may not know the tools |
 //! | [`grid`], [`pane`] | the screen of a program in one of Tiller's terminals; the pane that shows it |
 //! | [`restore`] | restoring files to an earlier state |
 //! | [`search`] | full-text search over all sessions, and its hits |
@@ -46,7 +47,7 @@ pub use agents::{agent, backend, grid, pane, workflow};
 pub use base::{clock, ids, mask, names, nearest, notice, usage};
 pub use bus::{command, event, queue, view};
 pub use session::{branch, compare, effort, entry, message, op, restore, search, tree};
-pub use turn::{access, ask, feed, goal, permission, process, review, todo, tool};
+pub use turn::{access, ask, catalog, feed, goal, permission, process, review, todo, tool};
 
 pub use agents::agent::{Act, AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use agents::backend::{Backend, Transport};
@@ -76,6 +77,7 @@ pub use session::search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use session::tree::{SessionTree, TreeQuery, TreeReply};
 pub use turn::access::{Access, ShellState};
 pub use turn::ask::{Ask, AskBody, AskReply, Decision, Risk, TrustItem, TrustKind};
+pub use turn::catalog::{RuleArgument, ToolCatalog, ToolInfo, ToolSet};
 pub use turn::feed::{ChangeKind, FileChange, Who};
 pub use turn::goal::{Goal, GoalCheck, GoalState, GoalView};
 pub use turn::permission::PermissionOutcome;

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use serde_json::json;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::*;
 use crate::testing::Bench;
@@ -9,25 +9,24 @@ use crate::testing::Bench;
 /// Panics at the point that its argument names.
 struct Faulty;
 
+const INFO: ToolInfo = ToolInfo {
+    name: "faulty",
+    set: ToolSet::Read,
+    touch: Touch::Read,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Other("faulty".into()),
+    target: |_| String::new(),
+};
+
 #[async_trait]
 impl Tool for Faulty {
-    fn name(&self) -> &str {
-        "faulty"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
+
     fn spec(&self) -> ToolSpec {
         ToolSpec { name: "faulty".into(), description: "x".into(), schema: json!({}) }
-    }
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Other("faulty".into())
-    }
-    fn target(&self, _: &Value) -> String {
-        String::new()
     }
     fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
         assert!(args["at"].as_u64() != Some(5), "while it declares");

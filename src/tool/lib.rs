@@ -26,32 +26,40 @@ pub use cx::{Limits, Ports, Protected, Secrets, ToolCx, Unreadable, Workspace};
 pub use files::image_info;
 pub use guard::{MASKED, access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};
+pub use registry::Registry;
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, ToolInfo, ToolSpec, ToolVerb, Touch};
 
 /// One tool.
 #[async_trait]
 pub trait Tool: Send + Sync {
-    /// As the model calls it. Never changes.
-    fn name(&self) -> &str;
+    /// What is fixed about it: its name, kind, set, verb, and how permission rules match it.
+    fn info(&self) -> ToolInfo;
+
+    /// As the model calls it.
+    fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// In kind. Calls of `Read` tools may run side by side; the others run in order.
+    fn touch(&self) -> Touch {
+        self.info().touch
+    }
+
+    /// Word for the row on the screen.
+    fn verb(&self) -> ToolVerb {
+        self.info().verb
+    }
+
+    /// What the row shows besides the verb. Not cleaned for a terminal.
+    fn target(&self, args: &Value) -> String {
+        (self.info().target)(args)
+    }
 
     /// Name, description (from the `.md` beside the code) and schema (derived from the input type).
     fn spec(&self) -> ToolSpec;
-
-    /// The set that enables it: `file`, `terminal`, `web`, `plan`, ...
-    fn toolset(&self) -> &'static str;
-
-    /// In kind. Calls of `Read` tools may run side by side; the others run in order.
-    fn touch(&self) -> Touch;
-
-    /// What its row on the screen says before the target.
-    fn verb(&self) -> ToolVerb;
-
-    /// What the row shows besides the verb (a path, a command, a pattern); cleaned by the screen.
-    fn target(&self, args: &Value) -> String;
 
     /// Checks the arguments and says what this call needs. Does not change anything.
     ///

@@ -1,66 +1,72 @@
-//! Every tool: one line each. Order here does not matter; the list for the model is sorted by name.
+//! Every tool: one line each. The order does not matter.
 
-use tiller_protocol::ToolSpec;
+use tiller_protocol::{ToolCatalog, ToolSpec};
 
-use crate::{Tool, checkpoint, crew, files, plan, session_search, web};
+use crate::{Tool, checkpoint, crew, files, plan, session_search, shell, web};
 
-/// All built-in tools.
-pub static ALL: &[&dyn Tool] = &[
-    &files::ReadFile,
-    &files::WriteFile,
-    &files::EditFile,
-    &files::Patch,
-    &files::ListDir,
-    &files::Search,
-    &plan::TodoWrite,
-    &plan::TodoRead,
-    &plan::Clarify,
-    &plan::WritePlan,
-    &checkpoint::Checkpoint,
-    &checkpoint::Restore,
-    &session_search::SessionSearch,
-    &web::WebFetch,
-    &crate::shell::Process,
-    &crate::shell::Terminal,
-    &crew::DelegateTask,
-    &crew::DelegateAsync,
-    &crew::Orchestrate,
-    &crew::SpawnAgent,
-    &crew::ListAgents,
-    &crew::AgentResult,
-    &crew::SendToAgent,
-    &crew::WaitAgents,
-    &crew::CancelAgent,
-    &crew::GetProcessInfo,
-    &crew::Blackboard,
-];
+/// The tools of a process. The composition root makes it once and hands it down; a test can add a tool of its own.
+#[derive(Clone, Default)]
+pub struct Registry(Vec<&'static dyn Tool>);
 
-/// The specs of the tools that `enabled` lets through (by tool name and set), sorted by name: part of the
-/// frozen prefix.
-pub fn specs(enabled: impl Fn(&str, &str) -> bool) -> Vec<ToolSpec> {
-    let mut specs: Vec<ToolSpec> = ALL
-        .iter()
-        .map(|t| (t.toolset(), t.spec()))
-        .filter(|(set, spec)| enabled(&spec.name, set))
-        .map(|(_, spec)| spec)
-        .collect();
-    specs.sort_by(|a, b| a.name.cmp(&b.name));
-    specs
-}
+impl Registry {
+    /// The tools that come with the program.
+    pub fn built_in() -> Self {
+        Self(vec![
+            &files::ReadFile,
+            &files::WriteFile,
+            &files::EditFile,
+            &files::Patch,
+            &files::ListDir,
+            &files::Search,
+            &plan::TodoWrite,
+            &plan::TodoRead,
+            &plan::Clarify,
+            &plan::WritePlan,
+            &checkpoint::Checkpoint,
+            &checkpoint::Restore,
+            &session_search::SessionSearch,
+            &web::WebFetch,
+            &shell::Process,
+            &shell::Terminal,
+            &crew::DelegateTask,
+            &crew::DelegateAsync,
+            &crew::Orchestrate,
+            &crew::SpawnAgent,
+            &crew::ListAgents,
+            &crew::AgentResult,
+            &crew::SendToAgent,
+            &crew::WaitAgents,
+            &crew::CancelAgent,
+            &crew::GetProcessInfo,
+            &crew::Blackboard,
+        ])
+    }
 
-/// The tool of this name.
-pub fn find(name: &str) -> Option<&'static dyn Tool> {
-    ALL.iter().copied().find(|t| t.name() == name)
-}
+    /// Adds a tool. Its name must be new.
+    pub fn push(&mut self, tool: &'static dyn Tool) {
+        self.0.push(tool);
+    }
 
-/// What to tell a model that asked for a tool which is not there.
-pub fn unknown(name: &str) -> String {
-    let names: Vec<&str> = ALL.iter().map(|t| t.name()).collect();
-    match tiller_protocol::nearest::nearest(name, names.iter().copied()) {
-        Some(near) => {
-            format!("unknown tool '{name}'; did you mean '{near}'? Tools: {}", names.join(", "))
-        }
-        None => format!("unknown tool '{name}'. Tools: {}", names.join(", ")),
+    /// All of them, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &'static dyn Tool> + use<'_> {
+        self.0.iter().copied()
+    }
+
+    /// The tool of this name.
+    pub fn find(&self, name: &str) -> Option<&'static dyn Tool> {
+        self.iter().find(|t| t.name() == name)
+    }
+
+    /// The specs of all tools, sorted by name.
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        let mut specs: Vec<ToolSpec> = self.iter().map(Tool::spec).collect();
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        specs
+    }
+
+    /// The fixed facts about the tools, for rooms that may not know the tools.
+    pub fn catalog(&self) -> ToolCatalog {
+        self.iter().map(Tool::info).collect()
     }
 }
 

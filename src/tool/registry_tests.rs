@@ -1,18 +1,18 @@
 use std::collections::HashSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 
 #[test]
 fn the_list_holds() {
     let mut names = HashSet::new();
-    for tool in ALL {
+    for tool in Registry::built_in().iter() {
         let spec = tool.spec();
         assert_eq!(spec.name, tool.name());
         assert!(names.insert(spec.name.clone()), "{} appears twice", spec.name);
         assert!(!spec.description.trim().is_empty(), "{} has no help", spec.name);
-        assert!(!tool.verb().word().is_empty() && !tool.toolset().is_empty());
+        assert!(!tool.verb().word().is_empty());
         assert_eq!(spec.schema["type"], "object", "{}", spec.name);
         check(&spec.schema, &spec.name);
         for required in spec.schema["required"].as_array().into_iter().flatten() {
@@ -37,8 +37,48 @@ fn check(schema: &Value, tool: &str) {
 
 #[test]
 fn the_list_is_sorted_and_small() {
-    let specs = specs(|_, _| true);
+    let specs = Registry::built_in().specs();
     assert!(specs.is_sorted_by(|a, b| a.name < b.name));
     let size = serde_json::to_string(&specs).unwrap().len();
     assert!(size <= 10 * 1024 + 128, "{size} bytes of tool list");
+}
+
+/// The screen shows this for a call that is read back from a session, and the engine reports it while the call runs.
+#[test]
+fn a_call_is_described_by_verb_and_target() {
+    let tools = Registry::built_in().catalog();
+    for (name, arguments, want) in [
+        ("todo_write", json!({"todos": [{}, {}, {}]}), ("todo", "3 items")),
+        ("todo_write", json!({"todos": [{}]}), ("todo", "1 item")),
+        ("todo_read", json!({}), ("todo", "read")),
+        ("process", json!({"action": "poll", "id": "p1"}), ("process", "poll p1")),
+        ("read_file", json!({"path": "a.rs", "start": 3}), ("read", "a.rs:3-")),
+        ("read_file", json!({"path": "a.rs"}), ("read", "a.rs")),
+        ("list_dir", json!({}), ("list", ".")),
+        (
+            "delegate_task",
+            json!({"tasks": [{"goal": "a"}, {"goal": "b", "label": "c"}]}),
+            ("delegate", "2 tasks: a, c"),
+        ),
+        ("delegate_async", json!({"tasks": [{"goal": "a"}]}), ("spawn", "a")),
+        (
+            "delegate_task",
+            json!({"workflow": [{"id": "x"}, {"id": "y"}]}),
+            ("delegate", "workflow of 2 steps: x, y"),
+        ),
+        ("wait_agents", json!({"agents": ["a1", "a2"]}), ("wait for", "a1, a2")),
+        ("blackboard", json!({}), ("note", "list")),
+        ("write_plan", json!({"plan": "# Go\n- on"}), ("plan", "Go")),
+        ("session_search", json!({"query": "old"}), ("recall", "\"old\"")),
+        ("session_search", json!({"query": "a", "project": "/p"}), ("recall", "\"a\" in the sessions of /p")),
+        ("search", json!({"pattern": "x", "path": "src"}), ("search", "x in src")),
+        (
+            "patch",
+            json!({"patch": "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: d\n"}),
+            ("patch", "n and 1 more"),
+        ),
+    ] {
+        let tool = tools.get(name).unwrap();
+        assert_eq!((tool.verb.word(), (tool.target)(&arguments).as_str()), want, "{name}");
+    }
 }

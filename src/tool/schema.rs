@@ -8,6 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::ToolError;
 
+/// The text of an argument; empty when there is none.
+pub(crate) fn text(args: &Value, key: &str) -> String {
+    args.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// The schema of `T`, an object.
 pub fn of<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();

@@ -16,7 +16,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_config::schema;
 use tiller_protocol::{
-    AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, SeqIds, SessionId, Time,
+    AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, RuleArgument, SeqIds, SessionId, Time,
+    ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch,
 };
 
 use crate::app::App;
@@ -55,6 +56,36 @@ type Shared<T> = Mutex<BTreeMap<String, T>>;
 fn shared<T: Clone>(all: &Shared<T>, name: &str, read: impl FnOnce() -> T) -> T {
     let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
     all.entry(name.to_owned()).or_insert_with(read).clone()
+}
+
+/// Tools with the verbs of the program's own, whose calls tests show. The tools themselves are not known in this room.
+pub fn tools() -> ToolCatalog {
+    fn target(arguments: &serde_json::Value) -> String {
+        let text = |key: &str| arguments.get(key).and_then(serde_json::Value::as_str);
+        ["path", "command", "url", "pattern"].into_iter().find_map(text).unwrap_or_default().to_owned()
+    }
+    let verbs = [
+        ("read_file", "read"),
+        ("write_file", "write"),
+        ("edit_file", "edit"),
+        ("list_dir", "list"),
+        ("search", "search"),
+        ("terminal", "shell"),
+        ("process", "process"),
+        ("web_fetch", "fetch"),
+        ("list_agents", "agents"),
+        ("delegate_task", "delegate"),
+    ];
+    let tool = |(name, verb)| ToolInfo {
+        name,
+        set: ToolSet::Read,
+        touch: Touch::Read,
+        rule: RuleArgument::Text,
+        aliases: &[],
+        verb: ToolVerb::from(verb),
+        target,
+    };
+    verbs.into_iter().map(tool).collect()
 }
 
 fn built_in_theme(name: &str) -> Theme {
@@ -110,6 +141,7 @@ impl Robot {
         };
         // Never into the folder that the tests run in.
         robot.app.model.environment.folders.scratch = std::env::temp_dir();
+        robot.app.model.set_tools(&tools());
         robot.app.start();
         robot.settle();
         robot.commands.clear();

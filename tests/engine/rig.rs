@@ -13,6 +13,7 @@ use tiller_protocol::{
 };
 use tiller_provider::{Provider, Request};
 use tiller_store::{Options, Store};
+use tiller_tool::Registry;
 
 use tiller_engine::{CrewConfig, Engine, EngineConfig, EngineHandle, EventStream, Roles};
 
@@ -25,6 +26,8 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) struct Place {
     pub(crate) tmp: tempfile::TempDir,
     pub(crate) work: PathBuf,
+    /// What the engine's model can call; the program's own tools unless a test adds one.
+    pub(crate) tools: Registry,
 }
 
 impl Place {
@@ -32,7 +35,7 @@ impl Place {
         let tmp = tempfile::tempdir().unwrap();
         let work = tmp.path().canonicalize().unwrap().join("work");
         std::fs::create_dir(&work).unwrap();
-        Self { work, tmp }
+        Self { work, tmp, tools: Registry::built_in() }
     }
 
     pub(crate) fn file(&self, name: &str, content: &str) {
@@ -73,7 +76,8 @@ impl Place {
     }
 
     pub(crate) fn parts(&self, fake: &Arc<Fake>) -> EngineConfig {
-        let mut parts = tiller_engine::testing::parts(&self.work, &self.home(), crew()).unwrap();
+        let mut parts =
+            tiller_engine::testing::parts(&self.work, &self.home(), crew(), self.tools.clone()).unwrap();
         parts.providers.insert(Arc::clone(fake) as Arc<dyn Provider>);
         parts
     }

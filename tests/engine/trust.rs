@@ -33,8 +33,13 @@ fn offer(p: &mut EngineConfig, said: &Said, fails: bool) {
             lock(&said).push(yes);
             match (fails, yes) {
                 (true, _) => Err("the disk is full".into()),
-                (false, true) => Rule::parse(Effect::Allow, Source::Project, "write_file(a.txt)")
-                    .map(|r| TrustGrant { rules: vec![r], ..TrustGrant::default() }),
+                (false, true) => Rule::parse(
+                    Effect::Allow,
+                    Source::Project,
+                    "write_file(a.txt)",
+                    &tiller_tool::Registry::built_in().catalog(),
+                )
+                .map(|r| TrustGrant { rules: vec![r], ..TrustGrant::default() }),
                 (false, false) => Ok(TrustGrant::default()),
             }
         }),

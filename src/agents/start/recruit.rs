@@ -151,8 +151,8 @@ impl CrewDriver<'_> {
 
     /// Rejects unknown tool names; otherwise the agent would start with no tools.
     pub(crate) fn check_tools(&self, named: &[String]) -> Result<(), String> {
-        let more = self.host.all_tools();
-        let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &more));
+        let tools = self.host.all_tools();
+        let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &tools));
         wrong.map_or(Ok(()), Err)
     }
 

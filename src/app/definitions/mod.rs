@@ -9,19 +9,24 @@ use tiller_config::Problem;
 use tiller_config::agents::{Definitions, Known, ProjectFile};
 use tiller_permit::trust::Brings;
 use tiller_permit::{Effect, Rule, Source};
-use tiller_protocol::{Notice, TrustKind};
+use tiller_protocol::{Notice, ToolCatalog, TrustKind};
 
-/// Reads them. Those of the folder only when it is trusted, in the form that was shown. Blocks.
-pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definitions, Vec<Problem>) {
+/// Reads them. Those of the folder only when it is trusted, in the form that was shown. `tools`: those that they may
+/// name. Blocks.
+pub(crate) fn read(
+    config: &Path,
+    brings: &Brings,
+    trusted: bool,
+    tools: &ToolCatalog,
+) -> (Definitions, Vec<Problem>) {
     let project: Vec<ProjectFile<'_>> = brings
         .found
         .iter()
         .filter(|f| trusted && !brings.too_much && matches!(f.item.kind, TrustKind::Agent | TrustKind::Skill))
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
-    let tools: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
-    let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text).map(drop);
-    let known = Known { tools: &tools, clis: Known::CLIS, rule: &rule };
+    let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text, tools).map(drop);
+    let known = Known { tools, clis: Known::CLIS, rule: &rule };
     Definitions::load(config, &project, &known)
 }
 
@@ -37,12 +42,8 @@ pub(crate) fn problem_notice(problems: &[Problem]) -> Option<Notice> {
 mod tests {
     use super::*;
 
-    /// A rule may name every existing tool, and no other.
-    #[test]
-    fn the_names_in_rules_are_the_tools() {
-        let mut ours: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
-        ours.sort_unstable();
-        assert_eq!(ours, tiller_permit::rules::names::TOOLS);
+    fn tools() -> ToolCatalog {
+        tiller_tool::Registry::built_in().catalog()
     }
 
     #[test]
@@ -50,20 +51,13 @@ mod tests {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let agents = home.path().join("agents");
         std::fs::create_dir_all(&agents).unwrap();
-        let text = "---\ndescription: mine\npermissions: { deny: ['read(.env)'] }\n---\nDo it.\n";
+        let text = "---\ndescription: mine\npermissions: { deny: ['read(.env, &tools())'] }\n---\nDo it.\n";
         std::fs::write(agents.join("mine.md"), text).unwrap();
-        let brings = tiller_permit::trust::discover(project.path());
-        let (all, wrong) = read(home.path(), &brings, false);
+        let brings = tiller_permit::trust::discover(project.path(), &tools());
+        let (all, wrong) = read(home.path(), &brings, false, &tools());
         assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;
         assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
-    }
-
-    #[test]
-    fn every_tool_is_in_a_set() {
-        for tool in tiller_tool::registry::ALL {
-            assert!(tiller_config::agents::set_of(tool.name()).is_some(), "{} is in no set", tool.name());
-        }
     }
 
     #[test]
@@ -74,11 +68,11 @@ mod tests {
         let text = |line: &str| format!("---\ndescription: ours\n{line}\n---\nDo it.\n");
         std::fs::write(agents.join("ours.md"), text("tools: [read]")).unwrap();
         std::fs::write(agents.join("wrong.md"), text("permissions: { deny: ['terminal(rm'] }")).unwrap();
-        let brings = tiller_permit::trust::discover(project.path());
+        let brings = tiller_permit::trust::discover(project.path(), &tools());
         std::fs::write(agents.join("ours.md"), text("tools: all")).unwrap();
-        let (all, wrong) = read(home.path(), &brings, false);
+        let (all, wrong) = read(home.path(), &brings, false, &tools());
         assert_eq!((all.get("ours"), wrong), (None, Vec::new()));
-        let (all, wrong) = read(home.path(), &brings, true);
+        let (all, wrong) = read(home.path(), &brings, true, &tools());
         assert_eq!(all.get("ours").unwrap().tools.grants("terminal"), Some(false));
         assert_eq!(wrong.len(), 1, "{wrong:?}");
         let said = problem_notice(&wrong).unwrap().message;

@@ -16,7 +16,7 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     fs::create_dir_all(&mine).unwrap();
     fs::write(theirs.join("ship.toml"), SHIP).unwrap();
     fs::write(mine.join("own.yaml"), "steps:\n  - id: a\n    goal: mine\n").unwrap();
-    let brings = discover(project.path());
+    let brings = discover(project.path(), &tiller_tool::Registry::built_in().catalog());
     fs::write(theirs.join("ship.toml"), SHIP.replace("\"g\"", "\"other\"")).unwrap();
     let env = Arc::new(Vec::new());
     let of = |trusted| {
@@ -41,7 +41,7 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
     let mine = home.path().join("workflows");
     fs::create_dir_all(&mine).unwrap();
     fs::write(mine.join("bad.toml"), format!("{SHIP}\n[[steps]]\nid = \"b\"\ngaol = \"g\"\n")).unwrap();
-    let brings = discover(home.path());
+    let brings = discover(home.path(), &tiller_tool::Registry::built_in().catalog());
     let flows =
         source(home.path(), home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
     let said = (flows.find)("bad").unwrap_err();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tiller_protocol::ask::{PermissionAsk, Risk};
-use tiller_protocol::{Ask, AskBody, AskReply, Decision};
+use tiller_protocol::{Ask, AskBody, AskReply, Decision, ToolCatalog};
 
 use super::{call, hunks};
 use crate::commands::exec::questions;
@@ -21,7 +21,7 @@ pub(super) enum QuestionForm {
 }
 
 /// Chooses the form of a question. `forms`: the client supports forms.
-pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> QuestionForm {
+pub(super) fn put(session: &str, root: &Path, tools: &ToolCatalog, ask: &Ask, forms: bool) -> QuestionForm {
     if let AskBody::Clarify { question, choices, allow_freetext: true, .. } = &ask.body {
         if forms {
             return QuestionForm::Form(form(session, ask, question, choices));
@@ -34,7 +34,9 @@ pub(super) fn put(session: &str, root: &Path, ask: &Ask, forms: bool) -> Questio
         .into_iter()
         .map(|o| json!({"optionId": o.id, "name": o.name, "kind": o.kind}))
         .collect();
-    QuestionForm::Choice(json!({"sessionId": session, "toolCall": about(root, ask), "options": options}))
+    QuestionForm::Choice(
+        json!({"sessionId": session, "toolCall": about(root, tools, ask), "options": options}),
+    )
 }
 
 /// The client's answer to a question. `None`: there is none, or it is invalid.
@@ -144,7 +146,7 @@ fn permission(p: &PermissionAsk) -> Vec<Choice> {
 }
 
 /// The call that the question is about, or a placeholder.
-fn about(root: &Path, ask: &Ask) -> Value {
+fn about(root: &Path, tools: &ToolCatalog, ask: &Ask) -> Value {
     let id = ask.call.clone().unwrap_or_else(|| stand_in(ask));
     let mut call = match &ask.body {
         AskBody::Permission(p) => {
@@ -152,7 +154,7 @@ fn about(root: &Path, ask: &Ask) -> Value {
             json!({
                 "toolCallId": id,
                 "title": title,
-                "kind": call::kind(&p.tool),
+                "kind": call::kind(tools, &p.tool),
                 "status": "pending",
                 "content": what(root, p),
             })

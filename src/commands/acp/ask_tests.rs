@@ -2,6 +2,10 @@ use tiller_protocol::{AgentId, AskId, RandomIds, Time};
 
 use super::*;
 
+fn tools() -> ToolCatalog {
+    tiller_tool::Registry::built_in().catalog()
+}
+
 fn ask(body: AskBody) -> Ask {
     let id = AskId::fresh(&RandomIds, Time(0));
     Ask { id, agent: AgentId::main(), call: Some("c1".into()), body }
@@ -40,7 +44,7 @@ fn a_permission_shows_what_our_dialog_shows_and_offers_no_more() {
         kinds(&permission(Some("x"), Risk::Low)),
         ["allow_once", "allow_always", "allow_always", "reject_once"]
     );
-    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &p, true) else { panic!() };
+    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &tools(), &p, true) else { panic!() };
     let text = params["toolCall"]["content"][0]["content"]["text"].as_str().unwrap();
     assert!(text.starts_with("```\ngit push ```\nrm -r x\n```\n"), "{text}");
     for part in ["In /elsewhere.", "Reason: to publish\\x1b[31m", "- reaches the network", "Risky"] {
@@ -77,7 +81,9 @@ fn the_engines_own_questions_are_yes_or_no() {
     let busy = ask(AskBody::SessionBusy { holder: "7".into() });
     assert_eq!(reply(&busy, Some(&selected("branch"))), Some(AskReply::Branch));
     assert_eq!(unanswered(&busy), AskReply::ReadOnly);
-    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &Ask { call: None, ..budget }, true) else {
+    let QuestionForm::Choice(params) =
+        put("s", Path::new("/w"), &tools(), &Ask { call: None, ..budget }, true)
+    else {
         panic!()
     };
     assert!(params["toolCall"]["toolCallId"].as_str().unwrap().starts_with("ask-"));
@@ -86,7 +92,7 @@ fn the_engines_own_questions_are_yes_or_no() {
 #[test]
 fn a_plan_is_approved_only_by_its_yes() {
     let plan = ask(AskBody::Plan { file: "/p.md".into(), plan: "1. Look\n".into() });
-    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &plan, true) else { panic!() };
+    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &tools(), &plan, true) else { panic!() };
     assert_eq!(params["toolCall"]["kind"], "switch_mode");
     assert_eq!(params["toolCall"]["content"][0]["content"]["text"], "1. Look\n");
     assert_eq!(reply(&plan, Some(&selected("approve"))), Some(AskReply::Yes { value: None }));
@@ -105,7 +111,7 @@ fn beside_what_grants_something_the_others_are_a_no() {
         default: Some(1),
         decides: vec![0],
     });
-    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &trust, true) else { panic!() };
+    let QuestionForm::Choice(params) = put("s", Path::new("/w"), &tools(), &trust, true) else { panic!() };
     let kinds: Vec<&str> =
         params["options"].as_array().unwrap().iter().filter_map(|o| o["kind"].as_str()).collect();
     assert_eq!(kinds, ["allow_once", "reject_once", "reject_once"]);
@@ -130,7 +136,10 @@ fn a_form_is_read_by_its_fields() {
     assert_eq!(reply(&with, Some(&accept(json!({"choice": "b", "answer": " c "})))), choice("c"));
     assert_eq!(reply(&with, Some(&accept(json!({"choice": "z", "answer": " "})))), None);
     assert_eq!(reply(&with, Some(&json!({"action": "cancel"}))), None);
-    assert!(matches!(put("s", Path::new("/w"), &with, true), QuestionForm::Form(_)));
-    assert!(matches!(put("s", Path::new("/w"), &with, false), QuestionForm::Choice(_)));
-    assert_eq!(put("s", Path::new("/w"), &clarify(&[]), false), QuestionForm::Words("Which?".into()));
+    assert!(matches!(put("s", Path::new("/w"), &tools(), &with, true), QuestionForm::Form(_)));
+    assert!(matches!(put("s", Path::new("/w"), &tools(), &with, false), QuestionForm::Choice(_)));
+    assert_eq!(
+        put("s", Path::new("/w"), &tools(), &clarify(&[]), false),
+        QuestionForm::Words("Which?".into())
+    );
 }

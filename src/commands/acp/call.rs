@@ -5,8 +5,7 @@ use tiller_protocol::ToolVerb;
 
 use serde_json::{Value, json};
 use tiller_protocol::tool::Display;
-use tiller_protocol::{AgentId, Part, ToolOutcome, Touch};
-use tiller_tool::registry;
+use tiller_protocol::{AgentId, Part, ToolCatalog, ToolOutcome, Touch};
 
 use super::hunks;
 use crate::commands::sessions::one_line;
@@ -15,11 +14,11 @@ use crate::commands::sessions::one_line;
 const TITLE: usize = 200;
 
 /// The kind, by what the tool touches.
-pub(super) fn kind(tool: &str) -> &'static str {
+pub(super) fn kind(tools: &ToolCatalog, tool: &str) -> &'static str {
     if tool.ends_with("search") {
         return "search";
     }
-    match registry::find(tool).map(tiller_tool::Tool::touch) {
+    match tools.get(tool).map(|t| t.touch) {
         Some(Touch::Read) => "read",
         Some(Touch::Write) => "edit",
         Some(Touch::Execute) => "execute",
@@ -30,9 +29,9 @@ pub(super) fn kind(tool: &str) -> &'static str {
 }
 
 /// One line: the verb and its target.
-pub(super) fn title(tool: &str, args: &Value) -> String {
-    match registry::find(tool) {
-        Some(t) => line(&format!("{} {}", t.verb(), t.target(args))),
+fn title(tools: &ToolCatalog, tool: &str, args: &Value) -> String {
+    match tools.get(tool) {
+        Some(t) => line(&format!("{} {}", t.verb, (t.target)(args))),
         None => line(tool),
     }
 }
@@ -58,12 +57,19 @@ pub(super) fn absolute(root: &Path, path: &str) -> PathBuf {
 }
 
 /// The update for a call that begins.
-pub(super) fn begun(root: &Path, id: &str, tool: &str, args: &Value, status: &str) -> Value {
+pub(super) fn begun(
+    root: &Path,
+    tools: &ToolCatalog,
+    id: &str,
+    tool: &str,
+    args: &Value,
+    status: &str,
+) -> Value {
     json!({
         "sessionUpdate": "tool_call",
         "toolCallId": id,
-        "title": title(tool, args),
-        "kind": kind(tool),
+        "title": title(tools, tool, args),
+        "kind": kind(tools, tool),
         "status": status,
         "locations": locations(root, args),
         "rawInput": args,
@@ -89,8 +95,14 @@ pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
 }
 
 /// A tool that is not Tiller's belongs to an external program: only the program's report is known.
-pub(super) fn of_program(update: &mut Value, tool: &str, verb: &ToolVerb, target: &str) {
-    if registry::find(tool).is_some() {
+pub(super) fn of_program(
+    tools: &ToolCatalog,
+    update: &mut Value,
+    tool: &str,
+    verb: &ToolVerb,
+    target: &str,
+) {
+    if tools.contains(tool) {
         return;
     }
     update["title"] = line(&match verb {
@@ -185,6 +197,7 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_kind_and_a_title() {
+        let tools = tiller_tool::Registry::built_in().catalog();
         let kinds: Vec<(&str, &str)> = [
             "read_file",
             "search",
@@ -196,12 +209,12 @@ mod tests {
             "none",
         ]
         .into_iter()
-        .map(|t| (t, kind(t)))
+        .map(|t| (t, kind(&tools, t)))
         .collect();
         let want = ["read", "search", "search", "edit", "execute", "fetch", "think", "other"];
         assert_eq!(kinds.iter().map(|k| k.1).collect::<Vec<_>>(), want);
-        assert_eq!(title("read_file", &json!({"path": "a.txt"})), "read a.txt");
-        assert_eq!(title("evil\u{1b}[31m\nname", &json!({})), "evil\\x1b[31m");
+        assert_eq!(title(&tools, "read_file", &json!({"path": "a.txt"})), "read a.txt");
+        assert_eq!(title(&tools, "evil\u{1b}[31m\nname", &json!({})), "evil\\x1b[31m");
         assert!(line(&"x".repeat(500)).len() < 210);
     }
 }

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tiller_protocol::{AgentId, Attachment, Block, Entry, EntryBody, Message, Origin};
+use tiller_protocol::{AgentId, Attachment, Block, Entry, EntryBody, Message, Origin, ToolCatalog};
 
 use super::{call, view};
 
 /// The updates for entries of a path, oldest first.
-pub(super) fn replay(root: &Path, entries: &[Entry]) -> Vec<Value> {
-    entries.iter().filter(|e| e.agent == AgentId::main()).flat_map(|e| entry(root, e)).collect()
+pub(super) fn replay(root: &Path, tools: &ToolCatalog, entries: &[Entry]) -> Vec<Value> {
+    entries.iter().filter(|e| e.agent == AgentId::main()).flat_map(|e| entry(root, tools, e)).collect()
 }
 
-fn entry(root: &Path, entry: &Entry) -> Vec<Value> {
+fn entry(root: &Path, tools: &ToolCatalog, entry: &Entry) -> Vec<Value> {
     match &entry.body {
         EntryBody::User { message, origin, .. } if *origin != Origin::Engine => person(message),
-        EntryBody::Assistant { blocks, .. } => blocks.iter().filter_map(|b| block(root, b)).collect(),
+        EntryBody::Assistant { blocks, .. } => blocks.iter().filter_map(|b| block(root, tools, b)).collect(),
         EntryBody::ToolResult { call_id, outcome, content, display, .. } => {
             vec![call::ended(root, call_id, *outcome, content, display.as_ref())]
         }
@@ -44,11 +44,11 @@ fn person(message: &Message) -> Vec<Value> {
     out
 }
 
-fn block(root: &Path, block: &Block) -> Option<Value> {
+fn block(root: &Path, tools: &ToolCatalog, block: &Block) -> Option<Value> {
     match block {
         Block::Text { text } if !text.is_empty() => Some(view::said(text)),
         Block::Thinking { text, .. } if !text.is_empty() => Some(view::thought(text)),
-        Block::ToolCall(c) => Some(call::begun(root, &c.id, &c.name, &c.arguments, "pending")),
+        Block::ToolCall(c) => Some(call::begun(root, tools, &c.id, &c.name, &c.arguments, "pending")),
         _ => None,
     }
 }

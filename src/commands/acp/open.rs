@@ -10,7 +10,7 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    Command, CommandBody, CommandId, Entry, Event, EventBody, Notice, NoticeKind, SessionId,
+    Command, CommandBody, CommandId, Entry, Event, EventBody, Notice, NoticeKind, SessionId, ToolCatalog,
 };
 use tiller_store::Store;
 
@@ -32,6 +32,7 @@ pub(super) struct Opened {
     pub(super) snapshot: Snapshot,
     pub(super) choices: Choices,
     pub(super) root: PathBuf,
+    pub(super) tools: ToolCatalog,
     /// Notices for the person.
     pub(super) notices: Vec<Notice>,
 }
@@ -68,7 +69,7 @@ pub(super) fn start(
             "the session is open in process {holder}; close it there first"
         )));
     }
-    let root = setup.project.clone();
+    let (root, tools) = (setup.project.clone(), setup.tools.catalog());
     let config = Arc::new(setup.config.config.clone());
     let start = Start {
         human: Human::Present,
@@ -84,7 +85,7 @@ pub(super) fn start(
     let engine = OwnedEngine(Some(engine));
     let snapshot = snapshot?;
     let choices = Choices::new(snapshot.profile, snapshot.model.clone(), &config);
-    Ok(Opened { engine, handle, events, snapshot, choices, root, notices })
+    Ok(Opened { engine, handle, events, snapshot, choices, root, tools, notices })
 }
 
 /// Requests the whole state. It contains everything that happened before, except notices.

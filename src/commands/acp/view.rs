@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AgentId, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus,
+    AgentId, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus, ToolCatalog,
 };
 
 use super::{call, modes};
@@ -19,6 +19,8 @@ pub(super) const BEAT: i64 = 250;
 /// The state of what was sent to the client.
 pub(super) struct View {
     pub(super) root: PathBuf,
+    /// The tools of this program: titles and kinds of calls.
+    pub(super) tools: ToolCatalog,
     pub(super) choices: modes::Choices,
     /// Why the last reply ended.
     pub(super) stop: Option<StopReason>,
@@ -53,8 +55,8 @@ impl Live {
 }
 
 impl View {
-    pub(super) fn new(root: PathBuf, choices: modes::Choices) -> Self {
-        Self { root, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
+    pub(super) fn new(root: PathBuf, tools: ToolCatalog, choices: modes::Choices) -> Self {
+        Self { root, tools, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
     }
 
     /// The updates for one event. For agents that the main one started only the calls are reported: their texts are in
@@ -120,8 +122,9 @@ impl View {
             ToolEvent::ToolStarted { call_id, name, arguments, verb, target } => {
                 // A call that asked before a restart may be known already.
                 self.open.insert(key(call_id), Live::default());
-                let mut update = call::begun(&self.root, call_id, name, arguments, "in_progress");
-                call::of_program(&mut update, name, verb, target);
+                let mut update =
+                    call::begun(&self.root, &self.tools, call_id, name, arguments, "in_progress");
+                call::of_program(&self.tools, &mut update, name, verb, target);
                 call::of_agent(&mut update, agent);
                 vec![update]
             }
@@ -132,7 +135,7 @@ impl View {
                 }
                 let mut out = Vec::new();
                 if self.open.remove(&key(call_id)).is_none() {
-                    out.push(call::begun(&self.root, call_id, name, arguments, "pending"));
+                    out.push(call::begun(&self.root, &self.tools, call_id, name, arguments, "pending"));
                 }
                 if let EntryBody::ToolResult { content, .. } = &node.body {
                     out.push(call::ended(&self.root, call_id, *outcome, content, display.as_ref()));

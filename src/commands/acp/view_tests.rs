@@ -5,7 +5,7 @@ use super::*;
 
 fn view() -> View {
     let choices = modes::Choices::new(Profile::Ask, ModelRef("demo/demo".into()), &Config::default());
-    View::new("/w".into(), choices)
+    View::new("/w".into(), tiller_tool::Registry::built_in().catalog(), choices)
 }
 
 fn at(ms: i64, body: impl Into<EventBody>) -> Event {

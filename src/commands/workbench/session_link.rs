@@ -289,9 +289,9 @@ type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
 
 fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     let (config, brings, sender) = (setup.places.config.clone(), setup.brings.clone(), sender.clone());
-    let first = AtomicBool::new(true);
+    let (first, tools) = (AtomicBool::new(true), setup.tools.catalog());
     Arc::new(move |trusted| {
-        let (all, wrong) = definitions::read(&config, &brings, trusted);
+        let (all, wrong) = definitions::read(&config, &brings, trusted, &tools);
         // Errors at the start are reported together with all others.
         if let Some(notice) =
             definitions::problem_notice(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel))

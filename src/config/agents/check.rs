@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_saphyr::{Location, Spanned};
-use tiller_protocol::{AgentLimits, Cost, Effort, Profile};
+use tiller_protocol::{AgentLimits, Cost, Effort, Profile, ToolSet};
 
 use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
-use super::words::{ALL, Known, LAYERS, SETS};
+use super::words::{ALL, Known, LAYERS, set_words};
 use crate::problem::Problem;
 use tiller_protocol::nearest::nearest;
 
@@ -263,15 +263,14 @@ impl Check<'_> {
             let name = word.value.as_str();
             if name == ALL {
                 all = true;
-            } else if let Some((_, tools)) = SETS.iter().find(|(set, _)| *set == name) {
-                only.extend(tools.iter().map(|t| (*t).to_owned()));
-            } else if self.known.tool_words().any(|t| t == name) {
+            } else if let Some(set) = ToolSet::parse(name) {
+                only.extend(self.known.tools.of_set(set).map(str::to_owned));
+            } else if self.known.tools.contains(name) {
                 only.insert(name.to_owned());
             } else {
-                let near =
-                    nearest(name, self.known.tool_words()).map(|near| format!("did you mean `{near}`?"));
-                let sets = SETS.iter().map(|(set, _)| *set).collect::<Vec<_>>().join(", ");
-                let hint = near.unwrap_or_else(|| format!("use a tool name or a set: {sets}, {ALL}"));
+                let near = self.known.nearest_tool(name).map(|near| format!("did you mean `{near}`?"));
+                let hint =
+                    near.unwrap_or_else(|| format!("use a tool name or a set: {}, {ALL}", set_words()));
                 self.wrong(
                     &word.referenced,
                     "tools",

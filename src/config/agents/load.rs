@@ -72,11 +72,6 @@ impl Definitions {
         (Self { kinds: Arc::new(all), skills }, problems)
     }
 
-    /// Only the built-in ones.
-    pub fn built_in(known: &Known<'_>) -> Self {
-        Self::load(Path::new(""), &[], known).0
-    }
-
     /// The one of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
         self.kinds.get(name)

@@ -1,17 +1,15 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Definitions, Known, Origin, Pick, ProjectFile, SETS, Tier, Tools, set_of};
+use super::{Definitions, Known, Origin, Pick, ProjectFile, Tier, Tools};
 use crate::problem::Problem;
-
-fn known() -> Known<'static> {
-    Known { tools: &[], clis: Known::CLIS, rule: &|_| Ok(()) }
-}
+use crate::testing::tools;
 
 fn load(config: &Path, project: &[(&str, Option<&str>)]) -> (Definitions, Vec<String>) {
     let project: Vec<ProjectFile<'_>> =
         project.iter().map(|(path, text)| ProjectFile { path, bytes: text.map(str::as_bytes) }).collect();
-    let (all, problems) = Definitions::load(config, &project, &known());
+    let (all, problems) =
+        Definitions::load(config, &project, &Known { tools: &tools(), clis: Known::CLIS, rule: &|_| Ok(()) });
     (all, problems.iter().map(Problem::to_string).collect())
 }
 
@@ -67,7 +65,8 @@ fn the_files_are_all_in_the_list() {
         .map(|e| e.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
     files.sort();
-    let names: Vec<String> = Definitions::built_in(&known()).iter().map(|d| d.name.clone()).collect();
+    let (all, _) = load(Path::new(""), &[]);
+    let names: Vec<String> = all.iter().map(|d| d.name.clone()).collect();
     assert_eq!(files, names);
 }
 
@@ -127,20 +126,7 @@ fn a_folder_that_is_none_is_told() {
 
 #[test]
 fn a_name_that_is_none_gets_the_nearest() {
-    let all = Definitions::built_in(&known());
+    let (all, _) = load(Path::new(""), &[]);
     assert_eq!(all.no_such("codr"), "there is no agent `codr`; did you mean `coder`?");
     assert!(all.no_such("xyzzy").ends_with("repo-monitor, reviewer, worker"), "{}", all.no_such("xyzzy"));
-}
-
-#[test]
-fn no_tool_is_in_two_sets() {
-    let mut all: Vec<&str> = SETS.iter().flat_map(|(_, tools)| tools.iter().copied()).collect();
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), count);
-    assert_eq!(
-        (set_of("read_file"), set_of("delegate_task"), set_of("x")),
-        (Some("read"), Some("crew"), None)
-    );
 }

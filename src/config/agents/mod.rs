@@ -23,7 +23,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `form` | the typed definition |
-//! | `words` | names that a file may use: sets of tools, layers, programs |
+//! | `words` | names that a file may use: tools and their sets, layers, programs |
 //! | `front` | a file's text, taken apart; YAML with places |
 //! | `check` | values to a definition, every mistake with its place |
 //! | `load` | the layers |
@@ -37,7 +37,7 @@ mod words;
 pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 pub(crate) use load::read as read_file;
 pub use load::{Definitions, ProjectFile};
-pub use words::{Known, SETS, no_such_tool, set_of};
+pub use words::{Known, no_such_tool};
 
 #[cfg(test)]
 mod check_tests;

@@ -1,50 +1,32 @@
 //! Names that a definition may use.
 
-/// Sets of tools by the tools' names. What is new in the tool room goes into one of them, else no definition but
-/// one with `all` can grant it.
-pub const SETS: &[(&str, &[&str])] = &[
-    ("read", &["read_file", "list_dir", "search", "session_search"]),
-    ("edit", &["write_file", "edit_file", "patch"]),
-    ("run", &["terminal", "process"]),
-    ("web", &["web_fetch"]),
-    ("plan", &["todo_write", "todo_read", "clarify", "checkpoint", "restore", "write_plan"]),
-    (
-        "crew",
-        &[
-            "delegate_task",
-            "delegate_async",
-            "orchestrate",
-            "spawn_agent",
-            "list_agents",
-            "agent_result",
-            "send_to_agent",
-            "wait_agents",
-            "cancel_agent",
-            "get_process_info",
-            "blackboard",
-        ],
-    ),
-];
+use tiller_protocol::nearest::nearest;
+use tiller_protocol::{ToolCatalog, ToolSet};
 
 /// Every tool.
 pub(super) const ALL: &str = "all";
 
-/// The set that a tool is in.
-pub fn set_of(tool: &str) -> Option<&'static str> {
-    SETS.iter().find(|(_, tools)| tools.contains(&tool)).map(|(set, _)| *set)
+/// The names that may stand in a list of tools: sets, the tools of each set, and [`ALL`].
+fn tool_words(tools: &ToolCatalog) -> Vec<&'static str> {
+    let sets = ToolSet::ALL.into_iter().map(ToolSet::word);
+    let each = ToolSet::ALL.into_iter().flat_map(|set| tools.of_set(set));
+    sets.chain(each).chain([ALL]).collect()
 }
 
-/// What is wrong with a name in a list of tools, in a sentence's part: no tool of ours, no set, and not in `more`.
-pub fn no_such_tool(name: &str, more: &[&str]) -> Option<String> {
-    let sets = || SETS.iter().map(|(set, _)| *set);
-    let tools = SETS.iter().flat_map(|(_, tools)| tools.iter().copied());
-    let all: Vec<&str> = sets().chain(tools).chain(more.iter().copied()).chain([ALL]).collect();
+/// The names of the sets, for people.
+pub(super) fn set_words() -> String {
+    ToolSet::ALL.map(ToolSet::word).join(", ")
+}
+
+/// What is wrong with a name in a list of tools, as a part of a sentence; `None`: it is a tool or a set.
+pub fn no_such_tool(name: &str, tools: &ToolCatalog) -> Option<String> {
+    let all = tool_words(tools);
     if all.contains(&name) {
         return None;
     }
-    Some(match tiller_protocol::nearest::nearest(name, all) {
+    Some(match nearest(name, all) {
         Some(near) => format!("there is no tool or set `{name}`; did you mean `{near}`?"),
-        None => format!("there is no tool or set `{name}`; sets: {}", sets().collect::<Vec<_>>().join(", ")),
+        None => format!("there is no tool or set `{name}`; sets: {}", set_words()),
     })
 }
 
@@ -55,8 +37,8 @@ pub(super) const LAYERS: &[&str] =
 /// Names of other rooms that a definition may use, given by the caller.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
-    /// Names of tools that are there, besides those of [`SETS`].
-    pub tools: &'a [&'a str],
+    /// The tools of this program.
+    pub tools: &'a ToolCatalog,
     /// Programs of other vendors that can be driven.
     pub clis: &'a [&'a str],
     /// Is this a rule, `tool(argument)`? The error is a sentence.
@@ -68,9 +50,8 @@ impl Known<'_> {
     pub const CLIS: &'static [&'static str] =
         &["claude", "codex", "gemini", "aider", "goose", "opencode", "droid"];
 
-    /// Every name that may stand in `tools`.
-    pub(super) fn tool_words(&self) -> impl Iterator<Item = &str> {
-        let sets = SETS.iter().flat_map(|(set, tools)| std::iter::once(*set).chain(tools.iter().copied()));
-        sets.chain(self.tools.iter().copied()).chain([ALL])
+    /// The tool or set that was probably meant by `name` in a list of tools.
+    pub(super) fn nearest_tool(&self, name: &str) -> Option<&'static str> {
+        nearest(name, tool_words(self.tools))
     }
 }

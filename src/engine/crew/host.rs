@@ -7,7 +7,7 @@ use tiller_config::agents::Definitions;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     AgentId, AgentView, CommandId, EntryBody, EntryId, EventBody, ModelRef, Notice, ProcessRow, Profile,
-    SessionId, Time,
+    SessionId, Time, ToolCatalog,
 };
 use tiller_provider::{ProviderError, Providers};
 use tiller_store::{Store, Ticket};
@@ -78,9 +78,9 @@ impl CrewHost<'_> {
         model::provider(self.core, model).map(drop)
     }
 
-    /// Names of all tools.
-    pub fn all_tools(&self) -> Vec<&'static str> {
-        self.core.services.tools.all.iter().map(|t| t.name()).collect()
+    /// All tools.
+    pub fn all_tools(&self) -> ToolCatalog {
+        self.core.services.tools.all.catalog()
     }
 
     /// Whether the last of `chain`, or the main agent if it is empty, has the tool `name`.

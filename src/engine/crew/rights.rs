@@ -82,20 +82,20 @@ impl Services {
         let has = |name: &str| self.tools.visible.iter().any(|t| t.name() == name);
         // Special tools need no permission of their own: an agent that may delegate may have them.
         let mine =
-            |t: &&&'static dyn Tool| has(t.name()) || SPECIAL.contains(&t.name()) && has("delegate_task");
-        let mut tools: Vec<&'static dyn Tool> = self.tools.all.iter().filter(mine).copied().collect();
+            |t: &&'static dyn Tool| has(t.name()) || SPECIAL.contains(&t.name()) && has("delegate_task");
+        let mut tools: Vec<&'static dyn Tool> = self.tools.all.iter().filter(mine).collect();
         let deepest = self.config().agents.depth;
         for (at, member) in chain.iter().enumerate() {
             let last = at + 1 == chain.len();
-            tools.retain(|t| allows(member, t.name(), deepest, last));
+            tools.retain(|t| allows(member, *t, deepest, last));
         }
         tools
     }
 }
 
 /// Whether its role, its task and its depth allow a tool to a member (`last`), or to those below it.
-fn allows(member: &Grant<'_>, name: &str, deepest: u32, last: bool) -> bool {
-    let brief = member.brief;
+fn allows(member: &Grant<'_>, tool: &dyn Tool, deepest: u32, last: bool) -> bool {
+    let (name, brief) = (tool.name(), member.brief);
     if name == "blackboard" {
         return !brief.bare && (!last || brief.board.is_some());
     }
@@ -106,13 +106,13 @@ fn allows(member: &Grant<'_>, name: &str, deepest: u32, last: bool) -> bool {
     !brief.bare
         && granted
         && (member.id.depth() < deepest || !STARTERS.contains(&name))
-        && (brief.tools.is_empty() || named(&brief.tools, name))
+        && (brief.tools.is_empty() || named(&brief.tools, tool))
 }
 
 /// Whether a list of names and sets holds a tool.
-fn named(list: &[String], tool: &str) -> bool {
-    let set = tiller_config::agents::set_of(tool);
-    list.iter().any(|n| n == tool || n == "all" || Some(n.as_str()) == set)
+fn named(list: &[String], tool: &dyn Tool) -> bool {
+    let info = tool.info();
+    list.iter().any(|n| n == info.name || n == "all" || n == info.set.word())
 }
 
 /// The profile of an agent with this role below one with the profile `above`.

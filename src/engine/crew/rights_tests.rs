@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use tiller_config::agents::{Definition, Definitions, Narrowing, Origin, Pick, SETS, Tools};
+use tiller_config::agents::{Definition, Definitions, Narrowing, Origin, Pick, Tools};
 use tiller_permit::{Effect, Policy, Roots, Rule, Source};
-use tiller_protocol::{Access, AgentId, AgentLimits, Profile, Touch};
+use tiller_protocol::{Access, AgentId, AgentLimits, Profile, ToolCatalog, ToolSet, Touch};
+use tiller_tool::Registry;
 use tiller_tool::crew::{Brief, Delegation, Goal, Report, SharedCrew, Task};
 
 use super::*;
@@ -99,9 +100,13 @@ fn pattern() -> impl Strategy<Value = String> {
     select(PATTERNS).prop_map(str::to_owned)
 }
 
+fn catalog() -> ToolCatalog {
+    Registry::built_in().catalog()
+}
+
 fn words() -> Vec<&'static str> {
-    let tools = SETS.iter().flat_map(|(set, tools)| std::iter::once(*set).chain(tools.iter().copied()));
-    tools.chain(["all"]).collect()
+    let sets = ToolSet::ALL.into_iter().map(ToolSet::word);
+    sets.chain(catalog().names()).chain(["all"]).collect()
 }
 
 fn some_words() -> impl Strategy<Value = Vec<String>> {
@@ -113,8 +118,9 @@ fn some_words() -> impl Strategy<Value = Vec<String>> {
 fn tools() -> impl Strategy<Value = Tools> {
     let only = some_words().prop_map(|w| {
         // As the reader of definitions spells sets out.
-        let spelled = w.iter().flat_map(|word| match SETS.iter().find(|(set, _)| set == word) {
-            Some((_, tools)) => tools.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>(),
+        let all = catalog();
+        let spelled = w.iter().flat_map(|word| match ToolSet::parse(word) {
+            Some(set) => all.of_set(set).map(str::to_owned).collect::<Vec<_>>(),
             None => vec![word.clone()],
         });
         Tools::Only(spelled.collect::<BTreeSet<_>>())
@@ -157,7 +163,7 @@ fn level() -> impl Strategy<Value = (Option<Definition>, Vec<String>, bool, bool
 fn rule() -> impl Strategy<Value = Rule> {
     (effect(), pattern(), select(vec![Source::User, Source::Session, Source::Project]), 0_u8..5).prop_map(
         |(effect, pattern, source, whom)| {
-            let rule = Rule::parse(effect, source, &pattern).unwrap();
+            let rule = Rule::parse(effect, source, &pattern, &catalog()).unwrap();
             match whom {
                 0 if effect != Effect::Allow => rule.for_agent("main/a1"),
                 _ => rule,
@@ -221,7 +227,8 @@ fn nobody_has_more(cases: u32) {
     let all = (rules, profile(), mine, proptest::collection::vec(level(), 1..5), 1_u32..5);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let held = TestRunner::new(config).run(&all, |(rules, session, mine, levels, depth)| {
-        let mut policy = Policy::new(Roots::with_resolve(WORK, None, Vec::new(), Arc::new(|p| p.to_owned())));
+        let mut policy =
+            Policy::new(Roots::with_resolve(WORK, None, Vec::new(), Arc::new(|p| p.to_owned())), catalog());
         policy.rules.add(rules, true);
         let mut world = WORLD.with(|w| w.world.copy());
         world.permit = Permit::new(policy, Arc::new(|_| Ok(())));
@@ -303,7 +310,7 @@ thread_local! {
             workflows: None,
             roles: Roles::new(Definitions::default()),
         };
-        let parts = crate::testing::parts(folder.path(), &home, crew).unwrap();
+        let parts = crate::testing::parts(folder.path(), &home, crew, Registry::built_in()).unwrap();
         Made { _folder: folder, world: Services::new(parts) }
     };
 }
@@ -320,7 +327,7 @@ impl Services {
 #[test]
 fn a4_the_property_sees_a_profile_that_loosens() {
     let permit = Permit::new(
-        Policy::new(Roots::with_resolve(WORK, None, Vec::new(), Arc::new(|p| p.to_owned()))),
+        Policy::new(Roots::with_resolve(WORK, None, Vec::new(), Arc::new(|p| p.to_owned())), catalog()),
         Arc::new(|_| Ok(())),
     );
     let id = AgentId::main();

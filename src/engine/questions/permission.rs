@@ -9,7 +9,7 @@ use tiller_config::agents::Narrowing;
 use tiller_permit::decide::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::PermissionAsk;
-use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, Touch};
+use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, ToolCatalog, Touch};
 
 /// Adds a pattern to the user's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -62,11 +62,17 @@ impl Permit {
         }
     }
 
+    /// The tools that rules may name.
+    fn tools(&self) -> ToolCatalog {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).tools.clone()
+    }
+
     /// The policy of a child agent: the same rules, now and later, and those of its definition, which only restrict.
     pub(crate) fn child(&self, rules: Option<&Narrowing>) -> Self {
+        let tools = self.tools();
         let parse = |effect: Effect, list: &[String]| -> Vec<Rule> {
             // Faulty patterns were reported when the definition was read.
-            list.iter().filter_map(|p| Rule::parse(effect, Source::Agent, p).ok()).collect()
+            list.iter().filter_map(|p| Rule::parse(effect, Source::Agent, p, &tools).ok()).collect()
         };
         let mut narrow = (*self.narrow).clone();
         if let Some(rules) = rules {
@@ -183,7 +189,7 @@ impl Permit {
 
     /// Allows `patterns` (one, or several joined by ` && `) until the session ends.
     pub(crate) fn allow_session(&self, patterns: &str) -> Result<(), String> {
-        let rules = rules_of(patterns, Source::Session)?;
+        let rules = rules_of(patterns, Source::Session, &self.tools())?;
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         rules.into_iter().for_each(|rule| policy.rules.push(rule));
         Ok(())
@@ -192,7 +198,7 @@ impl Permit {
     /// Allows `patterns` (one, or several joined by ` && `) for good.
     pub(crate) fn allow_always(&self, patterns: &str) -> Result<(), String> {
         // Parsed first: a pattern that cannot be parsed must not be written.
-        for rule in rules_of(patterns, Source::User)? {
+        for rule in rules_of(patterns, Source::User, &self.tools())? {
             (self.always)(rule.text())?;
             // Also holds for sessions that are opened later.
             self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
@@ -214,8 +220,9 @@ impl Permit {
     /// Replaces the session's patterns when another session was opened.
     pub(crate) fn restore(&self, patterns: &[String]) {
         let mut rules = self.base.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let tools = self.tools();
         for p in patterns {
-            match Rule::parse(Effect::Allow, Source::Session, p) {
+            match Rule::parse(Effect::Allow, Source::Session, p, &tools) {
                 Ok(rule) => rules.push(rule),
                 Err(why) => tracing::warn!(why, "a rule of the session cannot be read and is not applied"),
             }
@@ -224,10 +231,10 @@ impl Permit {
     }
 }
 
-fn rules_of(patterns: &str, source: Source) -> Result<Vec<Rule>, String> {
+fn rules_of(patterns: &str, source: Source, tools: &ToolCatalog) -> Result<Vec<Rule>, String> {
     tiller_permit::split_patterns(patterns)
         .into_iter()
-        .map(|p| Rule::parse(Effect::Allow, source, p))
+        .map(|p| Rule::parse(Effect::Allow, source, p, tools))
         .collect()
 }
 

@@ -29,8 +29,11 @@ fn run(policy: &Policy, profile: Profile, human: Human, command: &str) -> Verdic
 
 #[test]
 fn the_first_things() {
-    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
-    policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git push*)").unwrap());
+    let mut policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
+    policy.rules.push(
+        Rule::parse(Effect::Allow, Source::User, "terminal(git push*)", &crate::testing::tools()).unwrap(),
+    );
     let ask = |c: &str| run(&policy, Profile::Ask, Human::Present, c).strictness();
     assert_eq!(ask("ls -la"), 0);
     assert_eq!(ask("git status --short && cat src/main.rs | head -n 20"), 0);
@@ -49,7 +52,7 @@ fn the_first_things() {
 /// What "always" would write for a command in profile `ask`.
 fn always(command: &str) -> Option<String> {
     match run(
-        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        &Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm)),
         Profile::Ask,
         Human::Present,
         command,
@@ -102,7 +105,8 @@ fn always_says_exactly_what_it_covers_or_nothing() {
         assert_eq!(always(command).as_deref(), want, "{command}");
         assert_eq!(
             always_pattern(
-                &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+                &Policy::new(roots(), crate::testing::tools())
+                    .within(Arc::new(crate::surroundings::testing::Calm)),
                 command
             )
             .as_deref(),
@@ -115,8 +119,12 @@ fn always_says_exactly_what_it_covers_or_nothing() {
 #[test]
 fn what_always_allows_is_allowed_then_and_nothing_beside_it() {
     for command in ["git push origin docs", "make all", "make 'a * b?'", "FOO=1 make", "cargo install x"] {
-        let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
-        policy.rules.push(Rule::parse(Effect::Allow, Source::User, &always(command).unwrap()).unwrap());
+        let mut policy = Policy::new(roots(), crate::testing::tools())
+            .within(Arc::new(crate::surroundings::testing::Calm));
+        policy.rules.push(
+            Rule::parse(Effect::Allow, Source::User, &always(command).unwrap(), &crate::testing::tools())
+                .unwrap(),
+        );
         let now = |c: &str| run(&policy, Profile::Ask, Human::Absent, c).strictness();
         assert_eq!(now(command), 0, "{command}");
         for other in [
@@ -136,10 +144,11 @@ fn what_always_allows_is_allowed_then_and_nothing_beside_it() {
 
 #[test]
 fn a_prefix_and_a_rule_for_each_part_allow_what_they_say() {
-    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let mut policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
     let pattern = always("cargo test --lib && npm run lint").unwrap();
     for one in crate::decide::always::split(&pattern) {
-        policy.rules.push(Rule::parse(Effect::Allow, Source::User, one).unwrap());
+        policy.rules.push(Rule::parse(Effect::Allow, Source::User, one, &crate::testing::tools()).unwrap());
     }
     let now = |c: &str| run(&policy, Profile::Ask, Human::Absent, c).strictness();
     for good in [
@@ -170,7 +179,7 @@ fn a_prefix_and_a_rule_for_each_part_allow_what_they_say() {
 #[test]
 fn the_question_says_what_would_happen() {
     let Verdict::Ask { rule, risk, effects, .. } = run(
-        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        &Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm)),
         Profile::Ask,
         Human::Present,
         "git push origin docs && echo x > ../log",
@@ -188,7 +197,7 @@ fn the_question_says_what_would_happen() {
         ]
     );
     let Verdict::Ask { risk, .. } = run(
-        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        &Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm)),
         Profile::Ask,
         Human::Present,
         "cargo build",
@@ -201,8 +210,11 @@ fn the_question_says_what_would_happen() {
 /// A rule matches each word of the command, which reads more of them from its input: the question says why it is asked.
 #[test]
 fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason() {
-    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
-    policy.rules.push(Rule::parse(Effect::Allow, Source::Session, "terminal(bash)").unwrap());
+    let mut policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
+    policy.rules.push(
+        Rule::parse(Effect::Allow, Source::Session, "terminal(bash)", &crate::testing::tools()).unwrap(),
+    );
     let Verdict::Ask { rule, .. } = run(&policy, Profile::Ask, Human::Present, "bash") else {
         panic!("it must ask")
     };
@@ -212,7 +224,7 @@ fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason()
 #[test]
 fn x12_nobody_to_answer_is_a_no_with_its_reason() {
     let Verdict::Deny { rule, reason } = run(
-        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        &Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm)),
         Profile::Ask,
         Human::Absent,
         "cargo build",
@@ -225,7 +237,8 @@ fn x12_nobody_to_answer_is_a_no_with_its_reason() {
 
 #[test]
 fn what_only_looks_is_told_from_what_may_change_files() {
-    let policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
     let looks = |command: &str, background| {
         let folder = policy.roots.workspace.display().to_string();
         only_looks(&policy, &Access::Run { command: command.into(), folder, background })
@@ -246,7 +259,8 @@ fn what_only_looks_is_told_from_what_may_change_files() {
 
 #[test]
 fn a_push_without_a_remote_is_to_the_default_one() {
-    let policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let policy =
+        Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
     for command in ["git push", "git push --force"] {
         let Verdict::Ask { effects, .. } = run(&policy, Profile::Ask, Human::Present, command) else {
             panic!("{command} must ask")
@@ -264,9 +278,11 @@ fn a_folder_with_too_many_files_is_refused_without_naming_a_rule() {
             let plain = (0..files).map(|n| (format!("f{n}").into(), false));
             plain.chain([(last.into(), false)]).collect()
         };
-        let mut policy = Policy::new(roots().with_list(Arc::new(list)))
+        let mut policy = Policy::new(roots().with_list(Arc::new(list)), crate::testing::tools())
             .within(Arc::new(crate::surroundings::testing::Calm));
-        policy.rules.push(Rule::parse(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+        policy.rules.push(
+            Rule::parse(Effect::Deny, Source::User, "read_file(.env)", &crate::testing::tools()).unwrap(),
+        );
         let access = [Access::Read { path: "/work/app/src".into(), inside: true }];
         let request = Request {
             profile: Profile::Ask,

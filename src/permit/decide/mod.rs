@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tiller_protocol::ask::NO_RULE;
 
-use tiller_protocol::{Access, Profile, Risk, Touch};
+use tiller_protocol::{Access, Profile, Risk, ToolCatalog, Touch};
 
 use crate::paths::Roots;
 use crate::protected::Protected;
@@ -34,14 +34,22 @@ pub struct Policy {
     pub rules: RuleSet,
     pub protected: Protected,
     pub roots: Roots,
+    /// The tools of this program; a call of any other tool is a foreign program's.
+    pub tools: ToolCatalog,
     /// Looks at what is around a command. Without it no command is shown to only look.
     pub around: Option<Arc<dyn Surroundings>>,
 }
 
 impl Policy {
     /// Without rules.
-    pub fn new(roots: Roots) -> Self {
-        Self { rules: RuleSet::default(), protected: Protected::new(roots.clone()), roots, around: None }
+    pub fn new(roots: Roots, tools: ToolCatalog) -> Self {
+        Self {
+            rules: RuleSet::default(),
+            protected: Protected::new(roots.clone()),
+            roots,
+            tools,
+            around: None,
+        }
     }
 
     /// With a look at what is around a command.
@@ -264,7 +272,7 @@ fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<St
 
 fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
     // A tool of ours passes over what it may not read; what another program does in a folder is not known.
-    if !crate::rules::names::is_ours(request.tool) {
+    if !policy.tools.contains(request.tool) {
         match below(policy, request.agent, path) {
             Below::None => {}
             Below::Rule(rule) => {
@@ -398,7 +406,7 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     let access = Access::Process { what: request.tool.to_owned() };
     let default = (request.profile == Profile::Full).then_some("profile full");
-    let ours = crate::rules::names::is_ours(request.tool);
+    let ours = policy.tools.contains(request.tool);
     let always = if ours {
         request.tool.to_owned()
     } else {

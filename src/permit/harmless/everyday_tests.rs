@@ -41,7 +41,7 @@ fn everyday_commands_that_only_look_seldom_ask() {
     for file in ["README.md", "data.json", "src/main.rs", "src/lib.rs", "a/b.rs", "a/c.rs"] {
         std::fs::write(work.join(file), "x\n").unwrap();
     }
-    let policy = Policy::new(Roots::new(&work, None, vec![])).within(Arc::new(Calm));
+    let policy = Policy::new(Roots::new(&work, None, vec![]), crate::testing::tools()).within(Arc::new(Calm));
     let all = commands(EVERYDAY);
     assert!(all.len() >= 150, "{}", all.len());
     let asking: Vec<&str> = all.iter().copied().filter(|c| asks(&policy, c)).collect();

@@ -21,10 +21,14 @@ fn world() -> World {
     let own = home.join(".config/tiller");
     fs::create_dir_all(&workspace).unwrap();
     fs::create_dir_all(&own).unwrap();
-    let mut policy = Policy::new(Roots::new(&workspace, Some(home.clone()), vec![own.clone()]));
+    let mut policy =
+        Policy::new(Roots::new(&workspace, Some(home.clone()), vec![own.clone()]), crate::testing::tools());
     // The most permissive there is: profile full, and a rule that allows everything.
     for source in [crate::rules::Source::User, crate::rules::Source::Session] {
-        policy.rules.push(crate::rules::Rule::parse(crate::rules::Effect::Allow, source, "*").unwrap());
+        policy.rules.push(
+            crate::rules::Rule::parse(crate::rules::Effect::Allow, source, "*", &crate::testing::tools())
+                .unwrap(),
+        );
     }
     World { _dir: dir, home, workspace, own, policy }
 }

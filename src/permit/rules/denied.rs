@@ -65,7 +65,7 @@ mod tests {
 
     fn globs_of(rule: &str) -> Vec<String> {
         let mut rules = RuleSet::default();
-        rules.push(Rule::written(Effect::Deny, Source::User, rule).unwrap());
+        rules.push(Rule::written(Effect::Deny, Source::User, rule, &crate::testing::tools()).unwrap());
         let resolve = std::sync::Arc::new(|p: &Path| p.to_owned());
         let roots = Roots::with_resolve("/w", Some("/home/a".into()), Vec::new(), resolve);
         denied_reads(&rules, &roots, "main").into_iter().flat_map(|d| d.globs).collect()

@@ -12,6 +12,7 @@ pub mod rulefile;
 use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use tiller_protocol::{RuleArgument, ToolCatalog};
 
 use crate::paths::{Roots, normal};
 use crate::rules::pattern::Pattern;
@@ -73,6 +74,8 @@ pub struct Rule {
     tool: Pattern,
     /// It is for a tool of another vendor's program.
     foreign: bool,
+    /// The tools of this program. A rule about a path holds for every tool that comes to the path in the same way.
+    tools: ToolCatalog,
     argument: Option<Argument>,
 }
 
@@ -110,11 +113,11 @@ pub(crate) enum Subject<'a> {
 }
 
 impl Rule {
-    /// Reads `tool(argument)` or `tool`.
+    /// Reads `tool(argument)` or `tool`. Whether there is such a tool among `tools` is not checked.
     ///
     /// # Errors
     /// In words.
-    pub fn parse(effect: Effect, source: Source, text: &str) -> Result<Self, String> {
+    pub fn parse(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Result<Self, String> {
         let text = text.trim();
         let (tool, argument) = match text.split_once('(') {
             None => (text, None),
@@ -138,16 +141,17 @@ impl Rule {
             foreign: tool.starts_with(names::FOREIGN),
             tool: Pattern::new(tool.strip_prefix(names::FOREIGN).unwrap_or(tool))?,
             argument: argument.map(Argument::new).transpose()?,
+            tools: tools.clone(),
         })
     }
 
-    /// Reads a rule that a person wrote: the tool must be one that there is.
+    /// Reads a rule that a person wrote: its tool must be among `tools`.
     ///
     /// # Errors
     /// In words, with the nearest right name.
-    pub fn written(effect: Effect, source: Source, text: &str) -> Result<Self, String> {
-        let rule = Self::parse(effect, source, text)?;
-        names::check(rule.text.split('(').next().unwrap_or_default())?;
+    pub fn written(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Result<Self, String> {
+        let rule = Self::parse(effect, source, text, tools)?;
+        names::check(rule.text.split('(').next().unwrap_or_default(), tools)?;
         Ok(rule)
     }
 
@@ -220,7 +224,7 @@ impl Rule {
     }
 
     pub(crate) fn is_for_tool(&self, tool: &str) -> bool {
-        if self.foreign && names::is_ours(tool) {
+        if self.foreign && self.tools.contains(tool) {
             return false;
         }
         if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
@@ -230,18 +234,32 @@ impl Rule {
     fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {
         let by_path = || match subject {
             Subject::Path(_, how) if self.strict() && self.argument.is_some() => {
-                names::meant(*how, tool).any(|t| self.is_for_tool(t))
+                self.is_for_path_tool(*how, tool)
             }
             _ => false,
         };
         self.is_for_tool(tool) || by_path()
     }
 
+    /// Whether it is for one of the tools that do `how` to a path. A tool that writes a path and shows what was there
+    /// (`tool`) is held to the rules about reading as well.
+    fn is_for_path_tool(&self, how: How, tool: &str) -> bool {
+        let shows = how == How::Write && self.tools.get(tool).is_some_and(|t| t.rule.shows_path());
+        self.tools.iter().any(|t| {
+            let reads = t.rule == RuleArgument::ReadPath;
+            let same = match how {
+                How::Read => reads,
+                How::Write => t.rule.changes_path() || shows && reads,
+            };
+            same && self.is_for_tool(t.name)
+        })
+    }
+
     /// True for a rule that narrows what may be done to paths, and says which.
     pub(crate) fn narrows_paths(&self, how: How) -> bool {
         self.strict()
             && self.argument.as_ref().is_some_and(|a| a.path.is_some())
-            && names::meant(how, "").any(|t| self.is_for_tool(t))
+            && self.is_for_path_tool(how, "")
     }
 
     pub(crate) fn matches(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> bool {
@@ -377,9 +395,12 @@ impl RuleSet {
         self.add(rules, false);
     }
 
-    /// A file that cannot be read: everything that it may have forbidden asks.
-    pub fn ask_all(source: Source) -> Result<Rule, String> {
-        Rule::parse(Effect::Ask, source, "*")
+    /// The rule that stands for a file which cannot be read: everything asks.
+    ///
+    /// # Errors
+    /// Never in practice: the rule is fixed.
+    pub fn ask_all(source: Source, tools: &ToolCatalog) -> Result<Rule, String> {
+        Rule::parse(Effect::Ask, source, "*", tools)
     }
 
     /// All of them.

@@ -26,6 +26,7 @@ use crate::decide::{Human, Policy, Request, decide};
 use crate::paths::{Roots, normal};
 use crate::rules::names;
 use crate::rules::{Effect, How, Rule, RuleSet, Source, Subject};
+use tiller_protocol::{RuleArgument, ToolCatalog};
 use tiller_shell::{Part, analyse};
 
 /// Largest file.
@@ -99,7 +100,7 @@ impl<'de> Deserialize<'de> for Item {
 /// # Errors
 /// When it is no YAML of this form; then nothing of it is known, and the caller adds
 /// [`RuleSet::ask_all`], or keeps the last good one.
-pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
+pub fn load(text: &str, source: Source, tools: &ToolCatalog) -> Result<Loaded, RuleProblem> {
     if text.len() > MAX_BYTES {
         return Err(RuleProblem { line: 0, text: format!("the file is larger than {MAX_BYTES} bytes") });
     }
@@ -118,13 +119,14 @@ pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
             if loaded.rules.len() >= MAX_RULES {
                 return Err(RuleProblem { line, text: format!("more than {MAX_RULES} rules") });
             }
-            match checked(effect, source, &long) {
+            match checked(effect, source, &long, tools) {
                 Ok(rule) => loaded.rules.push(rule),
                 Err(text) => {
                     loaded.problems.push(RuleProblem { line, text });
                     if effect != Effect::Allow {
                         loaded.rules.extend(
-                            as_meant(effect, source, &long.rule).or_else(|| ask_for_tool(source, &long.rule)),
+                            as_meant(effect, source, &long.rule, tools)
+                                .or_else(|| ask_for_tool(source, &long.rule, tools)),
                         );
                     }
                 }
@@ -135,10 +137,10 @@ pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
 }
 
 /// The rule, when it does what its examples say.
-fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> {
-    let rule = Rule::written(effect, source, &long.rule)?;
+fn checked(effect: Effect, source: Source, long: &Long, tools: &ToolCatalog) -> Result<Rule, String> {
+    let rule = Rule::written(effect, source, &long.rule, tools)?;
     for example in &long.matches {
-        if !matches_example(&rule, example) {
+        if !matches_example(&rule, example, tools) {
             return Err(format!(
                 "'{}' does not match its own example '{example}': the rule is not used",
                 long.rule
@@ -146,7 +148,7 @@ fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> 
         }
     }
     for example in &long.not {
-        if matches_example(&rule, example) {
+        if matches_example(&rule, example, tools) {
             return Err(format!(
                 "'{}' matches '{example}', which it must not: the rule is not used",
                 long.rule
@@ -157,18 +159,19 @@ fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> 
 }
 
 /// A rule that narrows and whose tool is misspelled holds for the tool that was meant, until it is mended.
-fn as_meant(effect: Effect, source: Source, text: &str) -> Option<Rule> {
+fn as_meant(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
     let text = text.trim();
     let tool = text.split('(').next().unwrap_or_default();
-    names::check(tool).err()?;
-    Rule::parse(effect, source, &format!("{}{}", names::nearest(tool)?, &text[tool.len()..])).ok()
+    names::check(tool, tools).err()?;
+    let meant = names::nearest(tool, tools)?;
+    Rule::parse(effect, source, &format!("{meant}{}", &text[tool.len()..]), tools).ok()
 }
 
 /// What a broken `ask` or `deny` rule leaves behind: the whole tool asks, or everything when not even
 /// the tool can be told.
-fn ask_for_tool(source: Source, text: &str) -> Option<Rule> {
+fn ask_for_tool(source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
     let tool = text.split('(').next().unwrap_or_default().trim();
-    Rule::written(Effect::Ask, source, tool).or_else(|_| RuleSet::ask_all(source)).ok()
+    Rule::written(Effect::Ask, source, tool, tools).or_else(|_| RuleSet::ask_all(source, tools)).ok()
 }
 
 /// The folder in which examples are judged.
@@ -178,18 +181,18 @@ fn example_roots() -> Roots {
 
 /// What an example stands for, by the tool of its rule: a command line, a path, an address, or the
 /// arguments as text. For a rule about several tools it is a tool's name.
-fn matches_example(rule: &Rule, example: &str) -> bool {
+fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
     let roots = example_roots();
     let tool = rule.tool_text();
     if rule.tool_is_wild() {
         return rule.is_for_tool(example);
     }
-    match tool {
-        "terminal" => {
+    match tools.get(tool).map(|t| t.rule) {
+        Some(RuleArgument::Command) => {
             let analysis = analyse(example);
             if rule.effect == Effect::Allow {
                 // Exactly as the judge would see it with this rule alone.
-                let mut policy = Policy::new(roots);
+                let mut policy = Policy::new(roots, tools.clone());
                 let mut own = rule.clone();
                 own.source = Source::User;
                 policy.rules.push(own);
@@ -217,7 +220,7 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
             texts.extend(analysis.parts.iter().flat_map(Part::spellings));
             rule.matches("main", tool, &Subject::Command(&texts), &roots)
         }
-        "read_file" | "write_file" | "edit_file" | "patch" | "list_dir" | "search" => {
+        Some(argument) if argument.is_path() => {
             let path = roots.workspace.join(
                 example
                     .strip_prefix("~/")
@@ -225,7 +228,7 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
             );
             rule.matches("main", tool, &Subject::Path(&path, How::Read), &roots)
         }
-        t if t.starts_with("web_") => {
+        argument if argument == Some(RuleArgument::Address) || tool.starts_with("web_") => {
             let host = example.split("://").nth(1).unwrap_or(example);
             let host = host.split(['/', ':', '?', '#']).next().unwrap_or(host);
             rule.matches("main", tool, &Subject::Net { url: example, host }, &roots)
@@ -250,9 +253,10 @@ pub fn yaml_item(pattern: &str) -> String {
 ///
 /// # Errors
 /// When the file cannot be read, or the rule cannot be added to its form; nothing may be written then.
-pub fn with_allow(text: &str, pattern: &str) -> Result<String, RuleProblem> {
-    Rule::written(Effect::Allow, Source::User, pattern).map_err(|text| RuleProblem { line: 0, text })?;
-    let before = load(text, Source::User)?;
+pub fn with_allow(text: &str, pattern: &str, tools: &ToolCatalog) -> Result<String, RuleProblem> {
+    Rule::written(Effect::Allow, Source::User, pattern, tools)
+        .map_err(|text| RuleProblem { line: 0, text })?;
+    let before = load(text, Source::User, tools)?;
     let item = yaml_item(pattern);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     match lines.iter().position(|l| l.trim_end() == "allow:") {
@@ -263,7 +267,7 @@ pub fn with_allow(text: &str, pattern: &str) -> Result<String, RuleProblem> {
         }
     }
     let out = format!("{}\n", lines.join("\n"));
-    let after = load(&out, Source::User)?;
+    let after = load(&out, Source::User, tools)?;
     let added = after.rules.iter().any(|r| r.effect == Effect::Allow && r.text() == pattern);
     if added && after.rules.len() == before.rules.len() + 1 {
         Ok(out)

@@ -1,7 +1,7 @@
 use super::*;
 
 fn one(text: &str) -> Loaded {
-    load(text, Source::User).unwrap()
+    load(text, Source::User, &crate::testing::tools()).unwrap()
 }
 
 #[test]
@@ -44,11 +44,14 @@ fn an_empty_file_is_no_rules() {
 
 #[test]
 fn an_unknown_key_names_its_line() {
-    let problem = load("allow:\n  - terminal(ls)\nalow:\n  - x\n", Source::User).unwrap_err();
+    let problem =
+        load("allow:\n  - terminal(ls)\nalow:\n  - x\n", Source::User, &crate::testing::tools()).unwrap_err();
     assert_eq!(problem.line, 3, "{problem}");
-    let problem = load("allow:\n  - rule: terminal(ls)\n    matches: [ls]\n", Source::User).unwrap_err();
+    let problem =
+        load("allow:\n  - rule: terminal(ls)\n    matches: [ls]\n", Source::User, &crate::testing::tools())
+            .unwrap_err();
     assert_eq!(problem.line, 3, "{problem}");
-    let problem = load("allow: terminal(ls)\n", Source::User).unwrap_err();
+    let problem = load("allow: terminal(ls)\n", Source::User, &crate::testing::tools()).unwrap_err();
     assert_eq!(problem.line, 1, "{problem}");
 }
 
@@ -99,23 +102,31 @@ fn the_examples_are_judged_as_the_judge_would() {
         ("mcp:github:*", "mcp:github:create_issue", true),
         ("mcp:github:*", "mcp:gitlab:create_issue", false),
     ] {
-        let rule = Rule::parse(Effect::Allow, Source::User, rule).unwrap();
-        assert_eq!(matches_example(&rule, example), want, "{} / {example}", rule.text());
+        let rule = Rule::parse(Effect::Allow, Source::User, rule, &crate::testing::tools()).unwrap();
+        assert_eq!(
+            matches_example(&rule, example, &crate::testing::tools()),
+            want,
+            "{} / {example}",
+            rule.text()
+        );
     }
 }
 
 #[test]
 fn always_adds_one_line_and_keeps_the_rest() {
     let before = "# mine\nallow:\n  - terminal(ls)  # looks\ndeny:\n  - read_file(.env)\n";
-    let after = with_allow(before, "terminal(git push origin <branch>)").unwrap();
+    let after = with_allow(before, "terminal(git push origin <branch>)", &crate::testing::tools()).unwrap();
     assert_eq!(
         after,
         "# mine\nallow:\n  - 'terminal(git push origin <branch>)'\n  - terminal(ls)  # looks\ndeny:\n  - read_file(.env)\n"
     );
-    assert_eq!(with_allow("", "terminal(it's)").unwrap(), "allow:\n  - 'terminal(it''s)'\n");
+    assert_eq!(
+        with_allow("", "terminal(it's)", &crate::testing::tools()).unwrap(),
+        "allow:\n  - 'terminal(it''s)'\n"
+    );
     // A form that cannot be added to safely is left alone.
-    assert!(with_allow("allow: [terminal(ls)]\n", "terminal(x)").is_err());
-    assert!(with_allow("allow: nonsense", "terminal(x)").is_err());
+    assert!(with_allow("allow: [terminal(ls)]\n", "terminal(x)", &crate::testing::tools()).is_err());
+    assert!(with_allow("allow: nonsense", "terminal(x)", &crate::testing::tools()).is_err());
 }
 
 #[test]
@@ -125,6 +136,6 @@ fn a_bomb_is_an_error() {
         let before = char::from(b'a' + i as u8);
         text.push_str(&format!("{c}: &{c} [{}]\n", vec![format!("*{before}"); 9].join(",")));
     }
-    assert!(load(&text, Source::User).is_err());
-    assert!(load(&"x".repeat(MAX_BYTES + 1), Source::User).is_err());
+    assert!(load(&text, Source::User, &crate::testing::tools()).is_err());
+    assert!(load(&"x".repeat(MAX_BYTES + 1), Source::User, &crate::testing::tools()).is_err());
 }

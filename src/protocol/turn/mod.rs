@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod ask;
+pub mod catalog;
 pub mod feed;
 pub mod goal;
 pub mod permission;

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use common::{ask, user};
 use serde_json::Value;
 use tiller_config::Config;
-use tiller_protocol::{AskReply, Block, ModelRef, Part, StopReason};
+use tiller_protocol::{AskReply, Block, ModelRef, Part, StopReason, ToolSet};
 use tiller_provider::demo::{Demo, sample, tour};
 use tiller_provider::{ChatMessage, Effort, Provider, Request, models};
 use tiller_testkit::{Reply, ScriptServer};
 use tiller_tool::testing::{Bench, text_of};
-use tiller_tool::{ToolError, registry};
+use tiller_tool::{Registry, ToolError};
 
 /// Maximum number of requests in one turn.
 const STEPS: usize = 20;
@@ -65,7 +65,7 @@ impl World {
         Request {
             model: "demo".into(),
             system: "You are the demo.".into(),
-            tools: registry::specs(|_, _| true).into(),
+            tools: Registry::built_in().specs().into(),
             messages: self.messages.clone().into(),
             max_output: None,
             effort: Effort::Default,
@@ -119,7 +119,7 @@ impl World {
         if self.denied.contains(name) {
             return (false, text("the person said no".into()));
         }
-        let tool = registry::find(name).unwrap_or_else(|| panic!("{name}"));
+        let tool = Registry::built_in().find(name).unwrap_or_else(|| panic!("{name}"));
         match self.bench.call(tool, args).await {
             Ok(out) => (out.outcome.ok(), out.content),
             Err(
@@ -210,8 +210,10 @@ async fn it_drives_every_tool() {
     w.turn("spawn explain the project").await;
     // The planner starts agents and waits for them; it neither steers them nor plans by itself.
     let starts = ["delegate_task", "spawn_agent"];
-    let others = |t: &&&dyn tiller_tool::Tool| t.toolset() == "crew" && !starts.contains(&t.name());
-    let all = registry::ALL.iter().filter(|t| !others(t) && t.name() != "write_plan");
+    let others =
+        |t: &&'static dyn tiller_tool::Tool| t.info().set == ToolSet::Crew && !starts.contains(&t.name());
+    let registry = Registry::built_in();
+    let all = registry.iter().filter(|t| !others(t) && t.name() != "write_plan");
     let all: BTreeSet<String> = all.map(|t| t.name().to_owned()).collect();
     assert_eq!(w.used, all);
 }

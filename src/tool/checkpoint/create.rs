@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::{Args, name};
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -11,30 +11,24 @@ use crate::{Tool, ToolCx, ToolError, ToolOutput};
 /// The tool.
 pub struct Checkpoint;
 
+const INFO: ToolInfo = ToolInfo {
+    name: "checkpoint",
+    set: ToolSet::Plan,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Checkpoint,
+    target: |args| schema::text(args, "name"),
+};
+
 #[async_trait]
 impl Tool for Checkpoint {
-    fn name(&self) -> &str {
-        "checkpoint"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("create.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Checkpoint
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, ChangeKind, RestorePreview, ToolSpec, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, ChangeKind, RestorePreview, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::{Args, name};
 use crate::text::visible;
@@ -19,31 +19,25 @@ const NO: &str = "keep the current files";
 /// The tool.
 pub struct Restore;
 
+const INFO: ToolInfo = ToolInfo {
+    name: "restore",
+    set: ToolSet::Plan,
+    // The question is its own, whatever the profile; what comes of it is recorded as a restore.
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Restore,
+    target: |args| schema::text(args, "name"),
+};
+
 #[async_trait]
 impl Tool for Restore {
-    fn name(&self) -> &str {
-        "restore"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("restore.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    /// The question is its own, whatever the profile; what comes of it is recorded as a restore.
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Restore
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -24,30 +24,24 @@ struct Args {
     version: Option<u64>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "blackboard",
+    set: ToolSet::Crew,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Note,
+    target: |args| args.get("key").and_then(Value::as_str).unwrap_or("list").to_owned(),
+};
+
 #[async_trait]
 impl Tool for Blackboard {
-    fn name(&self) -> &str {
-        "blackboard"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("blackboard.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Note
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("key").and_then(Value::as_str).unwrap_or("list").to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

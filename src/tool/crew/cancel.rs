@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -19,30 +19,24 @@ struct Args {
     agent: String,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "cancel_agent",
+    set: ToolSet::Crew,
+    touch: Touch::Agent,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Cancel,
+    target: |args| schema::text(args, "agent"),
+};
+
 #[async_trait]
 impl Tool for CancelAgent {
-    fn name(&self) -> &str {
-        "cancel_agent"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("cancel.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Agent
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Cancel
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("agent").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use super::port::{self, CrewRequest};
 use super::report::{Report, ReportStatus};
@@ -88,30 +88,24 @@ pub(super) fn output(reports: &[Report], cx: &ToolCx) -> ToolOutput {
     out
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "delegate_task",
+    set: ToolSet::Crew,
+    touch: Touch::Agent,
+    rule: RuleArgument::Text,
+    aliases: &["task", "agent"],
+    verb: ToolVerb::Delegate,
+    target,
+};
+
 #[async_trait]
 impl Tool for DelegateTask {
-    fn name(&self) -> &str {
-        "delegate_task"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("delegate.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Agent
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Delegate
-    }
-
-    fn target(&self, args: &Value) -> String {
-        target(args)
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

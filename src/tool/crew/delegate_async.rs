@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::{Brief, CrewRequest};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -19,30 +19,24 @@ struct Args {
     tasks: Vec<Brief>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "delegate_async",
+    set: ToolSet::Crew,
+    touch: Touch::Agent,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Spawn,
+    target: super::delegate::target,
+};
+
 #[async_trait]
 impl Tool for DelegateAsync {
-    fn name(&self) -> &str {
-        "delegate_async"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("delegate_async.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Agent
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Spawn
-    }
-
-    fn target(&self, args: &Value) -> String {
-        super::delegate::target(args)
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

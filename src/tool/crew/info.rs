@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -19,30 +19,24 @@ struct Args {
     id: String,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "get_process_info",
+    set: ToolSet::Crew,
+    touch: Touch::Read,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::LookAt,
+    target: |args| schema::text(args, "id"),
+};
+
 #[async_trait]
 impl Tool for GetProcessInfo {
-    fn name(&self) -> &str {
-        "get_process_info"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("info.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::LookAt
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("id").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

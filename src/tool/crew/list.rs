@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -17,30 +17,24 @@ pub struct ListAgents;
 #[serde(deny_unknown_fields)]
 struct Args {}
 
+const INFO: ToolInfo = ToolInfo {
+    name: "list_agents",
+    set: ToolSet::Crew,
+    touch: Touch::Read,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Agents,
+    target: |_args| String::new(),
+};
+
 #[async_trait]
 impl Tool for ListAgents {
-    fn name(&self) -> &str {
-        "list_agents"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("list.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Agents
-    }
-
-    fn target(&self, _args: &Value) -> String {
-        String::new()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::{self, CrewRequest, Goal};
 use super::{delegate, task};
@@ -25,30 +25,24 @@ struct Args {
     parts: Option<usize>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "orchestrate",
+    set: ToolSet::Crew,
+    touch: Touch::Agent,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Orchestrate,
+    target: |args| schema::text(args, "goal"),
+};
+
 #[async_trait]
 impl Tool for Orchestrate {
-    fn name(&self) -> &str {
-        "orchestrate"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("orchestrate.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Agent
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Orchestrate
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("goal").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

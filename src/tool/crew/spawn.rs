@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::{Brief, CrewRequest};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -28,30 +28,24 @@ struct SchemaArgs {
     context: Option<String>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "spawn_agent",
+    set: ToolSet::Crew,
+    touch: Touch::Agent,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Spawn,
+    target: |args| ["label", "goal"].iter().find_map(|k| args.get(*k)?.as_str()).unwrap_or_default().to_owned(),
+};
+
 #[async_trait]
 impl Tool for SpawnAgent {
-    fn name(&self) -> &str {
-        "spawn_agent"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<SchemaArgs>(self.name(), include_str!("spawn.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Agent
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Spawn
-    }
-
-    fn target(&self, args: &Value) -> String {
-        ["label", "goal"].iter().find_map(|k| args.get(*k)?.as_str()).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::port::CrewRequest;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -24,33 +24,32 @@ struct Args {
     seconds: Option<u64>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "wait_agents",
+    set: ToolSet::Crew,
+    touch: Touch::Read,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::WaitFor,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    args.get("agents")
+        .and_then(Value::as_array)
+        .map(|l| l.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
+        .unwrap_or_default()
+}
+
 #[async_trait]
 impl Tool for WaitAgents {
-    fn name(&self) -> &str {
-        "wait_agents"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("wait.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "crew"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::WaitFor
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("agents")
-            .and_then(Value::as_array)
-            .map(|l| l.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
-            .unwrap_or_default()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::mask::has_mask;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::diff;
 use crate::files::change::ledger;
@@ -33,30 +33,24 @@ struct Args {
     replace_all: bool,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "edit_file",
+    set: ToolSet::Edit,
+    touch: Touch::Write,
+    rule: RuleArgument::EditPath,
+    aliases: &["edit", "multiedit", "notebookedit", "str_replace"],
+    verb: ToolVerb::Edit,
+    target: super::path_of,
+};
+
 #[async_trait]
 impl Tool for EditFile {
-    fn name(&self) -> &str {
-        "edit_file"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("edit.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Write
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Edit
-    }
-
-    fn target(&self, args: &Value) -> String {
-        super::path_of(args)
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

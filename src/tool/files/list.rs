@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::files::path::beneath;
 use crate::files::path::{Place, declare, resolve, show};
@@ -45,31 +45,30 @@ impl Args {
     }
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "list_dir",
+    set: ToolSet::Read,
+    touch: Touch::Read,
+    rule: RuleArgument::ReadPath,
+    aliases: &["ls", "list"],
+    verb: ToolVerb::List,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let path = super::path_of(args);
+    if path.is_empty() { ".".into() } else { path }
+}
+
 #[async_trait]
 impl Tool for ListDir {
-    fn name(&self) -> &str {
-        "list_dir"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("list.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::List
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let path = super::path_of(args);
-        if path.is_empty() { ".".into() } else { path }
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use crate::files::change::ledger;
 use crate::files::content::encoding::{Text, hide_strays, line_end};
@@ -44,37 +44,36 @@ struct Args {
     byte: Option<u64>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "read_file",
+    set: ToolSet::Read,
+    touch: Touch::Read,
+    rule: RuleArgument::ReadPath,
+    aliases: &["read", "view", "cat", "open", "notebookread"],
+    verb: ToolVerb::Read,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let line = |key| args.get(key).and_then(Value::as_u64);
+    let path = super::path_of(args);
+    match (line("start"), line("end")) {
+        (None, None) => path,
+        (start, end) => {
+            format!("{path}:{}-{}", start.unwrap_or(1), end.map(|e| e.to_string()).unwrap_or_default())
+        }
+    }
+}
+
 #[async_trait]
 impl Tool for ReadFile {
-    fn name(&self) -> &str {
-        "read_file"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("read.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Read
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let line = |key| args.get(key).and_then(Value::as_u64);
-        let path = super::path_of(args);
-        match (line("start"), line("end")) {
-            (None, None) => path,
-            (start, end) => {
-                format!("{path}:{}-{}", start.unwrap_or(1), end.map(|e| e.to_string()).unwrap_or_default())
-            }
-        }
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

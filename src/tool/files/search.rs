@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hits::{Hits, Sieve};
 use crate::files::path::beneath;
@@ -57,32 +57,31 @@ impl Args {
     }
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "search",
+    set: ToolSet::Read,
+    touch: Touch::Read,
+    rule: RuleArgument::ReadPath,
+    aliases: &["grep", "glob", "find"],
+    verb: ToolVerb::Search,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let word = |key| args.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
+    let what = word("pattern").or(word("glob")).unwrap_or_default();
+    word("path").map_or(what.to_owned(), |path| format!("{what} in {path}"))
+}
+
 #[async_trait]
 impl Tool for Search {
-    fn name(&self) -> &str {
-        "search"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("search.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Search
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let word = |key| args.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
-        let what = word("pattern").or(word("glob")).unwrap_or_default();
-        word("path").map_or(what.to_owned(), |path| format!("{what} in {path}"))
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::edit::masks_of;
 use crate::files::change::diff;
@@ -28,30 +28,24 @@ struct Args {
     content: String,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "write_file",
+    set: ToolSet::Edit,
+    touch: Touch::Write,
+    rule: RuleArgument::WritePath,
+    aliases: &["write", "create"],
+    verb: ToolVerb::Write,
+    target: super::path_of,
+};
+
 #[async_trait]
 impl Tool for WriteFile {
-    fn name(&self) -> &str {
-        "write_file"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("write.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Write
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Write
-    }
-
-    fn target(&self, args: &Value) -> String {
-        super::path_of(args)
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

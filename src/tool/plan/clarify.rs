@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, ToolSpec, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -35,30 +35,24 @@ struct Args {
     default: Option<usize>,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "clarify",
+    set: ToolSet::Plan,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &["askuserquestion", "ask"],
+    verb: ToolVerb::Ask,
+    target: |args| schema::text(args, "question"),
+};
+
 #[async_trait]
 impl Tool for Clarify {
-    fn name(&self) -> &str {
-        "clarify"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("clarify.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Ask
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("question").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::todo::{counts, written};
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
@@ -17,30 +17,24 @@ pub struct TodoRead;
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Args {}
 
+const INFO: ToolInfo = ToolInfo {
+    name: "todo_read",
+    set: ToolSet::Plan,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &["todoread"],
+    verb: ToolVerb::Todo,
+    target: |_args| "read".into(),
+};
+
 #[async_trait]
 impl Tool for TodoRead {
-    fn name(&self) -> &str {
-        "todo_read"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("todo_read.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Todo
-    }
-
-    fn target(&self, _args: &Value) -> String {
-        "read".into()
     }
 
     fn access(&self, _args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::todo::{Given, advice, counts, merged, written};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -23,31 +23,30 @@ struct Args {
     merge: bool,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "todo_write",
+    set: ToolSet::Plan,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &["todo", "todowrite"],
+    verb: ToolVerb::Todo,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let n = args.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
+    if n == 1 { "1 item".into() } else { format!("{n} items") }
+}
+
 #[async_trait]
 impl Tool for TodoWrite {
-    fn name(&self) -> &str {
-        "todo_write"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("todo_write.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Todo
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let n = args.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
-        if n == 1 { "1 item".into() } else { format!("{n} items") }
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, AskBody, AskReply, TodoItem, TodoStatus, ToolSpec, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, RuleArgument, TodoItem, TodoStatus, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::todo::ITEMS;
 use crate::text::visible;
@@ -30,35 +30,34 @@ struct Args {
     plan: String,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "write_plan",
+    set: ToolSet::Plan,
+    touch: Touch::Plan,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Plan,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let plan = args.get("plan").and_then(Value::as_str).unwrap_or_default();
+    plan.lines()
+        .map(|l| l.trim_start_matches(['#', '-', '*', ' ']).trim())
+        .find(|l| !l.is_empty())
+        .unwrap_or("")
+        .to_owned()
+}
+
 #[async_trait]
 impl Tool for WritePlan {
-    fn name(&self) -> &str {
-        "write_plan"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("write_plan.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "plan"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Plan
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Plan
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let plan = args.get("plan").and_then(Value::as_str).unwrap_or_default();
-        plan.lines()
-            .map(|l| l.trim_start_matches(['#', '-', '*', ' ']).trim())
-            .find(|l| !l.is_empty())
-            .unwrap_or("")
-            .to_owned()
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

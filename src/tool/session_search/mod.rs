@@ -7,7 +7,7 @@ use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::search::parse_time;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, SearchPage, SearchQuery, SearchRole, Time, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, SearchPage, SearchQuery, SearchRole, Time, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
 
@@ -88,35 +88,34 @@ impl Args {
     }
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "session_search",
+    set: ToolSet::Read,
+    touch: Touch::Read,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Recall,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let text = args.get("query").and_then(Value::as_str).unwrap_or_default();
+    match args.get("project").and_then(Value::as_str) {
+        None | Some("" | "." | "this") => format!("\"{text}\""),
+        Some("all") => format!("\"{text}\" in the sessions of every folder"),
+        Some(project) => format!("\"{text}\" in the sessions of {project}"),
+    }
+}
+
 #[async_trait]
 impl Tool for SessionSearch {
-    fn name(&self) -> &str {
-        "session_search"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("session_search.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "memory"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Read
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Recall
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let text = args.get("query").and_then(Value::as_str).unwrap_or_default();
-        match args.get("project").and_then(Value::as_str) {
-            None | Some("" | "." | "this") => format!("\"{text}\""),
-            Some("all") => format!("\"{text}\" in the sessions of every folder"),
-            Some(project) => format!("\"{text}\" in the sessions of {project}"),
-        }
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::hints;
 use crate::guard::no_masks;
@@ -48,10 +48,26 @@ struct Input {
 /// Looks after background processes.
 pub struct Process;
 
+const INFO: ToolInfo = ToolInfo {
+    name: "process",
+    set: ToolSet::Run,
+    touch: Touch::Execute,
+    rule: RuleArgument::Text,
+    aliases: &["killshell", "bashoutput"],
+    verb: ToolVerb::Process,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let word = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", word("action"), word("id")).trim_end().to_owned()
+}
+
 #[async_trait]
 impl Tool for Process {
-    fn name(&self) -> &'static str {
-        "process"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
@@ -60,23 +76,6 @@ impl Tool for Process {
             description: include_str!("process.md").trim().into(),
             schema: schema::of::<Input>(),
         }
-    }
-
-    fn toolset(&self) -> &'static str {
-        "terminal"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Execute
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Process
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let word = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
-        format!("{} {}", word("action"), word("id")).trim_end().to_owned()
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

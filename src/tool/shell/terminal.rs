@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, Part, ToolOutcome, ToolSpec, Touch};
+use tiller_protocol::{Access, Part, RuleArgument, ToolInfo, ToolOutcome, ToolSet, ToolSpec, Touch};
 
 use super::backend::{How, ShellError, Sink};
 use super::hints;
@@ -49,10 +49,20 @@ impl Input {
 /// Runs commands.
 pub struct Terminal;
 
+const INFO: ToolInfo = ToolInfo {
+    name: "terminal",
+    set: ToolSet::Run,
+    touch: Touch::Execute,
+    rule: RuleArgument::Command,
+    aliases: &["bash", "shell", "sh", "exec", "run", "command", "execute"],
+    verb: ToolVerb::Shell,
+    target: |args| schema::text(args, "command"),
+};
+
 #[async_trait]
 impl Tool for Terminal {
-    fn name(&self) -> &'static str {
-        "terminal"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
@@ -61,22 +71,6 @@ impl Tool for Terminal {
             description: include_str!("terminal.md").trim().into(),
             schema: schema::of::<Input>(),
         }
-    }
-
-    fn toolset(&self) -> &'static str {
-        "terminal"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Execute
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Shell
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args["command"].as_str().unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

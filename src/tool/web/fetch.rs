@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use super::client::{HttpNet, Net, Reply, Resolver, SystemResolver};
 use super::{address, html};
@@ -31,30 +31,24 @@ struct Args {
     raw: bool,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "web_fetch",
+    set: ToolSet::Web,
+    touch: Touch::Network,
+    rule: RuleArgument::Address,
+    aliases: &["fetch", "webfetch", "curl", "http", "url"],
+    verb: ToolVerb::Fetch,
+    target: |args| schema::text(args, "url"),
+};
+
 #[async_trait]
 impl Tool for WebFetch {
-    fn name(&self) -> &str {
-        "web_fetch"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         crate::files::spec::<Args>(self.name(), include_str!("fetch.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "web"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Network
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Fetch
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args.get("url").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

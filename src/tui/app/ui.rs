@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiller_config::schema;
-use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
+use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind, ToolCatalog};
 
 use crate::app::App;
 use crate::app::inbox::{EventSource, Inbox, Post, Waker, inbox};
@@ -48,6 +48,8 @@ pub struct UiOptions {
     pub clock: Arc<dyn Clock>,
     pub hooks: Hooks,
     pub found: Found,
+    /// The tools of this program: how calls are described.
+    pub tools: ToolCatalog,
     pub start: Start,
     /// The folder contains settings or rules that are not trusted; read at the start and at each reload.
     pub restricted: Arc<AtomicBool>,
@@ -123,6 +125,7 @@ impl UiOptions {
             clock: Arc::new(tiller_protocol::SystemClock::default()),
             hooks: Hooks::default(),
             found: Found::default(),
+            tools: ToolCatalog::default(),
             start: Start::default(),
             restricted: Arc::default(),
             host: None,
@@ -297,6 +300,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.environment.folders.draft.clone_from(&o.folders.draft);
     app.model.environment.folders.scratch.clone_from(&o.folders.scratch);
     app.model.environment.folders.config.clone_from(&o.folders.config);
+    app.model.set_tools(&o.tools);
     app.outside.status.runner.clone_from(&o.hooks.statusline);
     app.questions.first_run = o.start.first_run;
     app.model.environment.restricted = o.restricted.load(Ordering::Acquire);

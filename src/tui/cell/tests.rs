@@ -56,6 +56,7 @@ fn tool(name: &str, arguments: serde_json::Value, state: ToolState) -> ToolCell 
     ToolCell {
         call_id: "c".into(),
         name: name.into(),
+        info: crate::testing::tools().get(name).cloned(),
         arguments,
         state,
         seconds: 0.14,

@@ -29,7 +29,7 @@ const SILENT: i64 = 15;
 /// Verb and target, clean.
 pub(super) fn what(t: &ToolCell) -> (String, String) {
     let (verb, target) = if t.verb == ToolVerb::Unnamed {
-        describe(&t.name, &t.arguments)
+        describe(&t.name, &t.arguments, t.info.as_ref())
     } else {
         (t.verb.to_string(), t.target.clone())
     };
@@ -194,7 +194,7 @@ fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
     // The part of the command that the row had to cut.
     let (_, target) = what(t);
     let whole =
-        if t.verb == ToolVerb::Unnamed { describe(&t.name, &t.arguments).1 } else { t.target.clone() };
+        if t.verb == ToolVerb::Unnamed { describe(&t.name, &t.arguments, t.info.as_ref()).1 } else { t.target.clone() };
     if width(&target) + 30 > cx.columns || whole.lines().count() > 1 {
         all.extend(output_lines(&whole, Role::Code, cx));
     }

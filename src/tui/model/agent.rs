@@ -4,7 +4,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
     AgentId, BranchName, Cost, EffortView, Event, EventBody, GoalState, GoalView, ModelRef, Profile, Queued,
-    QueuedState, SessionSummary, Time, TodoItem, Usage,
+    QueuedState, SessionSummary, Time, TodoItem, ToolCatalog, Usage,
 };
 
 use super::conversation::{Change, Conversation};
@@ -69,6 +69,11 @@ pub struct Retry {
 }
 
 impl AgentModel {
+    /// An agent of which nothing is known yet. `tools`: those of this program.
+    pub(super) fn new(tools: ToolCatalog) -> Self {
+        Self { conversation: Tracked::new(Conversation::new(tools)), ..Self::default() }
+    }
+
     /// Messages that have not gone out yet, next one first.
     pub(crate) fn waiting(&self) -> impl DoubleEndedIterator<Item = &Queued> {
         self.queue.iter().filter(|q| q.state != QueuedState::Delivered)

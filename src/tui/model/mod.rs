@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
-use tiller_protocol::{AgentId, Event, EventBody, Notice, Time};
+use tiller_protocol::{AgentId, Event, EventBody, Notice, Time, ToolCatalog};
 
 pub use agent::{AgentModel, Retry, SessionModel, TurnModel};
 pub use revisions::{Revisions, Slice};
@@ -54,6 +54,13 @@ pub struct Model {
 }
 
 impl Model {
+    /// Sets the tools of this program, before the first event.
+    pub fn set_tools(&mut self, tools: &ToolCatalog) {
+        self.environment.tools = tools.clone();
+        self.agent = AgentModel::new(tools.clone());
+        *self.home = AgentModel::new(tools.clone());
+    }
+
     /// Takes an event of the shown agent in.
     fn take_in(&mut self, event: &Event) {
         self.agent.apply(event);

@@ -114,7 +114,7 @@ impl Model {
         }
         if agent.is_none() {
             self.swap();
-            *self.home = AgentModel::default();
+            *self.home = AgentModel::new(self.environment.tools.clone());
         } else {
             let old = &mut self.agent.session;
             let (git, profile) = (old.git.clone(), old.profile);
@@ -123,7 +123,8 @@ impl Model {
                 self.swap();
             }
             let session = SessionModel { summary, git, profile, ..SessionModel::default() };
-            self.agent = AgentModel { session: Tracked::new(session), ..AgentModel::default() };
+            let empty = AgentModel::new(self.environment.tools.clone());
+            self.agent = AgentModel { session: Tracked::new(session), ..empty };
         }
         if let Some(view) = agent.as_ref().and_then(|a| self.row(a)).cloned() {
             let session = &mut *self.agent.session;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::view::Snapshot;
-use tiller_protocol::{AgentId, Ask, AskId, FileChange, ProcessRow, WorkflowView};
+use tiller_protocol::{AgentId, Ask, AskId, FileChange, ProcessRow, ToolCatalog, WorkflowView};
 
 use super::kinds::{AgentKind, FoundKey};
 
@@ -111,6 +111,8 @@ pub struct Environment {
     pub restricted: bool,
     /// The screen can be left while the work goes on.
     pub detachable: bool,
+    /// The tools of this program: how calls are described.
+    pub tools: ToolCatalog,
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.

@@ -83,7 +83,11 @@ impl World {
         bench.cx.child_env = Arc::new(env.clone());
         let around = Arc::new(crate::Around::new(ChildEnv::new(env)));
         let roots = Roots::new(&work, Some(top.join("home")), vec![]);
-        Self { bench, canaries, policy: Policy::new(roots).within(around) }
+        Self {
+            bench,
+            canaries,
+            policy: Policy::new(roots, tiller_tool::Registry::built_in().catalog()).within(around),
+        }
     }
 
     /// Whether something was run or shown that must not be.
@@ -282,7 +286,10 @@ async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
         let said = world.run(hostile.shown_by, Vec::new()).await;
         assert!(world.fired(&said), "{}: {said}", hostile.name);
         for rule in ["terminal(git *)", "terminal(git status*)", "terminal(git status)"] {
-            world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, rule).unwrap());
+            world.policy.rules.push(
+                Rule::parse(Effect::Allow, Source::User, rule, &tiller_tool::Registry::built_in().catalog())
+                    .unwrap(),
+            );
         }
         for command in commands {
             // Read-only commands may run with variables that disable the configured programs, never by the rule.
@@ -293,7 +300,15 @@ async fn x15_a_rule_for_git_lets_no_repository_run_that_an_agent_wrote() {
     // In the person's own repository the rules apply.
     let calm = Hostile { name: "calm", setup: "", shown_by: "", needs: "", path: "" };
     let mut world = World::new(&calm);
-    world.policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git *)").unwrap());
+    world.policy.rules.push(
+        Rule::parse(
+            Effect::Allow,
+            Source::User,
+            "terminal(git *)",
+            &tiller_tool::Registry::built_in().catalog(),
+        )
+        .unwrap(),
+    );
     for command in ["git commit -m x", "git -C src add a.rs", "git --git-dir=.git fetch"] {
         assert!(world.ruled(command), "{command}");
     }

@@ -64,7 +64,7 @@ pub(crate) fn kinds(place: &Place, name: &str, front: &str) -> Definitions {
     let text = format!("---\nname: {name}\n{front}\n---\nWork.\n");
     std::fs::write(folder.join(format!("{name}.md")), text).unwrap();
     let known = tiller_config::agents::Known {
-        tools: &[],
+        tools: &tiller_tool::Registry::built_in().catalog(),
         clis: tiller_config::agents::Known::CLIS,
         rule: &|_| Ok(()),
     };

@@ -55,7 +55,9 @@ pub(crate) async fn full_with_denied(place: &Place, toy: Programs, pattern: &'st
     let change = |p: &mut tiller_engine::EngineConfig| {
         p.crew.programs = Some(toy);
         p.session.profile = Some(Profile::Full);
-        let rule = Rule::parse(Effect::Deny, Source::User, pattern).unwrap();
+        let rule =
+            Rule::parse(Effect::Deny, Source::User, pattern, &tiller_tool::Registry::built_in().catalog())
+                .unwrap();
         p.permit = p.permit.clone().live(Arc::new(move || Some((Some(vec![rule.clone()]), Vec::new()))));
         let _ = p.permit.refresh();
     };

@@ -24,7 +24,8 @@ fn taught(place: &Place) -> Definitions {
         let text = format!("---\ndescription: x\nskills: [{skills}]\nmay: []\n---\nYou forge.\n");
         std::fs::write(config.join("agents").join(format!("{name}.md")), text).unwrap();
     }
-    let known = Known { tools: &[], clis: Known::CLIS, rule: &|_| Ok(()) };
+    let known =
+        Known { tools: &tiller_tool::Registry::built_in().catalog(), clis: Known::CLIS, rule: &|_| Ok(()) };
     let (all, wrong) = Definitions::load(&config, &[], &known);
     assert_eq!(wrong, []);
     all

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use tiller_protocol::ToolVerb;
-use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_protocol::{Access, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
 
 /// Does what its argument `do` names.
@@ -15,30 +15,24 @@ impl Naughty {
     }
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "naughty",
+    set: ToolSet::Read,
+    touch: Touch::Execute,
+    rule: RuleArgument::Text,
+    aliases: &[],
+    verb: ToolVerb::Other("naughty".into()),
+    target: |args| args["do"].as_str().unwrap_or_default().to_owned(),
+};
+
 #[async_trait]
 impl Tool for Naughty {
-    fn name(&self) -> &str {
-        "naughty"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         ToolSpec { name: "naughty".into(), description: "x".into(), schema: json!({"type": "object"}) }
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Execute
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Other("naughty".into())
-    }
-
-    fn target(&self, args: &Value) -> String {
-        args["do"].as_str().unwrap_or_default().to_owned()
     }
 
     fn access(&self, _: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {

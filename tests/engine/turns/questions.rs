@@ -294,7 +294,9 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     let mut rig = place
         .start_with(&fake, move |p| p.permit = p.permit.clone().live(Arc::new(move || lock(&read).pop())))
         .await;
-    let rule = |effect, text: &str| Rule::parse(effect, Source::User, text).unwrap();
+    let rule = |effect, text: &str| {
+        Rule::parse(effect, Source::User, text, &tiller_tool::Registry::built_in().catalog()).unwrap()
+    };
     lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(a.txt)")]), Vec::new()));
     rig.submit("go");
     assert!(rig.tool_finished().await.1.contains("denied by"), "the first is denied");
@@ -362,9 +364,17 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
     let mut rig = place
         .start_with(&fake, |p| {
             let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
-            let mut policy = Policy::new(roots);
+            let mut policy = Policy::new(roots, tiller_tool::Registry::built_in().catalog());
             for rule in ["read_file(.env)", "read_file(AGENTS.md)"] {
-                policy.rules.push(Rule::written(Effect::Deny, Source::User, rule).unwrap());
+                policy.rules.push(
+                    Rule::written(
+                        Effect::Deny,
+                        Source::User,
+                        rule,
+                        &tiller_tool::Registry::built_in().catalog(),
+                    )
+                    .unwrap(),
+                );
             }
             p.permit = tiller_engine::Permit::new(policy, Arc::new(|_| Ok(())));
         })
@@ -478,8 +488,16 @@ async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
     let mut rig = place
         .start_with(&fake, |p| {
             let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
-            let mut policy = Policy::new(roots);
-            policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+            let mut policy = Policy::new(roots, tiller_tool::Registry::built_in().catalog());
+            policy.rules.push(
+                Rule::written(
+                    Effect::Deny,
+                    Source::User,
+                    "read_file(.env)",
+                    &tiller_tool::Registry::built_in().catalog(),
+                )
+                .unwrap(),
+            );
             p.permit = tiller_engine::Permit::new(policy, Arc::new(|_| Ok(())));
             p.session.profile = Some(Profile::Full);
         })

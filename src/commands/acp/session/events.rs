@@ -121,7 +121,7 @@ impl Session {
             .cloned()
             .collect();
         self.view.last = snapshot.entries.last().map(|e| e.id).or(self.view.last);
-        let updates = history::replay(&self.view.root, &missed);
+        let updates = history::replay(&self.view.root, &self.view.tools, &missed);
         for update in updates.into_iter().filter(|u| u["sessionUpdate"] != "user_message_chunk") {
             self.update(update).await;
         }
@@ -175,7 +175,7 @@ impl Session {
         self.requests += 1;
         let n = self.requests;
         let (session, id) = (self.id.to_string(), self.request_id(n));
-        match ask::put(&session, &self.view.root, &ask, self.forms) {
+        match ask::put(&session, &self.view.root, &self.view.tools, &ask, self.forms) {
             QuestionForm::Choice(params) => {
                 self.out.request(&id, "session/request_permission", &params).await;
                 self.asked.insert(n, PendingQuestion { ask, answered: false });

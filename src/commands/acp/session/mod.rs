@@ -112,7 +112,7 @@ impl Session {
             handle: opened.handle.clone(),
             store,
             out,
-            view: View::new(opened.root.clone(), opened.choices.clone()),
+            view: View::new(opened.root.clone(), opened.tools.clone(), opened.choices.clone()),
             forms,
             prompt: None,
             waiting: HashMap::new(),
@@ -136,7 +136,7 @@ impl Session {
             .await
             .unwrap_or_else(|_| Err(Notice::new(NoticeKind::Internal, "the history could not be read")))?;
         self.view.last = entries.last().map(|e| e.id);
-        for update in history::replay(&self.view.root, &entries) {
+        for update in history::replay(&self.view.root, &self.view.tools, &entries) {
             self.update(update).await;
         }
         if !snapshot.todo.is_empty() {
@@ -273,7 +273,7 @@ impl Session {
                     return self.out.answer(&id, Err(open::broken("the history could not be read"))).await;
                 }
             };
-            for update in history::replay(&self.view.root, &entries) {
+            for update in history::replay(&self.view.root, &self.view.tools, &entries) {
                 self.update(update).await;
             }
         }

@@ -16,7 +16,7 @@ use tiller_provider::Providers;
 use tiller_store::{MadeBy, Store};
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
-use tiller_tool::{ChildEnv, Limits, Tool, Workspace};
+use tiller_tool::{ChildEnv, Limits, Registry, Tool, Workspace};
 
 use crate::context::prefix::specs::Specs;
 use crate::context::windows::learned_windows::LearnedWindows;
@@ -90,8 +90,8 @@ pub struct EngineConfig {
     pub environment: Environment,
     pub session: SessionOptions,
     pub limits: RunLimits,
-    /// The tools that the model may be told about.
-    pub tools: Vec<&'static dyn Tool>,
+    /// The tools of this process.
+    pub tools: Registry,
     pub crew: CrewConfig,
     pub permit: Permit,
     pub redaction: Redaction,
@@ -253,7 +253,7 @@ pub(crate) struct ToolServices {
     /// The tools that this agent's model sees.
     pub(crate) visible: Vec<&'static dyn Tool>,
     /// Every tool; other agents may have some that this one does not see.
-    pub(crate) all: Vec<&'static dyn Tool>,
+    pub(crate) all: Registry,
     pub(crate) specs: Arc<Specs>,
     /// The whole environment of child processes.
     pub(crate) env: Arc<ChildEnv>,
@@ -335,16 +335,16 @@ impl ModelServices {
 
 /// The tools that the main agent sees.
 fn main_tools(
-    all: &[&'static dyn Tool],
+    all: &Registry,
     role: Option<&Definition>,
     config: &Config,
 ) -> Vec<&'static dyn Tool> {
     use tiller_tool::crew::SPECIAL;
     let crew = &config.agents;
     let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
-    let alone = |tool: &dyn Tool| crew.depth == 0 && tool.toolset() == "crew";
+    let alone = |tool: &dyn Tool| crew.depth == 0 && tool.info().set == tiller_protocol::ToolSet::Crew;
     let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
-    all.iter().copied().filter(|t| granted(t.name()) && !alone(*t)).collect()
+    all.iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
 }
 
 /// The tools' limits, from the configuration.

@@ -10,6 +10,7 @@ use tiller_permit::Verdict;
 use tiller_protocol::ask::Risk;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, PermissionOutcome, ToolOutcome, Touch};
+use tiller_tool::Registry;
 use tokio::sync::oneshot;
 
 use crate::core::msg::Msg;
@@ -30,7 +31,12 @@ impl ExternalDriver<'_> {
             Question::Permission { tool, shown, diffs, by_screen, .. } => {
                 self.mark_asked(ask.call.as_deref());
                 let unkept = self.changes_cannot_be_undone();
-                let (name, touch, access) = access_of(&self.core.services.workspace.root, &tool, &diffs);
+                let (name, touch, access) = access_of(
+                    &self.core.services.workspace.root,
+                    &tool,
+                    &diffs,
+                    &self.core.services.tools.all,
+                );
                 let args = args_of(&name, &tool, &shown);
                 let question = permission::Question {
                     agent: &self.core.identity.id,
@@ -265,7 +271,12 @@ fn not_undone(verdict: Verdict) -> Verdict {
 /// The tool, kind and access of a program's call in Tiller's terms. They are taken from
 /// fields with that meaning: a command, paths, changes; never from titles and descriptions. A call without such
 /// fields has no known access, and the user is asked.
-fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch, Vec<Access>) {
+fn access_of(
+    root: &Path,
+    tool: &ToolUse,
+    diffs: &[FileDiff],
+    tools: &Registry,
+) -> (String, Touch, Vec<Access>) {
     let mut paths: Vec<&str> = tool.paths.iter().map(String::as_str).collect();
     paths.extend(diffs.iter().map(|d| d.path.as_str()).filter(|p| !p.is_empty()));
     paths.dedup();
@@ -295,7 +306,7 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
                 Access::Read { path, inside }
             };
             // It must not have the name of a Tiller tool: those skip files that may not be read.
-            let ours = tiller_permit::rules::names::TOOLS.contains(&tool.name.as_str());
+            let ours = tools.find(&tool.name).is_some();
             let name = if ours { format!("{} of a program", tool.name) } else { tool.name.clone() };
             // Its further effects are unknown, so the user is asked.
             let rest = Access::Process { what: format!("run {name}") };
@@ -372,7 +383,7 @@ mod tests {
     #[test]
     fn what_is_touched_is_taken_from_fields_and_never_from_words() {
         let root = Path::new("/w");
-        let of = |tool: &ToolUse, diffs: &[FileDiff]| access_of(root, tool, diffs).2;
+        let of = |tool: &ToolUse, diffs: &[FileDiff]| access_of(root, tool, diffs, &Registry::built_in()).2;
         let run = |args: Value| of(&tool("Bash", "shell", args, &[]), &[]);
         let line = |command: &str| {
             let (command, folder) = (command.to_owned(), "/w".to_owned());

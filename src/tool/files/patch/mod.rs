@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use tiller_protocol::{Access, ChangeKind, ToolSpec, Touch};
+use tiller_protocol::{Access, ChangeKind, RuleArgument, ToolInfo, ToolSet, ToolSpec, Touch};
 
 use self::parse::{Hunk, Section, parse};
 use crate::files::change::commit::Change;
@@ -35,39 +35,38 @@ struct Args {
     patch: String,
 }
 
+const INFO: ToolInfo = ToolInfo {
+    name: "patch",
+    set: ToolSet::Edit,
+    touch: Touch::Write,
+    rule: RuleArgument::EditPath,
+    aliases: &["apply_patch"],
+    verb: ToolVerb::Patch,
+    target,
+};
+
+/// What its row shows.
+fn target(args: &Value) -> String {
+    let text = args.get("patch").and_then(Value::as_str).unwrap_or_default();
+    let paths = text.lines().filter_map(|l| {
+        ["*** Add File:", "*** Delete File:", "*** Update File:"].iter().find_map(|h| l.strip_prefix(h))
+    });
+    let paths: Vec<&str> = paths.map(str::trim).collect();
+    match paths.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    }
+}
+
 #[async_trait]
 impl Tool for Patch {
-    fn name(&self) -> &str {
-        "patch"
+    fn info(&self) -> ToolInfo {
+        INFO
     }
 
     fn spec(&self) -> ToolSpec {
         super::spec::<Args>(self.name(), include_str!("patch.md"))
-    }
-
-    fn toolset(&self) -> &'static str {
-        "file"
-    }
-
-    fn touch(&self) -> Touch {
-        Touch::Write
-    }
-
-    fn verb(&self) -> ToolVerb {
-        ToolVerb::Patch
-    }
-
-    fn target(&self, args: &Value) -> String {
-        let text = args.get("patch").and_then(Value::as_str).unwrap_or_default();
-        let paths = text.lines().filter_map(|l| {
-            ["*** Add File:", "*** Delete File:", "*** Update File:"].iter().find_map(|h| l.strip_prefix(h))
-        });
-        let paths: Vec<&str> = paths.map(str::trim).collect();
-        match paths.as_slice() {
-            [] => String::new(),
-            [one] => (*one).to_owned(),
-            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
-        }
     }
 
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {

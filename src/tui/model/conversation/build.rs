@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use tiller_protocol::ShellRecord;
 
 use tiller_protocol::{
-    Block, Entry, EntryBody, EntryId, ModelRef, Origin, Part, Snapshot, StopReason, Time, ToolOutcome,
+    Block, Entry, EntryBody, EntryId, ModelRef, Origin, Part, Snapshot, StopReason, Time, ToolCatalog,
+    ToolOutcome,
 };
 
 use super::cell::shortened;
@@ -27,11 +28,13 @@ pub(super) struct Builder {
     demo: bool,
     /// Calls may be known where the cells go to: results without a call are kept aside.
     live: bool,
+    tools: ToolCatalog,
 }
 
 impl Builder {
-    pub(super) fn new(turn: i64, model: &ModelRef, live: bool) -> Self {
-        Self { cells: Vec::new(), results: Vec::new(), turn, demo: is_demo(model), live }
+    pub(super) fn new(turn: i64, model: &ModelRef, live: bool, tools: &ToolCatalog) -> Self {
+        let tools = tools.clone();
+        Self { cells: Vec::new(), results: Vec::new(), turn, demo: is_demo(model), live, tools }
     }
 
     fn add(&mut self, node: &Entry, body: Body) {
@@ -71,8 +74,7 @@ impl Builder {
                 self.blocks(node, blocks, stop);
             }
             EntryBody::ToolResult { call_id, name, outcome, content, display, seconds } => {
-                let mut tool =
-                    ToolCell { call_id: call_id.clone(), name: name.clone(), ..ToolCell::default() };
+                let mut tool = ToolCell::new(call_id, name, &self.tools);
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
                 tool.result = Some(node.id);
                 self.results.push(UnmatchedResult {
@@ -107,7 +109,7 @@ impl Builder {
             self.add(node, Body::Demo);
         }
         for block in blocks {
-            if let Some(body) = block_body(block) {
+            if let Some(body) = block_body(block, &self.tools) {
                 self.add(node, body);
             }
         }
@@ -177,18 +179,16 @@ fn words(content: &[Part]) -> String {
 }
 
 /// What a block of a reply shows; `None`: nothing.
-pub(super) fn block_body(block: &Block) -> Option<Body> {
+pub(super) fn block_body(block: &Block, tools: &ToolCatalog) -> Option<Body> {
     Some(match block {
         Block::Text { text } if text.trim().is_empty() => return None,
         Block::Text { text } => Body::Reply { text: text.clone() },
         Block::Thinking { text, .. } => Body::Thinking { text: text.clone(), seconds: None },
         Block::Redacted { .. } => Body::Thinking { text: String::new(), seconds: None },
         Block::ToolCall(call) => Body::Tool(Box::new(ToolCell {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
             arguments: shortened(&call.arguments),
             state: ToolState::Waiting,
-            ..ToolCell::default()
+            ..ToolCell::new(&call.id, &call.name, tools)
         })),
         Block::Unknown { provider, .. } => {
             Body::Note { text: format!("a {provider} block of an unknown kind (kept)") }
@@ -230,7 +230,7 @@ impl Conversation {
             return;
         }
         let (at, mut open) = self.take_open();
-        let mut built = Builder::new(self.turn, &self.model, true);
+        let mut built = Builder::new(self.turn, &self.model, true, &self.tools);
         // The label was drawn when the first delta came.
         let labelled = self.cells.iter().rev().any(|c| c.turn == self.turn && matches!(c.body, Body::Demo));
         built.entry(node);
@@ -299,7 +299,7 @@ impl Conversation {
         self.turn = 0;
         self.first_turn = 0;
         self.epoch += 1;
-        let mut built = Builder::new(0, &self.model, false);
+        let mut built = Builder::new(0, &self.model, false, &self.tools);
         for node in &s.entries {
             built.entry(node);
         }
@@ -324,7 +324,7 @@ impl Conversation {
             self.shell_started(s.session.used, line);
         }
         for block in &s.partial {
-            if let Some(body) = block_body(block) {
+            if let Some(body) = block_body(block, &self.tools) {
                 self.push(s.session.used, body);
                 if let Some(c) = self.cells.back_mut() {
                     c.open = true;
@@ -352,7 +352,7 @@ impl Conversation {
         if self.before.is_some() && entries.last().map(|e| e.id) != self.before {
             return; // a page of another time
         }
-        let mut built = Builder::new(0, &self.model, false);
+        let mut built = Builder::new(0, &self.model, false, &self.tools);
         for node in entries {
             built.entry(node);
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiller_protocol::ToolVerb;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{EntryId, Notice, Origin, Time, ToolOutcome};
+use tiller_protocol::{EntryId, Notice, Origin, Time, ToolCatalog, ToolInfo, ToolOutcome};
 
 /// Bytes of output that a cell keeps; the full text is asked for when it is looked at.
 const TAIL: usize = 16 << 10;
@@ -114,6 +114,8 @@ pub enum ToolState {
 pub struct ToolCell {
     pub call_id: String,
     pub name: String,
+    /// The tool; `None`: it is a tool of another program, or one that is gone.
+    pub info: Option<ToolInfo>,
     /// What the row says: `read`, `src/x.rs`. While it is unnamed, the row is made from the arguments.
     pub verb: ToolVerb,
     pub target: String,
@@ -134,6 +136,12 @@ pub struct ToolCell {
 }
 
 impl ToolCell {
+    /// A call of the tool `name`, of which nothing else is known yet.
+    pub(super) fn new(call_id: &str, name: &str, tools: &ToolCatalog) -> Self {
+        let info = tools.get(name).cloned();
+        Self { call_id: call_id.to_owned(), name: name.to_owned(), info, ..Self::default() }
+    }
+
     /// Notes that the call began to run.
     pub(super) fn start(&mut self, now: Time, arguments: &Value, verb: &ToolVerb, target: &str) {
         self.verb = verb.clone();

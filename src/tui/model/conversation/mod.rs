@@ -19,6 +19,7 @@ use std::collections::{HashMap, VecDeque};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
+    ToolCatalog,
 };
 
 pub use cell::{Body, Cell, ReplyEnd, ShellRun, TextTail, ToolCell, ToolState};
@@ -51,6 +52,8 @@ pub struct Conversation {
     asks: HashMap<AskId, String>,
     /// Grows when cells were rebuilt or removed, not when they grew.
     epoch: u64,
+    /// The tools of this program, for the rows of calls.
+    tools: ToolCatalog,
     /// The oldest cell that is on the screen, or `None` when the end is: older ones may go. Set by the
     /// panel when it measures.
     pub hold: Slot<Option<u64>>,
@@ -59,6 +62,11 @@ pub struct Conversation {
 }
 
 impl Conversation {
+    /// An empty one. `tools`: those of this program.
+    pub(super) fn new(tools: ToolCatalog) -> Self {
+        Self { tools, ..Self::default() }
+    }
+
     /// The cells, oldest first.
     pub fn cells(&self) -> &VecDeque<Cell> {
         &self.cells
@@ -290,7 +298,7 @@ impl Conversation {
             return;
         }
         self.close_open();
-        let mut built = build::Builder::new(self.turn, &self.model, true);
+        let mut built = build::Builder::new(self.turn, &self.model, true, &self.tools);
         built.entry(node);
         self.append(built);
     }

@@ -36,7 +36,7 @@ impl Conversation {
 
     /// The model begins to write a call.
     pub(super) fn call_begun(&mut self, now: Time, name: &str) {
-        let tool = ToolCell { name: name.to_owned(), started: Some(now), ..ToolCell::default() };
+        let tool = ToolCell { started: Some(now), ..ToolCell::new("", name, &self.tools) };
         self.open(now, Body::Tool(Box::new(tool)));
     }
 
@@ -89,7 +89,7 @@ impl Conversation {
             if name.is_empty() {
                 return None; // progress of something that was never announced
             }
-            let tool = ToolCell { call_id: call_id.to_owned(), name: name.to_owned(), ..ToolCell::default() };
+            let tool = ToolCell::new(call_id, name, &self.tools);
             self.push(now, Body::Tool(Box::new(tool)));
         }
         let cell = self.cells.iter_mut().rev().find(|c| is(c))?;

@@ -119,7 +119,7 @@ pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usiz
     };
     // After a restart only name and arguments are known.
     let (verb, target) = match &t.verb {
-        ToolVerb::Unnamed => crate::cell::describe(&t.name, &t.arguments),
+        ToolVerb::Unnamed => crate::cell::describe(&t.name, &t.arguments, t.info.as_ref()),
         verb => (verb.to_string(), t.target.clone()),
     };
     row(indent, &verb, &[(text, role)], &target, columns)

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use tiller_protocol::tree::NodeKind;
-use tiller_protocol::{AgentState, Cost, Origin, Time};
+use tiller_protocol::{AgentState, Cost, Origin, Time, ToolCatalog};
 
 use super::Browser;
 use super::columns::{Column, fit};
@@ -334,7 +334,11 @@ impl Browser {
         let room = usize::from(pen.end.saturating_sub(pen.x));
         let need: usize = names.iter().map(|(t, _)| width(t)).sum();
         // Words keep half of the row.
-        let words = shorten_end(&self.words_of(node.id), room.saturating_sub(need).max(room / 2), cx.ascii);
+        let words = shorten_end(
+            &self.words_of(&cx.model.environment.tools, node.id),
+            room.saturating_sub(need).max(room / 2),
+            cx.ascii,
+        );
         let base = match node.kind {
             NodeKind::User | NodeKind::Checkpoint => Role::Text,
             _ => Role::Dim,
@@ -356,11 +360,11 @@ impl Browser {
     }
 
     /// The first words of an entry, clean.
-    fn words_of(&self, entry: tiller_protocol::EntryId) -> String {
+    fn words_of(&self, tools: &ToolCatalog, entry: tiller_protocol::EntryId) -> String {
         let Some(line) = self.lines.by_entry.get(&entry) else { return String::new() };
         let text = match (&line.call, line.origin) {
             (Some(call), _) => {
-                let (verb, target) = describe(&call.name, &call.arguments);
+                let (verb, target) = describe(&call.name, &call.arguments, tools.get(&call.name));
                 format!("{verb:<7} {target}")
             }
             (_, Some(Origin::Shell)) => format!("! {}", line.text),

@@ -1,0 +1,27 @@
+//! Tools to write definitions with, for the tests of this room. The program's own tools are in the tool room, above it.
+
+use tiller_protocol::{RuleArgument, ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch};
+
+/// A few tools of each set, named as in the program.
+pub(crate) fn tools() -> ToolCatalog {
+    let of = |(set, names): (ToolSet, &'static [&'static str])| {
+        names.iter().map(move |name| ToolInfo {
+            name,
+            set,
+            touch: Touch::Read,
+            rule: RuleArgument::Text,
+            aliases: &[],
+            verb: ToolVerb::Tool,
+            target: |_| String::new(),
+        })
+    };
+    let all: [(ToolSet, &[&str]); 6] = [
+        (ToolSet::Read, &["read_file", "list_dir", "search", "session_search"]),
+        (ToolSet::Edit, &["write_file", "edit_file", "patch"]),
+        (ToolSet::Run, &["terminal", "process"]),
+        (ToolSet::Web, &["web_fetch", "browser_open"]),
+        (ToolSet::Plan, &["todo_write", "clarify"]),
+        (ToolSet::Crew, &["delegate_task", "spawn_agent"]),
+    ];
+    all.into_iter().flat_map(of).collect()
+}
