@@ -10,7 +10,8 @@ use tiller_engine::{Incomplete, LoadedSettings, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_provider::Providers;
+use tiller_config::schema::ProviderKinds;
+use tiller_provider::{ApiFormats, Providers};
 use tiller_provider::registry::{Entered, Found, Local, entered};
 use tiller_tui::model::kinds::FoundKey;
 
@@ -22,6 +23,7 @@ pub(crate) const PROJECT: &str = ".tiller/config.toml";
 
 /// The shared settings.
 pub(crate) struct SharedSettings {
+    formats: ApiFormats,
     env: Env,
     keys: PathBuf,
     state: Mutex<SettingsState>,
@@ -39,6 +41,7 @@ impl SharedSettings {
     /// The settings from the start.
     pub(crate) fn new(setup: &Setup) -> Arc<Self> {
         Arc::new(Self {
+            formats: setup.formats.clone(),
             env: Arc::clone(&setup.env),
             keys: setup.key_file(),
             state: Mutex::new(SettingsState {
@@ -55,6 +58,7 @@ impl SharedSettings {
     pub(crate) fn of(env: Env, keys: PathBuf, sources: Sources) -> Arc<Self> {
         let good = tiller_config::load(&sources).config;
         Arc::new(Self {
+            formats: ApiFormats::built_in(),
             env,
             keys,
             state: Mutex::new(SettingsState { sources, good }),
@@ -100,6 +104,11 @@ impl SharedSettings {
         Ok(LoadedSettings { providers: self.providers(), config })
     }
 
+    /// The names of API formats that a provider can have.
+    pub(crate) fn kinds(&self) -> ProviderKinds {
+        self.formats.kinds()
+    }
+
     /// The settings in force.
     pub(crate) fn current(&self) -> Config {
         self.state().good.clone()
@@ -116,7 +125,7 @@ impl SharedSettings {
         let redact = tiller_provider::Redact::new(move |text: &str| {
             redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
         });
-        tiller_provider::build(config, &|name| (self.env)(name), Some(&self.keys), &redact)
+        tiller_provider::build(config, &self.formats, &|name| (self.env)(name), Some(&self.keys), &redact)
     }
 
     /// The effect of entering a key.
@@ -203,10 +212,15 @@ pub(super) fn trust(sources: &mut Sources, brings: &Brings) -> bool {
 ///
 /// # Errors
 /// A sentence.
-pub(crate) fn write_provider(file: &Path, name: &str, values: &[(&str, &str)]) -> Result<(), String> {
+pub(crate) fn write_provider(
+    file: &Path,
+    kinds: &ProviderKinds,
+    name: &str,
+    values: &[(&str, &str)],
+) -> Result<(), String> {
     for (key, value) in values {
         let key = format!("providers.{name}.{key}");
-        tiller_config::set_value(file, &key, &Value::from(*value)).map_err(|e| e.to_string())?;
+        tiller_config::set_value(file, &key, &Value::from(*value), kinds).map_err(|e| e.to_string())?;
     }
     Ok(())
 }
@@ -215,8 +229,8 @@ pub(crate) fn write_provider(file: &Path, name: &str, values: &[(&str, &str)]) -
 ///
 /// # Errors
 /// A sentence.
-pub(crate) fn keep_local(file: &Path, local: &Local) -> Result<(), String> {
-    write_provider(file, local.name, &[("kind", "openai-chat"), ("base_url", &local.base())])
+pub(crate) fn keep_local(file: &Path, kinds: &ProviderKinds, local: &Local) -> Result<(), String> {
+    write_provider(file, kinds, local.name, &[("kind", "openai-chat"), ("base_url", &local.base())])
 }
 
 /// Keys that are both entered and in the environment, with different values: which one is used.

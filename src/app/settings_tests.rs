@@ -15,7 +15,7 @@ impl Bench {
         let project = tmp.path().join("project").join(PROJECT);
         std::fs::create_dir_all(project.parent().unwrap()).unwrap();
         let var: Env = Arc::new(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()));
-        let sources = Sources { user: Some(user), project: Some(project), ..Sources::default() };
+        let sources = Sources { user: Some(user), project: Some(project), kinds: tiller_provider::ApiFormats::built_in().kinds(), ..Sources::default() };
         let shared = SharedSettings::of(var, tmp.path().join("credentials.toml"), sources);
         Self { tmp, shared }
     }
@@ -97,14 +97,14 @@ fn a_yes_to_a_local_server_is_written_and_makes_it_ready() {
     let b = Bench::new(&[]);
     b.user("# mine\nmodel = \"demo/demo\"\n");
     let file = b.tmp.path().join("config.toml");
-    keep_local(&file, &LOCALS[0]).unwrap();
+    keep_local(&file, &tiller_provider::ApiFormats::built_in().kinds(), &LOCALS[0]).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("# mine\nmodel"), "{text}");
     let fresh = b.shared.fresh().unwrap_or_else(|n| panic!("{}", n.message));
     assert!(fresh.providers.get("ollama").is_ok());
     assert_eq!(fresh.config.providers["ollama"].base_url.as_deref(), Some("http://127.0.0.1:11434/v1"));
     // Agreed twice, written once.
-    keep_local(&file, &LOCALS[0]).unwrap();
+    keep_local(&file, &tiller_provider::ApiFormats::built_in().kinds(), &LOCALS[0]).unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
 }
 

@@ -9,6 +9,7 @@ use tiller_engine::Open;
 use tiller_permit::Redactor;
 use tiller_permit::trust::{Brings, Choice, Status, Stored, discover, status};
 use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
+use tiller_provider::ApiFormats;
 use tiller_provider::registry::key_variables;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
 use tiller_tool::{ChildEnv, Registry};
@@ -33,6 +34,8 @@ pub struct Setup {
     pub(super) secrets: Vec<String>,
     /// The tools of this process. The other rooms are handed them, or their catalog.
     pub tools: Registry,
+    /// The API formats that providers of this process can have.
+    pub formats: ApiFormats,
     /// Files of the folder that could run programs or loosen a rule.
     pub brings: Brings,
     pub common: Common,
@@ -67,7 +70,9 @@ impl Setup {
             effort: common.effort.map(Into::into),
             ..flags
         };
-        let sources = Sources::usual(&places, Some(&project), false, &|name| env(name), flags);
+        let formats = ApiFormats::built_in();
+        let sources =
+            Sources::usual(&places, Some(&project), false, &|name| env(name), flags, formats.kinds());
         let config = tiller_config::load(&sources);
         // Their values are never written anywhere.
         let mut secrets: Vec<String> = key_variables().filter_map(&*env).collect();
@@ -85,6 +90,7 @@ impl Setup {
             secrets,
             brings: discover(&project, &tools.catalog()),
             tools,
+            formats,
             places,
             project,
             config,

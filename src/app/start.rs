@@ -218,8 +218,8 @@ impl Running {
                 Arc::new(move || shared.fresh())
             },
             keep: {
-                let file = setup.places.config.join(tiller_config::FILE);
-                Arc::new(move |local: &Local| settings::keep_local(&file, local))
+                let (file, kinds) = (setup.places.config.join(tiller_config::FILE), setup.formats.kinds());
+                Arc::new(move |local: &Local| settings::keep_local(&file, &kinds, local))
             },
         };
         let child_env = setup.children();

@@ -7,6 +7,7 @@ use super::*;
 fn shared(project: &std::path::Path) -> Arc<SharedSettings> {
     let sources = tiller_config::Sources {
         project: Some(project.join(crate::app::settings::PROJECT)),
+        kinds: tiller_provider::ApiFormats::built_in().kinds(),
         ..tiller_config::Sources::default()
     };
     SharedSettings::of(Arc::new(|_| None), project.join("no-keys"), sources)

@@ -157,7 +157,13 @@ const CHECKS: &[Named] = &[
     }),
     ("models", "providers", |s| {
         let env = std::sync::Arc::clone(&s.env);
-        let all = tiller_provider::build(&s.config.config, &|n| env(n), Some(&s.key_file()), &s.redact());
+        let all = tiller_provider::build(
+            &s.config.config,
+            &s.formats,
+            &|n| env(n),
+            Some(&s.key_file()),
+            &s.redact(),
+        );
         let ready: Vec<&str> = all.names().collect();
         match all.default_model() {
             Some(m) => (Health::Ok, format!("{} ready; model {m}", ready.join(", ")), None),

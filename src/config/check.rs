@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::problem::Problem;
+use crate::schema::ProviderKinds;
 use crate::text::{Body, Node, Source};
 use tiller_protocol::nearest::nearest;
 
@@ -57,6 +58,9 @@ const TEXTS: &[Meaning] = &[
     ("limits.env.*", is_variable, "the name of a variable"),
 ];
 
+/// The key whose values are the names of API formats.
+const KIND: &str = "providers.*.kind";
+
 /// Sections whose names are ours, though the types allow any.
 const NAMES: &[(&str, &[&str])] = &[
     ("budget.tiers", &["fast", "main", "deep"]),
@@ -99,8 +103,12 @@ fn is_variable(text: &str) -> bool {
 }
 
 /// The JSON schema of the configuration, as `tiller config --schema` prints it.
-pub fn schema() -> Value {
-    SCHEMA.clone()
+pub fn schema(kinds: &ProviderKinds) -> Value {
+    let mut schema = SCHEMA.clone();
+    if let Some(words) = schema.pointer_mut("/$defs/ProviderKind/enum") {
+        *words = kinds.names().into();
+    }
+    schema
 }
 
 /// Made once: it is asked for each file, at each start.
@@ -113,9 +121,9 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name } else { format!("{path}.{name}") }
 }
 
-/// Everything that is wrong in a file.
-pub(crate) fn check(source: &Source<'_>, root: &Node) -> Vec<Problem> {
-    let mut checker = Checker { source, schema: &SCHEMA, problems: Vec::new() };
+/// Everything that is wrong in a file. `kinds`: the names of API formats that a provider can have.
+pub(crate) fn check(source: &Source<'_>, root: &Node, kinds: &ProviderKinds) -> Vec<Problem> {
+    let mut checker = Checker { source, schema: &SCHEMA, kinds, problems: Vec::new() };
     checker.node("", root, &SCHEMA);
     checker.problems
 }
@@ -123,6 +131,7 @@ pub(crate) fn check(source: &Source<'_>, root: &Node) -> Vec<Problem> {
 struct Checker<'a> {
     source: &'a Source<'a>,
     schema: &'a Value,
+    kinds: &'a ProviderKinds,
     problems: Vec<Problem>,
 }
 
@@ -153,6 +162,10 @@ impl Checker<'_> {
     }
 
     fn node(&mut self, path: &str, node: &Node, schema: &Value) {
+        if matches(KIND, path) {
+            let words: Vec<String> = self.kinds.names().iter().map(|k| (*k).to_owned()).collect();
+            return self.word(path, node, &words);
+        }
         let schema = self.resolve(schema).clone();
         if let Some(words) = words_of(&schema) {
             return self.word(path, node, &words);
@@ -352,7 +365,8 @@ fn names_of(key: &str) -> Vec<String> {
 /// Whether a section of the schema has this key.
 pub(crate) fn known(section: &str, name: &str) -> bool {
     let source = Source { path: std::path::Path::new(""), text: "" };
-    let checker = Checker { source: &source, schema: &SCHEMA, problems: Vec::new() };
+    let kinds = ProviderKinds::default();
+    let checker = Checker { source: &source, schema: &SCHEMA, kinds: &kinds, problems: Vec::new() };
     let section = SCHEMA.get("properties").and_then(|p| p.get(section)).unwrap_or(&Value::Null);
     checker.resolve(section).get("properties").and_then(|p| p.get(name)).is_some()
 }

@@ -7,16 +7,18 @@ use toml_edit::{DocumentMut, Item, Table};
 
 use crate::load::{Layer, problems_of};
 use crate::problem::{ConfigError, Problem};
+use crate::schema::ProviderKinds;
 use crate::text;
 use crate::write;
 
 /// Sets `key` (for instance `ui.theme`) in the person's file at `path`; null takes it away. The file is
-/// made where there is none. Nothing is written when the result would be wrong.
+/// made where there is none. Nothing is written when the result would be wrong. `kinds`: the names of API formats that a
+/// provider can have.
 ///
 /// # Errors
 /// [`ConfigError::Wrong`] for an unknown key, a wrong value, or a file that was wrong before;
 /// [`ConfigError::Io`].
-pub fn set_value(path: &Path, key: &str, value: &Value) -> Result<(), ConfigError> {
+pub fn set_value(path: &Path, key: &str, value: &Value, kinds: &ProviderKinds) -> Result<(), ConfigError> {
     let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
     let old = text::read(path).map_err(wrong)?.unwrap_or_default();
     let source = text::Source { path, text: &old };
@@ -64,7 +66,7 @@ pub fn set_value(path: &Path, key: &str, value: &Value) -> Result<(), ConfigErro
         },
     }
     let text = document.to_string();
-    let problems = problems_of(path, &text, Layer::User);
+    let problems = problems_of(path, &text, Layer::User, kinds);
     if !problems.is_empty() {
         return Err(ConfigError::Wrong { problems });
     }

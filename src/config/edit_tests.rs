@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::load::{Sources, load};
+use crate::testing::kinds;
 use crate::{KeyFile, Secret};
 
 #[test]
@@ -14,18 +15,18 @@ fn a_setting_is_changed_and_everything_else_stays() {
     let path = dir.path().join("config.toml");
     let before = "# mine\nmodel = \"a/b\" # the good one\n\n[ui] # looks\n# which\ntheme = \"one\"   # was two\nmeasure = 80\n";
     fs::write(&path, before).unwrap();
-    set_value(&path, "ui.theme", &json!("new")).unwrap();
-    set_value(&path, "model", &json!("c/d")).unwrap();
+    set_value(&path, "ui.theme", &json!("new"), &kinds()).unwrap();
+    set_value(&path, "model", &json!("c/d"), &kinds()).unwrap();
     let after = before.replace("\"one\"", "\"new\"").replace("a/b", "c/d");
     assert_eq!(fs::read_to_string(&path).unwrap(), after);
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
-    set_value(&path, "limits.turns", &json!(9)).unwrap();
-    set_value(&path, "providers.\"a.b\".kind", &json!("anthropic")).unwrap();
-    set_value(&path, "watch.ignore", &json!(["x", "y"])).unwrap();
-    set_value(&path, "ui.measure", &json!(null)).unwrap();
-    set_value(&path, "tiers.fast", &json!(null)).unwrap();
-    let config = load(&Sources { user: Some(path.clone()), ..Sources::default() }).config;
+    set_value(&path, "limits.turns", &json!(9), &kinds()).unwrap();
+    set_value(&path, "providers.\"a.b\".kind", &json!("anthropic"), &kinds()).unwrap();
+    set_value(&path, "watch.ignore", &json!(["x", "y"]), &kinds()).unwrap();
+    set_value(&path, "ui.measure", &json!(null), &kinds()).unwrap();
+    set_value(&path, "tiers.fast", &json!(null), &kinds()).unwrap();
+    let config = load(&Sources { user: Some(path.clone()), kinds: kinds(), ..Sources::default() }).config;
     assert_eq!((config.limits.turns, config.ui.measure), (9, 100));
     assert!(config.providers.contains_key("a.b"));
     assert_eq!(config.watch.ignore, vec!["x", "y"]);
@@ -37,7 +38,7 @@ fn a_setting_is_changed_and_everything_else_stays() {
 fn nothing_wrong_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/config.toml");
-    set_value(&path, "ui.theme", &json!("x")).unwrap();
+    set_value(&path, "ui.theme", &json!("x"), &kinds()).unwrap();
     assert_eq!(fs::metadata(path.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
     let before = fs::read_to_string(&path).unwrap();
     for (key, value) in [
@@ -49,12 +50,12 @@ fn nothing_wrong_is_written() {
         ("a b = c", json!(1)),
         ("providers.x.base_url", json!("no kind")),
     ] {
-        assert!(set_value(&path, key, &value).is_err(), "{key}");
+        assert!(set_value(&path, key, &value, &kinds()).is_err(), "{key}");
         assert_eq!(fs::read_to_string(&path).unwrap(), before, "{key}");
     }
     // A file that a person broke is theirs to mend.
     fs::write(&path, "model = [").unwrap();
-    assert!(matches!(set_value(&path, "ui.theme", &json!("y")), Err(ConfigError::Wrong { .. })));
+    assert!(matches!(set_value(&path, "ui.theme", &json!("y"), &kinds()), Err(ConfigError::Wrong { .. })));
     assert_eq!(fs::read_to_string(&path).unwrap(), "model = [");
 }
 
@@ -64,7 +65,7 @@ fn a_link_to_a_file_kept_elsewhere_stays_a_link() {
     let (real, link) = (dir.path().join("dotfiles.toml"), dir.path().join("config.toml"));
     fs::write(&real, "").unwrap();
     std::os::unix::fs::symlink(&real, &link).unwrap();
-    set_value(&link, "ui.theme", &json!("x")).unwrap();
+    set_value(&link, "ui.theme", &json!("x"), &kinds()).unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&real).unwrap().contains("theme = \"x\""));
 }
@@ -109,8 +110,8 @@ proptest! {
     fn any_key_and_text_is_taken_or_refused(key in "[a-z.\"' ]{0,12}|\\PC{0,12}", text in "\\PC{0,12}") {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
-        if set_value(&path, &key, &json!(text)).is_ok() && path.exists() {
-            let loaded = load(&Sources { user: Some(path), ..Sources::default() });
+        if set_value(&path, &key, &json!(text), &kinds()).is_ok() && path.exists() {
+            let loaded = load(&Sources { user: Some(path), kinds: kinds(), ..Sources::default() });
             prop_assert_eq!(loaded.problems, vec![]);
         }
     }

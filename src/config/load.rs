@@ -11,6 +11,7 @@ use tiller_protocol::{Effort, Profile};
 use crate::check::{check, join};
 use crate::narrow;
 use crate::problem::Problem;
+use crate::schema::ProviderKinds;
 use crate::text::{self, Body, Node, Source};
 use crate::{Config, Places};
 
@@ -85,6 +86,8 @@ pub struct Sources {
     /// `TILLER_MODEL`.
     pub model: Option<String>,
     pub flags: Flags,
+    /// The names of API formats that a provider can have.
+    pub kinds: ProviderKinds,
 }
 
 impl Sources {
@@ -96,6 +99,7 @@ impl Sources {
         trusted: bool,
         var: &dyn Fn(&str) -> Option<String>,
         flags: Flags,
+        kinds: ProviderKinds,
     ) -> Self {
         Self {
             user: Some(places.config.join(FILE)),
@@ -104,6 +108,7 @@ impl Sources {
             project_text: None,
             model: var("TILLER_MODEL").filter(|m| !m.trim().is_empty()),
             flags,
+            kinds,
         }
     }
 
@@ -199,7 +204,8 @@ impl Live {
 /// Reads all layers. Never fails: what is wrong is in [`Loaded::problems`].
 pub fn load(sources: &Sources) -> Loaded {
     let built_in = serde_json::to_value(Config::default()).unwrap_or_default();
-    let mut stack = Stack { values: built_in, origin: BTreeMap::new(), problems: Vec::new() };
+    let kinds = &sources.kinds;
+    let mut stack = Stack { values: built_in, origin: BTreeMap::new(), kinds, problems: Vec::new() };
     let mut untrusted = None;
     if let Some(path) = &sources.user {
         stack.file(path, Layer::User);
@@ -223,31 +229,32 @@ pub fn load(sources: &Sources) -> Loaded {
 }
 
 /// Checks the text of a file as [`load`] would, as the person's or as a project's.
-pub fn problems_of(path: &Path, text: &str, layer: Layer) -> Vec<Problem> {
-    match read_layer(&Source { path, text }, layer) {
+pub fn problems_of(path: &Path, text: &str, layer: Layer, kinds: &ProviderKinds) -> Vec<Problem> {
+    match read_layer(&Source { path, text }, layer, kinds) {
         Ok(_) => Vec::new(),
         Err(problems) => problems,
     }
 }
 
-fn read_layer(source: &Source<'_>, layer: Layer) -> Result<Node, Vec<Problem>> {
+fn read_layer(source: &Source<'_>, layer: Layer, kinds: &ProviderKinds) -> Result<Node, Vec<Problem>> {
     let root = text::parse(source).map_err(|problem| vec![problem])?;
     let mut problems = if layer == Layer::Project { narrow::refused(source, &root) } else { Vec::new() };
     let refused: Vec<String> = problems.iter().map(|p| p.key.clone()).collect();
     // Of what is refused nothing more needs to be said.
     let inside = |key: &str| refused.iter().any(|r| key == r || key.starts_with(&format!("{r}.")));
-    problems.extend(check(source, &root).into_iter().filter(|p| !inside(&p.key)));
+    problems.extend(check(source, &root, kinds).into_iter().filter(|p| !inside(&p.key)));
     problems.sort_by_key(|p| p.at);
     if problems.is_empty() { Ok(root) } else { Err(problems) }
 }
 
-struct Stack {
+struct Stack<'a> {
     values: Value,
     origin: BTreeMap<String, SettingOrigin>,
+    kinds: &'a ProviderKinds,
     problems: Vec<Problem>,
 }
 
-impl Stack {
+impl Stack<'_> {
     fn file(&mut self, path: &Path, layer: Layer) {
         match text::read(path) {
             Ok(Some(text)) => self.text(path, &text, layer),
@@ -265,7 +272,7 @@ impl Stack {
 
     fn text(&mut self, path: &Path, text: &str, layer: Layer) {
         let source = Source { path, text };
-        match read_layer(&source, layer) {
+        match read_layer(&source, layer, self.kinds) {
             Ok(root) => {
                 let mut places = BTreeMap::new();
                 place("", &root, &mut places);

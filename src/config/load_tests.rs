@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::json_schema;
+use crate::testing::kinds;
 
 fn fixtures(kind: &str) -> Vec<(PathBuf, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(kind);
@@ -20,7 +21,7 @@ fn fixtures(kind: &str) -> Vec<(PathBuf, String)> {
 
 fn said(path: &Path, text: &str, layer: Layer) -> String {
     let name = Path::new(path.file_name().unwrap());
-    problems_of(name, text, layer).iter().map(|p| format!("{p}\n")).collect()
+    problems_of(name, text, layer, &kinds()).iter().map(|p| format!("{p}\n")).collect()
 }
 
 /// A folder with the two files.
@@ -39,6 +40,7 @@ impl Files {
             user: Some(self.0.path().join("user.toml")),
             project: Some(self.0.path().join("project.toml")),
             trusted: true,
+            kinds: kinds(),
             ..Sources::default()
         }
     }
@@ -48,11 +50,11 @@ impl Files {
 fn valid_files_have_no_problems() {
     for (path, text) in fixtures("valid") {
         assert_eq!(said(&path, &text, Layer::User), "", "{}", path.display());
-        let loaded = load(&Sources { user: Some(path.clone()), ..Sources::default() });
+        let loaded = load(&Sources { user: Some(path.clone()), kinds: kinds(), ..Sources::default() });
         assert_eq!(loaded.problems, vec![], "{}", path.display());
     }
     let (path, _) = fixtures("valid").into_iter().find(|(p, _)| p.ends_with("full.toml")).unwrap();
-    let config = load(&Sources { user: Some(path), ..Sources::default() }).config;
+    let config = load(&Sources { user: Some(path), kinds: kinds(), ..Sources::default() }).config;
     assert_eq!(config.model.as_deref(), Some("anthropic/x"));
     assert_eq!((config.profile, config.limits.turns, config.limits.attempts), (Profile::AutoEdit, 50, 6));
     let local = &config.providers["local"];
@@ -197,7 +199,7 @@ fn a_change_is_read_live_and_a_mistake_leaves_the_last_good_one() {
 #[test]
 fn odd_files_are_problems_not_hangs() {
     let dir = tempfile::tempdir().unwrap();
-    let read = |path: &Path| load(&Sources { user: Some(path.into()), ..Sources::default() }).problems;
+    let read = |path: &Path| load(&Sources { user: Some(path.into()), kinds: kinds(), ..Sources::default() }).problems;
     assert_eq!(read(&dir.path().join("none.toml")), vec![]);
     assert!(read(dir.path())[0].message.contains("not a regular file"));
     let latin = dir.path().join("latin.toml");
@@ -229,7 +231,7 @@ fn origins_show_no_secrets() {
 
 #[test]
 fn the_schema_names_every_section() {
-    let schema = json_schema();
+    let schema = json_schema( &kinds());
     let sections =
         ["model", "profile", "tiers", "providers", "budget", "limits", "context", "ui", "watch", "snapshots"];
     for section in sections {
@@ -245,7 +247,7 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("c.toml");
         fs::write(&path, bytes).unwrap();
-        let sources = Sources { user: Some(path.clone()), project: Some(path), trusted: true, ..Sources::default() };
+        let sources = Sources { user: Some(path.clone()), project: Some(path), trusted: true, kinds: kinds(), ..Sources::default() };
         let loaded = load(&sources);
         prop_assert!(!loaded.lines().is_empty());
     }
@@ -263,7 +265,7 @@ proptest! {
     ) {
         let text = lines.join("\n");
         for layer in [Layer::User, Layer::Project] {
-            for problem in problems_of(Path::new("x"), &text, layer) {
+            for problem in problems_of(Path::new("x"), &text, layer, &kinds()) {
                 prop_assert!(!problem.to_string().is_empty());
             }
         }

@@ -1,6 +1,12 @@
-//! Tools to write definitions with, for the tests of this room. The program's own tools are in the tool room, above it.
+//! What the rooms above this one hand down, for its tests: tools and API formats.
 
+use crate::schema::ProviderKinds;
 use tiller_protocol::{RuleArgument, ToolCatalog, ToolInfo, ToolSet, ToolVerb, Touch};
+
+/// Names of API formats.
+pub(crate) fn kinds() -> ProviderKinds {
+    ["anthropic", "openai-chat", "gemini", "demo", "replay"].into_iter().collect()
+}
 
 /// A few tools of each set, named as in the program.
 pub(crate) fn tools() -> ToolCatalog {

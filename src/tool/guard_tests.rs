@@ -9,7 +9,10 @@ use crate::testing::Bench;
 /// Panics at the point that its argument names.
 struct Faulty;
 
-const INFO: ToolInfo = ToolInfo {
+#[async_trait]
+impl Tool for Faulty {
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
     name: "faulty",
     set: ToolSet::Read,
     touch: Touch::Read,
@@ -17,12 +20,7 @@ const INFO: ToolInfo = ToolInfo {
     aliases: &[],
     verb: ToolVerb::Other("faulty".into()),
     target: |_| String::new(),
-};
-
-#[async_trait]
-impl Tool for Faulty {
-    fn info(&self) -> ToolInfo {
-        INFO
+        }
     }
 
     fn spec(&self) -> ToolSpec {

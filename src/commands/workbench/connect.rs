@@ -63,7 +63,7 @@ impl Connector {
                 "{base} answers but has no model yet. Load one there, then choose this server again."
             ));
         }
-        write_provider(&self.file, name, &[("kind", "openai-chat"), ("base_url", &base)])?;
+        write_provider(&self.file, &self.shared.kinds(), name, &[("kind", "openai-chat"), ("base_url", &base)])?;
         self.link.reload()?;
         Ok(self.done(name, ids))
     }
@@ -75,7 +75,7 @@ impl Connector {
             offered.ok_or_else(|| format!("{variable} is not a known key variable"))?;
         let mut config = self.shared.current();
         let entry = Entry {
-            kind: if kind == "gemini" { ProviderKind::Gemini } else { ProviderKind::OpenaiChat },
+            kind: ProviderKind(kind.to_owned()),
             base_url: (!base.is_empty()).then(|| base.to_owned()),
             api_key_env: Some(variable.to_owned()),
             api_key_command: None,
@@ -93,7 +93,7 @@ impl Connector {
             values.push(("base_url", base));
         }
         values.push(("api_key_env", variable));
-        write_provider(&self.file, name, &values)?;
+        write_provider(&self.file, &self.shared.kinds(), name, &values)?;
         self.link.reload()?;
         Ok(self.done(name, ids))
     }

@@ -7,7 +7,7 @@ fn connector(config: &str) -> (tempfile::TempDir, Connector) {
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
-    let sources = Sources { user: Some(file.clone()), ..Sources::default() };
+    let sources = Sources { user: Some(file.clone()), kinds: tiller_provider::ApiFormats::built_in().kinds(), ..Sources::default() };
     let env = |name: &str| (name == "MISTRAL_API_KEY").then(|| "a-key-of-mine".to_owned());
     let shared = SharedSettings::of(Arc::new(env), tmp.path().join("credentials.toml"), sources);
     (tmp, Connector { shared, link: Arc::default(), file })
@@ -48,7 +48,7 @@ fn only_the_name_of_a_variable_is_written() {
     let offered = OFFERED.into_iter().find(|o| o.variable == "MISTRAL_API_KEY").unwrap();
     assert_eq!(c.shared.found_keys()[0].variable, offered.variable);
     let values = [("kind", offered.kind), ("base_url", offered.base), ("api_key_env", offered.variable)];
-    write_provider(&c.file, offered.name, &values).unwrap();
+    write_provider(&c.file, &c.shared.kinds(), offered.name, &values).unwrap();
     let fresh = c.shared.fresh().unwrap_or_else(|n| panic!("{}", n.message));
     assert!(fresh.providers.get("mistral").is_ok());
     let text = std::fs::read_to_string(&c.file).unwrap();

@@ -180,9 +180,9 @@ pub(crate) fn show(
     let again = Arc::clone(&shared);
     options.hooks.settings = Some(Box::new(move || again.read().map(|config| config.ui)));
     let file = setup.places.config.join(tiller_config::FILE);
-    let own = file.clone();
+    let (own, kinds) = (file.clone(), setup.formats.kinds());
     options.hooks.save_setting = Some(Box::new(move |key, value| {
-        tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
+        tiller_config::set_value(&own, key, value, &kinds).map_err(|e| e.to_string())
     }));
     options.restricted = Arc::clone(&restricted);
     let link = Arc::new(SessionLink::new(restricted));

@@ -77,7 +77,7 @@ pub(crate) fn unpriced(core: &Core, model: &ModelRef, tier: Tier) -> Option<Unpr
     let known = models::cost(&one, &model::model_info(core, model)).is_some();
     (!local && !known && !model::is_demo(core, model)).then(|| {
         let listed = config.providers.contains_key(model.provider());
-        let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
+        let kind = registry::builtin_kind(model.provider()).filter(|_| !listed).map(str::to_owned);
         Unpriced { model: model.clone(), of, limit, kind }
     })
 }

@@ -32,9 +32,8 @@ pub(crate) fn model_info(core: &Core, model: &ModelRef) -> ModelInfo {
 
 /// Whether it is the built-in demo model.
 pub(crate) fn is_demo(core: &Core, model: &ModelRef) -> bool {
-    use tiller_config::schema::ProviderKind;
     match core.services.config().providers.get(model.provider()) {
-        Some(p) => p.kind == ProviderKind::Demo,
+        Some(p) => p.kind.0 == tiller_provider::demo::NAME,
         None => model.is_demo(),
     }
 }

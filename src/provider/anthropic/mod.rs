@@ -15,6 +15,7 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::AnthropicReply;
+use crate::codec::format::ApiFormat;
 use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
@@ -25,6 +26,11 @@ use crate::registry::key::Secret;
 
 /// The vendor's address.
 pub(crate) const BASE: &str = "https://api.anthropic.com";
+
+/// This format.
+pub(crate) const FORMAT: ApiFormat = ApiFormat::server("anthropic", |base| {
+    Box::new(Anthropic { official: base == BASE, amended: Amendments::default() })
+});
 /// Output limit where neither the request nor the model table has one; the format requires a number.
 const DEFAULT_OUTPUT: u64 = 32_000;
 

@@ -5,6 +5,7 @@ pub(crate) mod amend;
 pub mod assemble;
 pub mod chunk;
 pub(crate) mod fit;
+pub mod format;
 pub(crate) mod lax;
 pub(crate) mod picture;
 pub(crate) mod reply;

@@ -12,6 +12,7 @@ mod turn;
 pub use sample::{SampleFile, TourStep, sample, tour};
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +21,7 @@ use serde_json::Value;
 use tiller_protocol::{StopReason, Usage};
 
 use crate::codec::chunk::Chunk;
+use crate::codec::format::ApiFormat;
 use crate::codec::request::Request;
 use crate::{ChunkStream, Provider, ProviderError};
 
@@ -27,6 +29,12 @@ use crate::{ChunkStream, Provider, ProviderError};
 pub const NAME: &str = "demo";
 /// Delay between two pieces of text: about the speed of fast reading.
 pub const SPEED: Duration = Duration::from_millis(15);
+
+/// The format of the demo model.
+pub(crate) const FORMAT: ApiFormat = ApiFormat::local("demo", |of| {
+    Ok(Arc::new(Demo::named(of.name, of.entry.speed.map_or(SPEED, Duration::from_millis))))
+});
+
 /// Characters of one piece.
 const PIECE: usize = 8;
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
+use crate::codec::format::ApiFormat;
 use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
@@ -26,6 +27,9 @@ use crate::registry::key::Secret;
 
 /// The vendor's address.
 pub(crate) const BASE: &str = "https://generativelanguage.googleapis.com";
+
+/// This format.
+pub(crate) const FORMAT: ApiFormat = ApiFormat::server("gemini", |_| Box::new(Gemini::default()));
 /// Replaces the signature of a call that another model made; documented by the vendor for that purpose.
 const FOREIGN: &str = "skip_thought_signature_validator";
 

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
+use crate::codec::format::ApiFormat;
 use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
@@ -23,6 +24,24 @@ use crate::registry::key::Secret;
 
 /// The vendor's address.
 pub(crate) const BASE: &str = "https://api.openai.com/v1";
+
+/// The format of Chat Completions.
+pub(crate) const FORMAT: ApiFormat = ApiFormat::server("openai-chat", |base| {
+    Box::new(OpenAiChat { dialect: dialect(base), amended: Amendments::default() })
+});
+
+/// What this server does differently, by its address.
+fn dialect(base: &str) -> Dialect {
+    if base == BASE {
+        Dialect::OpenAi
+    } else if base.starts_with("https://openrouter.ai/") {
+        Dialect::OpenRouter
+    } else if base.starts_with("https://api.mistral.ai") {
+        Dialect::Mistral
+    } else {
+        Dialect::Compatible
+    }
+}
 
 /// The variants of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
+use crate::codec::format::ApiFormat;
 use crate::codec::album::Album;
 use crate::codec::amend::Amendments;
 use crate::codec::fit::{self, Rules, fit, wire_name};
@@ -21,6 +22,10 @@ use crate::codec::{Decoder, Wire};
 use crate::openai::chat::{arguments, bearer, effort, text_of, versioned};
 use crate::openai::responses_reply::{HEAD, ResponsesReply};
 use crate::registry::key::Secret;
+
+/// The format of Responses.
+pub(crate) const FORMAT: ApiFormat =
+    ApiFormat::server("openai-responses", |_| Box::new(OpenAiResponses::default()));
 
 /// The format.
 #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Which providers there are: built-in names made ready by the environment, and `[providers.NAME]` of
 //! the configuration, which wins. Nothing here touches the network.
 
+pub(crate) mod formats;
 pub mod key;
 pub(crate) mod local;
 pub(crate) mod offered;
@@ -8,25 +9,26 @@ pub(crate) mod offered;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tiller_config::Config;
-use tiller_config::schema::{Provider as Entry, ProviderKind, Timeouts};
+use tiller_config::schema::{Provider as Entry, Timeouts};
 use tiller_protocol::ModelRef;
 
-use crate::anthropic::{self, Anthropic};
+use crate::anthropic;
 use crate::codec::amend::Amendments;
-use crate::codec::{Wire, WireProvider};
+use crate::codec::WireProvider;
+use crate::codec::format::{ApiFormat, LocalEntry, Make};
 use crate::demo::{self, Demo};
-use crate::gemini::{self, Gemini};
+use crate::gemini;
 use crate::models;
 use crate::openai::chat::{self, Dialect, OpenAiChat};
-use crate::openai::responses::OpenAiResponses;
+use crate::openai::responses;
+pub use crate::registry::formats::ApiFormats;
 use crate::registry::key::{Key, Secret};
 use crate::registry::local::ollama;
 pub use crate::registry::local::{LOCALS, Local, probe_ports};
 pub use crate::registry::offered::{Entered, Found, OFFERED, Offered, entered, found};
-use crate::replay::record::{Recorder, Replay};
+use crate::replay::record::Recorder;
 use crate::replay::redact::{Masked, Redact};
 use crate::transport::http::{Http, NetEnv};
 use crate::{Provider, ProviderError};
@@ -34,7 +36,7 @@ use crate::{Provider, ProviderError};
 /// A provider that comes with the program.
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
-    kind: ProviderKind,
+    kind: &'static str,
     /// The variable that holds the key; empty: none is needed.
     pub(crate) key: &'static str,
     /// The variable that holds another address.
@@ -44,7 +46,7 @@ pub(crate) struct Builtin {
 
 const fn builtin(
     name: &'static str,
-    kind: ProviderKind,
+    kind: &'static str,
     key: &'static str,
     base_var: &'static str,
     base: &'static str,
@@ -54,21 +56,21 @@ const fn builtin(
 
 /// In the order in which a default model is chosen.
 pub(crate) const BUILTIN: &[Builtin] = &[
-    builtin("anthropic", ProviderKind::Anthropic, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", anthropic::BASE),
+    builtin("anthropic", anthropic::FORMAT.kind, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", anthropic::BASE),
     builtin(
         "openai-responses",
-        ProviderKind::OpenaiResponses,
+        responses::FORMAT.kind,
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
         chat::BASE,
     ),
-    builtin("openai", ProviderKind::OpenaiChat, "OPENAI_API_KEY", "OPENAI_BASE_URL", chat::BASE),
-    builtin("gemini", ProviderKind::Gemini, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", gemini::BASE),
-    builtin("openrouter", ProviderKind::OpenaiChat, "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1"),
-    builtin("xai", ProviderKind::OpenaiChat, "XAI_API_KEY", "", "https://api.x.ai/v1"),
-    builtin("groq", ProviderKind::OpenaiChat, "GROQ_API_KEY", "", "https://api.groq.com/openai/v1"),
-    builtin("deepseek", ProviderKind::OpenaiChat, "DEEPSEEK_API_KEY", "", "https://api.deepseek.com/v1"),
-    builtin("ollama", ProviderKind::OpenaiChat, "", "OLLAMA_HOST", "http://127.0.0.1:11434/v1"),
+    builtin("openai", chat::FORMAT.kind, "OPENAI_API_KEY", "OPENAI_BASE_URL", chat::BASE),
+    builtin("gemini", gemini::FORMAT.kind, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", gemini::BASE),
+    builtin("openrouter", chat::FORMAT.kind, "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1"),
+    builtin("xai", chat::FORMAT.kind, "XAI_API_KEY", "", "https://api.x.ai/v1"),
+    builtin("groq", chat::FORMAT.kind, "GROQ_API_KEY", "", "https://api.groq.com/openai/v1"),
+    builtin("deepseek", chat::FORMAT.kind, "DEEPSEEK_API_KEY", "", "https://api.deepseek.com/v1"),
+    builtin("ollama", chat::FORMAT.kind, "", "OLLAMA_HOST", "http://127.0.0.1:11434/v1"),
 ];
 
 /// Variables that hold keys: of the built-in providers, and of those that are offered.
@@ -77,10 +79,9 @@ pub fn key_variables() -> impl Iterator<Item = &'static str> {
     builtin.chain(OFFERED.iter().map(|o| o.variable))
 }
 
-/// The wire format of a provider that comes with the program, as `kind` names it in `config.toml`.
-pub fn builtin_kind(name: &str) -> Option<String> {
-    let kind = BUILTIN.iter().find(|b| b.name == name)?.kind;
-    serde_json::to_value(kind).ok()?.as_str().map(str::to_owned)
+/// The API format of a provider that comes with the program, as `kind` names it in `config.toml`.
+pub fn builtin_kind(name: &str) -> Option<&'static str> {
+    BUILTIN.iter().find(|b| b.name == name).map(|b| b.kind)
 }
 
 /// One name, ready or not.
@@ -101,10 +102,11 @@ pub struct Providers {
     redact: Option<Redact>,
 }
 
-/// Makes the providers. `var` reads the environment; `key_file` is where [`key::save`] keeps keys that
+/// Makes the providers, each by its format of `formats`. `var` reads the environment; `key_file` is where [`key::save`] keeps keys that
 /// the person entered (a file 0600). `redact` masks what servers say of failures, and recordings.
 pub fn build(
     config: &Config,
+    formats: &ApiFormats,
     var: &dyn Fn(&str) -> Option<String>,
     key_file: Option<&Path>,
     redact: &Redact,
@@ -113,7 +115,7 @@ pub fn build(
     let http = Arc::new(Http::new(NetEnv::read(&var)));
     let table: models::Overrides =
         config.providers.iter().map(|(name, p)| (name.clone(), p.models.clone())).collect();
-    let maker = Maker { var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
+    let maker = Maker { formats, var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
     let mut out = Providers { http, redact: Some(redact.clone()), ..Providers::default() };
     for b in BUILTIN {
         match config.providers.get(b.name) {
@@ -237,6 +239,7 @@ impl Providers {
 }
 
 struct Maker<'a> {
+    formats: &'a ApiFormats,
     redact: &'a Redact,
     var: &'a dyn Fn(&str) -> Option<String>,
     key_file: Option<&'a Path>,
@@ -290,29 +293,29 @@ impl Maker<'_> {
     }
 
     fn entry(&self, name: &str, entry: &Entry, b: Option<&Builtin>) -> Result<Arc<dyn Provider>, String> {
-        let recording = entry.recording.as_deref().map(Path::new);
-        let provider: Arc<dyn Provider> = match entry.kind {
-            ProviderKind::Demo => {
-                Arc::new(Demo::named(name, entry.speed.map_or(demo::SPEED, Duration::from_millis)))
-            }
-            ProviderKind::Replay => {
-                let path = recording.ok_or("a replay needs `recording`, the file to play back")?;
-                return Ok(Arc::new(Replay::open(name, path, false, self.redact.clone())?));
-            }
-            _ => self.wired(name, entry, b)?,
+        let format = self.format(&entry.kind.0)?;
+        let provider = match format.make {
+            Make::Local(make) => make(&LocalEntry { name, entry, redact: self.redact })?,
+            Make::Server(_) => self.wired(name, entry, b)?,
         };
-        match recording {
-            Some(path) => Ok(Arc::new(Recorder::new(provider, path, self.redact.clone())?)),
-            None => Ok(provider),
+        match entry.recording.as_deref().map(Path::new) {
+            Some(path) if format.records => {
+                Ok(Arc::new(Recorder::new(provider, path, self.redact.clone())?))
+            }
+            _ => Ok(provider),
         }
     }
 
+    fn format(&self, kind: &str) -> Result<&ApiFormat, String> {
+        self.formats.get(kind).ok_or_else(|| format!("there is no kind `{kind}`"))
+    }
+
     fn wired(&self, name: &str, entry: &Entry, b: Option<&Builtin>) -> Result<Arc<dyn Provider>, String> {
-        let same_kind = b.filter(|b| b.kind == entry.kind);
+        let same_kind = b.filter(|b| b.kind == entry.kind.0);
         let base = match (same_kind, &entry.base_url) {
             (Some(b), own) => self.base(b, own.as_deref()),
             (None, Some(own)) => own.clone(),
-            (None, None) => match BUILTIN.iter().find(|b| b.kind == entry.kind) {
+            (None, None) => match BUILTIN.iter().find(|b| b.kind == entry.kind.0) {
                 Some(b) => b.base.to_owned(),
                 None => String::new(),
             },
@@ -333,13 +336,13 @@ impl Maker<'_> {
             }
         };
         let headers = entry.headers.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
-        self.make(name, entry.kind, base, key, headers, entry.timeouts.clone())
+        self.make(name, &entry.kind.0, base, key, headers, entry.timeouts.clone())
     }
 
     fn make(
         &self,
         name: &str,
-        kind: ProviderKind,
+        kind: &str,
         base: String,
         key: Key,
         headers: Vec<(String, String)>,
@@ -349,19 +352,10 @@ impl Maker<'_> {
         if !base.starts_with("http://") && !base.starts_with("https://") {
             return Err("its base_url must start with http:// or https://".into());
         }
-        let wire: Box<dyn Wire> = match kind {
-            ProviderKind::Anthropic => {
-                Box::new(Anthropic { official: base == anthropic::BASE, amended: Amendments::default() })
-            }
-            ProviderKind::OpenaiChat => {
-                Box::new(OpenAiChat { dialect: dialect(&base), amended: Amendments::default() })
-            }
-            ProviderKind::OpenaiResponses => Box::new(OpenAiResponses::default()),
-            ProviderKind::Gemini => Box::new(Gemini::default()),
-            ProviderKind::Demo | ProviderKind::Replay => {
-                return Err("this kind has no base URL".into());
-            }
+        let Make::Server(wire) = self.format(kind)?.make else {
+            return Err("this kind has no base URL".into());
         };
+        let wire = wire(&base);
         Ok(Arc::new(WireProvider {
             name: name.to_owned(),
             wire,
@@ -372,18 +366,6 @@ impl Maker<'_> {
             table: Arc::clone(&self.table),
             http: Arc::clone(&self.http),
         }))
-    }
-}
-
-fn dialect(base: &str) -> Dialect {
-    if base == chat::BASE {
-        Dialect::OpenAi
-    } else if base.starts_with("https://openrouter.ai/") {
-        Dialect::OpenRouter
-    } else if base.starts_with("https://api.mistral.ai") {
-        Dialect::Mistral
-    } else {
-        Dialect::Compatible
     }
 }
 

@@ -3,7 +3,7 @@ use super::*;
 fn made(toml: &str, env: &[(&str, &str)]) -> Providers {
     let config: Config = toml::from_str(toml).unwrap();
     let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-    build(&config, &|name| env.get(name).cloned(), None, &crate::Redact::default())
+    build(&config, &ApiFormats::built_in(), &|name| env.get(name).cloned(), None, &crate::Redact::default())
 }
 
 fn names(p: &Providers) -> Vec<&str> {
@@ -81,7 +81,7 @@ fn a_key_file_makes_names_ready() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("keys.toml");
     key::save(&path, "openai", &Secret::new("k")).unwrap();
-    let p = build(&Config::default(), &|_| None, Some(&path), &crate::Redact::default());
+    let p = build(&Config::default(), &ApiFormats::built_in(), &|_| None, Some(&path), &crate::Redact::default());
     let got: Vec<&str> = names(&p).into_iter().filter(|n| *n != "demo").collect();
     assert_eq!(got, ["openai", "openai-responses"]);
 }
@@ -137,7 +137,7 @@ fn keys_are_found_by_the_names_of_their_variables() {
     ];
     assert_eq!(names, want);
     // Nothing of it is used unasked.
-    let p = build(&Config::default(), &env, None, &crate::Redact::default());
+    let p = build(&Config::default(), &ApiFormats::built_in(), &env, None, &crate::Redact::default());
     assert!(p.get("mistral").is_err() && p.get("gemini").is_err());
     assert!(found(&Config::default(), &|_| None).is_empty());
 }

@@ -15,7 +15,10 @@ impl Naughty {
     }
 }
 
-const INFO: ToolInfo = ToolInfo {
+#[async_trait]
+impl Tool for Naughty {
+    fn info(&self) -> ToolInfo {
+        ToolInfo {
     name: "naughty",
     set: ToolSet::Read,
     touch: Touch::Execute,
@@ -23,12 +26,7 @@ const INFO: ToolInfo = ToolInfo {
     aliases: &[],
     verb: ToolVerb::Other("naughty".into()),
     target: |args| args["do"].as_str().unwrap_or_default().to_owned(),
-};
-
-#[async_trait]
-impl Tool for Naughty {
-    fn info(&self) -> ToolInfo {
-        INFO
+        }
     }
 
     fn spec(&self) -> ToolSpec {

@@ -1,5 +1,6 @@
 //! Turns: entries, cancellation, queued messages, questions, goals.
 
+pub(crate) mod added_format;
 pub(crate) mod added_tool;
 pub(crate) mod cancel;
 pub(crate) mod context;

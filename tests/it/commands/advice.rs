@@ -132,7 +132,7 @@ fn slash_commands_that_messages_name_exist() {
 
 #[test]
 fn settings_that_messages_name_exist() {
-    let schema = tiller::config::json_schema();
+    let schema = tiller::config::json_schema(&tiller::provider::ApiFormats::built_in().kinds());
     let sections = ["tiers", "budget", "limits", "context", "ui", "watch", "agents"];
     let mut seen = 0;
     for (file, text) in all() {

@@ -16,7 +16,7 @@ use tiller_config::Config;
 use tiller_config::schema::{Provider as Entry, ProviderKind, Timeouts};
 use tiller_protocol::{Part, ToolSpec};
 use tiller_provider::{
-    Assembled, Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request, build,
+    ApiFormats, Assembled, Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request, build,
 };
 use tiller_testkit::Wire;
 
@@ -24,12 +24,13 @@ use tiller_testkit::Wire;
 pub const KEY: &str = "test-key-8d1f00";
 
 pub fn kind(wire: Wire) -> ProviderKind {
-    match wire {
-        Wire::Anthropic => ProviderKind::Anthropic,
-        Wire::OpenaiChat => ProviderKind::OpenaiChat,
-        Wire::OpenaiResponses => ProviderKind::OpenaiResponses,
-        Wire::Gemini => ProviderKind::Gemini,
-    }
+    let name = match wire {
+        Wire::Anthropic => "anthropic",
+        Wire::OpenaiChat => "openai-chat",
+        Wire::OpenaiResponses => "openai-responses",
+        Wire::Gemini => "gemini",
+    };
+    ProviderKind(name.into())
 }
 
 pub fn entry(wire: Wire, url: &str) -> Entry {
@@ -59,7 +60,7 @@ pub fn with_env(entry: Entry, more: &dyn Fn(&str) -> Option<String>) -> Arc<dyn 
     let mut config = Config::default();
     config.providers.insert("p".into(), entry);
     let var = |name: &str| if name == "TEST_KEY" { Some(KEY.into()) } else { more(name) };
-    build(&config, &var, None, &tiller_provider::Redact::default()).get("p").unwrap()
+    build(&config, &ApiFormats::built_in(), &var, None, &tiller_provider::Redact::default()).get("p").unwrap()
 }
 
 pub fn user(text: &str) -> ChatMessage {

@@ -1,0 +1,68 @@
+//! The typed form of `config.toml`. The JSON schema that `tiller config --schema` prints is derived
+//! from these types, and their comments are the descriptions in it.
+
+mod files;
+mod limits;
+mod provider;
+mod screen;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tiller_protocol::{Effort, Profile};
+
+pub use files::{OnSnapshotFailure, Snapshots, Watch};
+pub use limits::{Agents, Budget, Context, Limits};
+pub use provider::{LongPrompt, ModelInfo, Provider, ProviderKind, ProviderKinds, Timeouts};
+pub use screen::{BranchSummary, Detach, EnterWhileRunning, OnHangup, Ui};
+
+/// All settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Model for new sessions, as `provider/model`.
+    pub model: Option<String>,
+    /// Permission profile at the start of a session.
+    pub profile: Profile,
+    /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default` (the provider's default).
+    pub effort: Effort,
+    /// Models by role.
+    pub tiers: Tiers,
+    /// Model providers, by name.
+    pub providers: BTreeMap<String, Provider>,
+    /// Budgets.
+    pub budget: Budget,
+    /// Limits on turns, tool calls and commands.
+    pub limits: Limits,
+    /// The model's context.
+    pub context: Context,
+    /// The screen.
+    pub ui: Ui,
+    /// The file watcher.
+    pub watch: Watch,
+    /// Snapshots for restore and undo.
+    pub snapshots: Snapshots,
+    /// Limits of agents.
+    pub agents: Agents,
+    /// Detaching from running work.
+    pub detach: Detach,
+}
+
+/// Models by role, each `provider/model`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tiers {
+    /// Model for titles and summaries; the main model by default.
+    pub fast: Option<String>,
+    /// Model for the conversation; `model` by default.
+    pub main: Option<String>,
+    /// Expensive model for hard tasks; used only after you approve it.
+    pub deep: Option<String>,
+    /// Use the deep tier without asking.
+    pub deep_allowed: bool,
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;
