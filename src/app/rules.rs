@@ -31,7 +31,7 @@ pub(super) fn permit(
     let mut notices = Vec::new();
     let tools = policy.tools.clone();
     let user = file(&p.config);
-    let looks = looks(&user);
+    let stamp = stamp(&user);
     add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, &tools, &mut notices);
     if trusted {
         let name = PROJECT;
@@ -50,7 +50,7 @@ pub(super) fn permit(
         }
     }
     let permit =
-        Permit::new(policy.clone(), writer(user.clone(), tools.clone())).live(reader(user, looks, tools));
+        Permit::new(policy.clone(), writer(user.clone(), tools.clone())).live(reader(user, stamp, tools));
     Ok((permit, policy, notices))
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn problems(config: &Path, tools: &ToolCatalog) -> Vec<Notice> {
 }
 
 /// Inode, length and times of a file; cheap to read.
-type Looks = Option<(u64, u64, i64, i64, i64)>;
+type FileStamp = Option<(u64, u64, i64, i64, i64)>;
 
-fn looks(path: &Path) -> Looks {
+fn stamp(path: &Path) -> FileStamp {
     use std::os::unix::fs::MetadataExt;
     let meta = std::fs::metadata(path).ok()?;
     Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec()))
@@ -73,10 +73,10 @@ fn looks(path: &Path) -> Looks {
 
 /// Reads the person's file when it changed since the last read. An invalid file (half written, perhaps) changes
 /// nothing.
-fn reader(path: PathBuf, seen: Looks, tools: ToolCatalog) -> tiller_engine::RulesReader {
+fn reader(path: PathBuf, seen: FileStamp, tools: ToolCatalog) -> tiller_engine::RulesReader {
     let seen = Mutex::new(seen);
     Arc::new(move || {
-        let now = looks(&path);
+        let now = stamp(&path);
         {
             let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
             if *seen == now {
@@ -154,7 +154,7 @@ mod tests {
     fn the_persons_file_is_read_again_when_it_changed() {
         let tmp = tempfile::tempdir().unwrap();
         let path = tmp.path().join("permissions.yaml");
-        let read = reader(path.clone(), looks(&path), tiller_tool::Registry::built_in().catalog());
+        let read = reader(path.clone(), stamp(&path), tiller_tool::Registry::built_in().catalog());
         assert!(read().is_none(), "there is none");
         std::fs::write(&path, "deny:\n  - read_file(.env)\n").unwrap();
         let (rules, wrong) = read().unwrap();

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::Value;
+use tiller_config::schema::ProviderKinds;
 use tiller_config::{Config, Problem, Sources};
 use tiller_engine::{Incomplete, LoadedSettings, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_config::schema::ProviderKinds;
-use tiller_provider::{ApiFormats, Providers};
 use tiller_provider::registry::{Entered, Found, Local, entered};
+use tiller_provider::{ApiFormats, Providers};
 use tiller_tui::model::kinds::FoundKey;
 
 use crate::app::Setup;

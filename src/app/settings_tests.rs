@@ -15,7 +15,12 @@ impl Bench {
         let project = tmp.path().join("project").join(PROJECT);
         std::fs::create_dir_all(project.parent().unwrap()).unwrap();
         let var: Env = Arc::new(|name| env.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()));
-        let sources = Sources { user: Some(user), project: Some(project), kinds: tiller_provider::ApiFormats::built_in().kinds(), ..Sources::default() };
+        let sources = Sources {
+            user: Some(user),
+            project: Some(project),
+            kinds: tiller_provider::ApiFormats::built_in().kinds(),
+            ..Sources::default()
+        };
         let shared = SharedSettings::of(var, tmp.path().join("credentials.toml"), sources);
         Self { tmp, shared }
     }

@@ -102,9 +102,10 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
 /// Settings with or without their origin, or the schema.
 pub(super) fn config(setup: &Setup, schema: bool, origin: bool) -> Result<Exit, Notice> {
     if schema {
-        let text = serde_json::to_string_pretty(&tiller_config::json_schema(&setup.formats.kinds())).map_err(|e| {
-            Notice::new(NoticeKind::Internal, format!("The schema could not be printed: {e}."))
-        })?;
+        let text = serde_json::to_string_pretty(&tiller_config::json_schema(&setup.formats.kinds()))
+            .map_err(|e| {
+                Notice::new(NoticeKind::Internal, format!("The schema could not be printed: {e}."))
+            })?;
         return say(&format!("{text}\n"));
     }
     let mut text = String::new();

@@ -55,8 +55,13 @@ fn read_workflow(setup: &Setup, file: &Path) -> Result<ParsedWorkflow, Notice> {
     let tools = setup.tools.catalog();
     let tool = |name: &str| tiller_config::agents::no_such_tool(name, &tools);
     let of = std::sync::Arc::clone(&setup.env);
-    let providers =
-        tiller_provider::build(&setup.config.config, &setup.formats, &|n| of(n), Some(&setup.key_file()), &setup.redact());
+    let providers = tiller_provider::build(
+        &setup.config.config,
+        &setup.formats,
+        &|n| of(n),
+        Some(&setup.key_file()),
+        &setup.redact(),
+    );
     let model = |name: &str| tiller_agents::no_such_model(name, |provider| providers.get(provider).map(drop));
     let cli = |name: &str| cli(&adapters, name, &env);
     let known = NameCheck { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };

@@ -9,7 +9,7 @@ use crate::schema::ProviderKinds;
 use crate::text::{Body, Node, Source};
 use tiller_protocol::nearest::nearest;
 
-/// Numbers that the types allow and that make no sense, by key (`*`: any name).
+/// Smallest useful numbers, by key (`*`: any name).
 const LEAST: &[(&str, f64)] = &[
     ("limits.turns", 1.0),
     ("limits.attempts", 1.0),
@@ -43,7 +43,7 @@ const LEAST: &[(&str, f64)] = &[
 /// Key, what fits, and that in words.
 type Meaning = (&'static str, fn(&str) -> bool, &'static str);
 
-/// Texts that the types allow and that mean nothing, by key: what they must be.
+/// Texts that the types allow and that have no meaning, by key: what they must be.
 const TEXTS: &[Meaning] = &[
     ("model", is_model, "a model, as \"provider/model\""),
     ("tiers.fast", is_model, "a model, as \"provider/model\""),
@@ -61,13 +61,13 @@ const TEXTS: &[Meaning] = &[
 /// The key whose values are the names of API formats.
 const KIND: &str = "providers.*.kind";
 
-/// Sections whose names are ours, though the types allow any.
+/// Sections with a fixed set of names, though the types allow any.
 const NAMES: &[(&str, &[&str])] = &[
     ("budget.tiers", &["fast", "main", "deep"]),
     ("context.layers", &["prompt", "project", "skills", "user", "session", "runtime"]),
 ];
 
-/// Keys that people expect and that are called otherwise, by the end of the unknown one.
+/// Hints for keys that have another name here, by the last part of the unknown key.
 const INSTEAD: &[(&str, &str)] = &[
     (
         "api_key",
@@ -111,7 +111,7 @@ pub fn schema(kinds: &ProviderKinds) -> Value {
     schema
 }
 
-/// Made once: it is asked for each file, at each start.
+/// Made once: each file is checked against it.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| schemars::schema_for!(crate::Config).to_value());
 
 /// A key with a name behind it; names that are not bare are quoted as TOML would.
@@ -144,7 +144,7 @@ impl Checker<'_> {
 
     /// The schema that says something: references and "or nothing" are followed.
     fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
-        // Our schema nests a few levels; the bound is against a ring.
+        // The schema nests a few levels; the bound stops a cycle.
         for _ in 0..16 {
             if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
                 let inner = name.strip_prefix('#').and_then(|p| self.schema.pointer(p));

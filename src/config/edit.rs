@@ -12,8 +12,8 @@ use crate::text;
 use crate::write;
 
 /// Sets `key` (for instance `ui.theme`) in the person's file at `path`; null takes it away. The file is
-/// made where there is none. Nothing is written when the result would be wrong. `kinds`: the names of API formats that a
-/// provider can have.
+/// made where there is none. Nothing is written when the result would be wrong. `kinds`: the names of API formats that
+/// a provider can have.
 ///
 /// # Errors
 /// [`ConfigError::Wrong`] for an unknown key, a wrong value, or a file that was wrong before;

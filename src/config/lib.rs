@@ -5,7 +5,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `schema` | the typed form; the JSON schema is derived from it |
+//! | `schema` | the typed form, by subject; the JSON schema is derived from it |
 //! | `places` | the four folders |
 //! | `text`, `check` | one file: values with their places, checked against the schema |
 //! | `narrow` | what a project's file may do |
@@ -15,8 +15,9 @@
 //! | [`workflows`] | files of workflows: TOML or YAML |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 //!
-//! It may use `protocol`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), and reactions to a
-//! change (`app/settings`).
+//! It may use `protocol`. What is not here: keymaps and themes (`tui`), permission rules (`permit`), the tools and API
+//! formats that files may name (`tool`, `provider`; their names are handed in), and reactions to a change
+//! (`app/settings`).
 
 pub mod agents;
 mod check;

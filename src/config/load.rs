@@ -58,7 +58,7 @@ impl std::fmt::Display for SettingOrigin {
     }
 }
 
-/// What the command line said. `None` and `false`: nothing.
+/// Values of the command line. `None` and `false`: not given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flags {
     pub model: Option<String>,
@@ -112,7 +112,7 @@ impl Sources {
         }
     }
 
-    /// What the files look like now. Compare with an earlier one to know whether to read again.
+    /// The present state of the files. Compare with an earlier one to know whether to read again.
     pub fn fingerprint(&self) -> Fingerprint {
         let one = |path: &Option<PathBuf>| {
             let meta = std::fs::metadata(path.as_ref()?).ok()?;
@@ -123,13 +123,13 @@ impl Sources {
 }
 
 /// Inode, length, seconds and nanoseconds of the last change, of each file.
-type Looks = Option<(u64, u64, i64, i64, i64)>;
+type FileStamp = Option<(u64, u64, i64, i64, i64)>;
 
-/// The looks of the files; cheap to take (two `stat` calls).
+/// When and how the files last changed; cheap to take (two `stat` calls).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fingerprint([Looks; 2], bool);
+pub struct Fingerprint([FileStamp; 2], bool);
 
-/// What came of reading.
+/// The result of [`load`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// Of the layers without mistakes.
@@ -228,7 +228,7 @@ pub fn load(sources: &Sources) -> Loaded {
     Loaded { config, origin: stack.origin, problems: stack.problems, untrusted }
 }
 
-/// Checks the text of a file as [`load`] would, as the person's or as a project's.
+/// Checks the text of a file as [`load`] would, as the user's file or as a project's.
 pub fn problems_of(path: &Path, text: &str, layer: Layer, kinds: &ProviderKinds) -> Vec<Problem> {
     match read_layer(&Source { path, text }, layer, kinds) {
         Ok(_) => Vec::new(),
@@ -240,7 +240,7 @@ fn read_layer(source: &Source<'_>, layer: Layer, kinds: &ProviderKinds) -> Resul
     let root = text::parse(source).map_err(|problem| vec![problem])?;
     let mut problems = if layer == Layer::Project { narrow::refused(source, &root) } else { Vec::new() };
     let refused: Vec<String> = problems.iter().map(|p| p.key.clone()).collect();
-    // Of what is refused nothing more needs to be said.
+    // Values inside a refused key are not reported again.
     let inside = |key: &str| refused.iter().any(|r| key == r || key.starts_with(&format!("{r}.")));
     problems.extend(check(source, &root, kinds).into_iter().filter(|p| !inside(&p.key)));
     problems.sort_by_key(|p| p.at);
@@ -299,7 +299,7 @@ impl Stack<'_> {
     ) {
         let mut merged = self.values.clone();
         merge(&mut merged, values);
-        // The schema was checked; this is the last word on it.
+        // The schema was checked; this catches what the schema cannot express.
         if let Err(error) = serde_json::from_value::<Config>(merged.clone()) {
             let what = error.to_string();
             return self.problems.push(Problem::file(Path::new(name), what));

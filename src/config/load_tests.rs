@@ -199,7 +199,9 @@ fn a_change_is_read_live_and_a_mistake_leaves_the_last_good_one() {
 #[test]
 fn odd_files_are_problems_not_hangs() {
     let dir = tempfile::tempdir().unwrap();
-    let read = |path: &Path| load(&Sources { user: Some(path.into()), kinds: kinds(), ..Sources::default() }).problems;
+    let read = |path: &Path| {
+        load(&Sources { user: Some(path.into()), kinds: kinds(), ..Sources::default() }).problems
+    };
     assert_eq!(read(&dir.path().join("none.toml")), vec![]);
     assert!(read(dir.path())[0].message.contains("not a regular file"));
     let latin = dir.path().join("latin.toml");
@@ -231,7 +233,7 @@ fn origins_show_no_secrets() {
 
 #[test]
 fn the_schema_names_every_section() {
-    let schema = json_schema( &kinds());
+    let schema = json_schema(&kinds());
     let sections =
         ["model", "profile", "tiers", "providers", "budget", "limits", "context", "ui", "watch", "snapshots"];
     for section in sections {

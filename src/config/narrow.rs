@@ -1,5 +1,5 @@
-//! What a project's file may do: make things stricter, and choose colours and keys. It comes with a
-//! repository, so it can never name a server, a key, a program or a model, and never loosen a limit.
+//! What a project's file may set: stricter limits, colours and keys. It comes with a repository, so it can never name a
+//! server, a key, a program or a model, and never loosen a limit.
 
 use serde_json::{Map, Value};
 use tiller_protocol::Profile;

@@ -1,4 +1,4 @@
-//! Where things are: `TILLER_HOME`, or the XDG folders.
+//! The folders of configuration, data, state and cache: below `TILLER_HOME`, or the XDG folders.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Writing whole files: all or nothing, and for the person's eyes only.
+//! Writing whole files: atomically, readable by the user alone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::Write;

@@ -1,31 +1,34 @@
-//! The permit room: may this call run?
+//! Permissions: whether a tool call may run.
 //!
-//! Pure: it reads no clock, starts nothing, and touches the file system only to resolve links and to list
-//! folders (by functions that are handed in), to list what a folder brings ([`trust`]), and to see what a pattern of
-//! names or a program's name stands for. What git would run is asked of [`surroundings::Surroundings`], which is
-//! handed in.
+//! The decision reads no clock and starts no process. It touches the file system only to resolve links, to list folders
+//! (by functions that are handed in), to find the project files that need trust ([`trust`]), and to expand patterns of
+//! names. What git would run is answered by [`surroundings::Surroundings`], which is handed in, as are the tools that
+//! rules may name ([`Policy::tools`]).
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | [`decide`](mod@decide) | the decision about one call; the question to the person, bound to what runs |
 //! | [`rules`] | `allow`, `ask`, `deny` on `tool(argument)`; `permissions.yaml`; the tools that a rule may name |
 //! | [`paths`] | roots, links, and the paths that a command comes to |
-//! | `harmless` | commands that only look |
-//! | [`surroundings`] | what a program that only looks would find around it |
+//! | `read_only` | commands that change nothing |
+//! | [`surroundings`] | configuration by which a read-only command would run other programs |
 //! | [`danger`] | what asks even in `full` |
 //! | `targets`, [`protected`] | files that a command writes, and names that no tool may write |
 //! | [`redact`], [`child_env`] | secrets out of texts, files and children |
 //! | [`trust`] | what a folder brings |
 //!
-//! The text of a rule is a convenience, not a boundary: a program that is allowed to run may do
-//! anything that its user may. The boundary is the kernel sandbox, where there is one.
+//! The text of a rule is a convenience, not a security boundary: a program that is allowed to run can do whatever its
+//! user can. The boundary is the kernel sandbox, where there is one.
+//!
+//! It may use `protocol` and `shell`. What is not here: the tools (`tool`), the questions to the user and the rules of
+//! a session (`engine`), and the files of rules (`app`).
 
 pub mod child_env;
 pub mod danger;
 pub mod decide;
-mod harmless;
 pub mod paths;
 pub mod protected;
+mod read_only;
 pub mod redact;
 pub mod rules;
 pub mod surroundings;
@@ -36,7 +39,7 @@ pub use child_env::child_env;
 pub use decide::always::split as split_patterns;
 pub use decide::approval::Call;
 pub use decide::{
-    Human, Policy, Request, Unasked, Verdict, always_pattern, decide, decide_in, only_looks, suspected,
+    Human, Policy, Request, Unasked, Verdict, always_pattern, decide, decide_in, is_read_only, suspected,
     unreadable, unreadable_by,
 };
 pub use paths::Roots;

@@ -1,4 +1,4 @@
-//! What a program that only looks would find around it: configuration by which it runs another program.
+//! Configuration by which a read-only command would run other programs.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,12 +31,12 @@ pub trait Surroundings: fmt::Debug + Send + Sync {
     /// What git would run in `folder`. `program` is the git that the command would start.
     ///
     /// # Errors
-    /// In words, when it cannot be told; the command asks then.
+    /// In words, when it is not known; the command asks then.
     fn git(&self, folder: &Path, program: &Path) -> Result<GitConfiguration, String>;
 
     /// Why git in `folder` would obey configuration that lies among the files of the project, where an agent can
     /// write it: a repository without a `.git` folder, or a file that the configuration includes. `None`: as far as
-    /// that can be told, it would not. The git that is asked lies outside of `workspace`.
+    /// is known, it would not. The git that is asked lies outside of `workspace`.
     fn planted(&self, folder: &Path, workspace: &Path) -> Option<String>;
 
     /// Names of the files that git tracks in `folder`, relative to it.

@@ -1,8 +1,7 @@
-//! What a folder brings that could run, connect or loosen a rule, and whether the person said yes to
-//! exactly that.
+//! The files of a folder that could run programs, open connections or loosen rules, and whether the user trusts exactly
+//! these.
 //!
-//! Nothing here runs anything. What was hashed is handed out as bytes, so that what is loaded is what
-//! was judged. Links are never followed.
+//! Nothing is run. The hashed bytes are handed out, so that exactly these are loaded. Links are never followed.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -28,9 +28,9 @@ pub mod transport;
 
 pub use codec::assemble::{Assembled, Assembler};
 pub use codec::chunk::Chunk;
+pub use codec::format::{ApiFormat, LocalEntry, MakeLocal};
 pub use codec::request::{ChatMessage, Request};
 pub use error::ProviderError;
-pub use codec::format::{ApiFormat, LocalEntry, MakeLocal};
 pub use registry::{ApiFormats, Providers, build};
 pub use replay::redact::Redact;
 pub use tiller_protocol::Effort;

@@ -22,7 +22,7 @@ pub struct Analysis {
     pub(crate) loose_but_xargs: Option<String>,
     /// A function calls itself more than once, or in the background.
     pub multiplies: bool,
-    /// Folders that the command changes to; `None` in the list is one that is not known.
+    /// Folders that the command changes to; `None` in the list: an unknown folder.
     pub folders: Vec<Option<String>>,
     /// Words that loops go over.
     pub loops: Vec<Word>,

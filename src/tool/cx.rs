@@ -1,4 +1,4 @@
-//! The world as a tool sees it.
+//! The context of a call: what a tool can use.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -20,7 +20,7 @@ use crate::shell::Bounds;
 /// What the engine does for tools.
 #[async_trait]
 pub trait Ports: Send + Sync {
-    /// Puts a question to the person and waits. `Err` holds the reason why nobody can answer.
+    /// Puts a question to the person and waits. `Err`: why there is no answer.
     async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
     /// The todo list now, and the number of tool calls since its last change.
     fn todos(&self, agent: &AgentId) -> (Vec<TodoItem>, u32);
@@ -36,7 +36,7 @@ pub trait Ports: Send + Sync {
     async fn restore(&self, entry: EntryId) -> Result<String, String>;
     /// Sends a request to the crew of agents and waits for the reply. `Err` is a sentence for the model.
     async fn crew(&self, cx: &ToolCx, request: CrewRequest) -> Result<CrewReply, String>;
-    /// Marks paths as about to be written by this call, so that the watcher knows who it was.
+    /// Marks paths as about to be written by this call, so that the watcher attributes the changes to `agent`.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
     fn wrote(&self, agent: &AgentId, paths: &[PathBuf]);
@@ -98,7 +98,7 @@ pub type Secrets = Arc<dyn Fn(&str) -> Vec<Secret> + Send + Sync>;
 /// Says which rule forbids to read a path (absolute), in words; `None` when none does.
 pub type Unreadable = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 
-/// The folder that the agent works in, and what it has read there.
+/// The folder that an agent works in, and the files that the agent has read there.
 pub struct Workspace {
     /// Absolute, links resolved.
     pub root: PathBuf,
@@ -108,11 +108,11 @@ pub struct Workspace {
     pub(crate) protected: Protected,
     /// What of its files is masked before a model reads it.
     pub(crate) secrets: Secrets,
-    /// What no reader may show.
+    /// Says which paths may not be read.
     unreadable: Unreadable,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
     pub(crate) declared: crate::files::path::declared::DeclaredPaths,
-    /// Where change sets are written down while they are published; `None`: nowhere.
+    /// The journal of change sets while they are published; `None`: there is no journal.
     pub(crate) publishes: Option<crate::files::Publishes>,
     /// Hash of each file (absolute path) as the agent last read or wrote it.
     pub seen: Mutex<HashMap<PathBuf, Seen>>,
@@ -150,7 +150,7 @@ impl Workspace {
         })
     }
 
-    /// The same folder with the same protection, for another agent: what that has read is its own knowledge.
+    /// The same folder with the same protection, for another agent. That agent has read no file yet.
     ///
     /// # Errors
     /// When the folder cannot be opened.
@@ -181,7 +181,7 @@ impl Workspace {
         self
     }
 
-    /// Masks what another folder masks, and writes change sets down where that does.
+    /// Takes the masking and the journal of change sets from another workspace.
     #[must_use]
     pub fn like(mut self, other: &Self) -> Self {
         self.publishes = other.publishes.clone();
@@ -195,7 +195,7 @@ impl Workspace {
         self
     }
 
-    /// The rules that forbid reading, for those who read on threads of their own.
+    /// The rules that forbid reading, to be used on another thread.
     pub fn forbidden(&self) -> Unreadable {
         Arc::clone(&self.unreadable)
     }

@@ -1,7 +1,20 @@
-//! Tools: what the model can do, one file each, listed in `registry.rs`.
+//! The tools that models call: one file each, listed in `registry.rs`.
 //!
-//! A tool declares what *this very call* touches ([`Tool::access`]), and runs only after the engine has
-//! judged that. It sees its world through [`ToolCx`], never the engine.
+//! A tool declares what *this very call* touches ([`Tool::access`]) and runs only after the engine has checked that
+//! against the permission rules. It reaches files, processes and the engine through [`ToolCx`] alone.
+//!
+//! | folder | tools |
+//! | --- | --- |
+//! | `files` | read, search, write and patch files |
+//! | `shell` | commands, and processes in the background |
+//! | `web` | fetching pages |
+//! | `plan` | the todo list, the plan, questions to the user |
+//! | `checkpoint`, `session_search` | named states of the files; earlier sessions |
+//! | `crew` | working with other agents |
+//!
+//! It may use `protocol` and `fs`. What is not here: permission rules (`permit`), the shell's grammar (`shell`), and
+//! the scheduling of agents (`agents`). Those rooms learn about the tools from the catalog that [`Registry::catalog`]
+//! makes.
 
 pub mod checkpoint;
 mod child_env;
@@ -72,9 +85,9 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Whether the call could be done as things are now; looked at before anybody is asked to allow it, so that
-    /// no yes is spent on a call that fails anyway. `show`: the agent may be told what the files hold. Changes
-    /// nothing but what the agent knows.
+    /// Whether the call could succeed now. Checked before the user is asked to allow it, so that the user is not asked
+    /// about a call that would fail. `show`: the error may quote the content of files. Changes nothing but the record
+    /// of the files that the agent has read.
     ///
     /// # Errors
     /// As [`Tool::run`] would fail.
@@ -87,6 +100,6 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Does it. Must end soon after `cx.cancel` fires.
+    /// Runs the call. Must end soon after `cx.cancel` fires.
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError>;
 }

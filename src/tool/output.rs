@@ -43,10 +43,10 @@ pub enum ToolError {
     /// It took too long; the text is what it had so far.
     #[error("timed out")]
     TimedOut(String),
-    /// The person declined.
+    /// The user declined.
     #[error("{0}")]
     Declined(String),
-    /// The person had to answer, and no one could.
+    /// The user had to answer, and could not be asked.
     #[error("{0}")]
     Unanswered(String),
 }

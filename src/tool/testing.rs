@@ -22,7 +22,7 @@ use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
 pub struct FakePorts {
     /// Every question, in order.
     pub asked: Mutex<Vec<AskBody>>,
-    /// Answers to come; when empty, nobody can answer.
+    /// The next answers; when empty, a question fails.
     pub replies: Mutex<VecDeque<Result<AskReply, String>>>,
     /// The list, and the calls since its last change.
     pub todos: Mutex<(Vec<TodoItem>, u32)>,

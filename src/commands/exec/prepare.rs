@@ -29,8 +29,13 @@ pub(crate) fn check_model(setup: &Setup, new: bool) -> Result<(), Notice> {
         return Ok(());
     }
     let env = std::sync::Arc::clone(&setup.env);
-    let all =
-        tiller_provider::build(&setup.config.config, &setup.formats, &|n| env(n), Some(&setup.key_file()), &setup.redact());
+    let all = tiller_provider::build(
+        &setup.config.config,
+        &setup.formats,
+        &|n| env(n),
+        Some(&setup.key_file()),
+        &setup.redact(),
+    );
     let model = all.default_model().filter(|m| !m.0.is_empty()).ok_or_else(|| {
         Notice::new(NoticeKind::Config, "No model is configured.").hint(
             "Set ANTHROPIC_API_KEY (or the key of another provider), set model in config.toml, \

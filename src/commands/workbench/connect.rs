@@ -63,7 +63,12 @@ impl Connector {
                 "{base} answers but has no model yet. Load one there, then choose this server again."
             ));
         }
-        write_provider(&self.file, &self.shared.kinds(), name, &[("kind", "openai-chat"), ("base_url", &base)])?;
+        write_provider(
+            &self.file,
+            &self.shared.kinds(),
+            name,
+            &[("kind", "openai-chat"), ("base_url", &base)],
+        )?;
         self.link.reload()?;
         Ok(self.done(name, ids))
     }

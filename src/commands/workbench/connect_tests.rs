@@ -7,7 +7,11 @@ fn connector(config: &str) -> (tempfile::TempDir, Connector) {
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
-    let sources = Sources { user: Some(file.clone()), kinds: tiller_provider::ApiFormats::built_in().kinds(), ..Sources::default() };
+    let sources = Sources {
+        user: Some(file.clone()),
+        kinds: tiller_provider::ApiFormats::built_in().kinds(),
+        ..Sources::default()
+    };
     let env = |name: &str| (name == "MISTRAL_API_KEY").then(|| "a-key-of-mine".to_owned());
     let shared = SharedSettings::of(Arc::new(env), tmp.path().join("credentials.toml"), sources);
     (tmp, Connector { shared, link: Arc::default(), file })

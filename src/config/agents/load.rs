@@ -49,8 +49,8 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads them. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is trusted.
-    /// Every mistake is reported; what has one is left out, and nothing else is. Blocks.
+    /// Reads them. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is
+    /// trusted. Every mistake is reported; what has one is left out, and nothing else is. Blocks.
     pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
@@ -87,7 +87,7 @@ impl Definitions {
         self.kinds.values()
     }
 
-    /// What to say of a name that is none: the nearest, or all.
+    /// The message for an unknown name: the nearest one, or all.
     pub fn no_such(&self, name: &str) -> String {
         let names = self.kinds.keys().map(String::as_str);
         match nearest(name, names.clone()) {
@@ -99,7 +99,7 @@ impl Definitions {
     }
 }
 
-/// Directly in the project's folder of agents, by its name a Markdown file.
+/// Whether the path is a Markdown file directly in the project's folder of agents.
 fn is_definition(path: &str) -> bool {
     path.strip_prefix(PROJECT).is_some_and(|name| !name.contains('/') && name.ends_with(".md"))
 }
@@ -133,7 +133,7 @@ fn folder(path: &Path) -> (Vec<DefinitionFile>, Vec<Problem>) {
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
-    // Reading a pipe would wait for ever.
+    // Reading a pipe would block.
     if !meta.is_file() {
         return Err("it is not a file".into());
     }

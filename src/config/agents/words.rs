@@ -41,7 +41,7 @@ pub struct Known<'a> {
     pub tools: &'a ToolCatalog,
     /// Programs of other vendors that can be driven.
     pub clis: &'a [&'a str],
-    /// Is this a rule, `tool(argument)`? The error is a sentence.
+    /// Checks a rule, `tool(argument)`. The error is a sentence.
     pub rule: &'a dyn Fn(&str) -> Result<(), String>,
 }
 

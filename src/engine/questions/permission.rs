@@ -143,7 +143,7 @@ impl Permit {
     /// Whether a call with this access changes no file, as far as is known.
     pub(crate) fn only_looks(&self, access: &[Access]) -> bool {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        access.iter().all(|a| tiller_permit::only_looks(&policy, a))
+        access.iter().all(|a| tiller_permit::is_read_only(&policy, a))
     }
 
     /// Checks a call against the rules. Whether a user can answer is not considered: where none can, the question is

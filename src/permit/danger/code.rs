@@ -2,11 +2,11 @@
 //! be known word by word to be ordinary work on files of the workspace, or it asks.
 
 use super::code_words::{is_module, words};
-use super::place::Ground;
+use super::location::Location;
 use tiller_shell::{Part, Word, interpreter};
 
 /// Why code in the words of `part` asks.
-pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {
+pub(super) fn code(part: &Part, location: Location<'_>) -> Option<String> {
     let base = part.base();
     let args = part.args();
     if matches!(base.as_str(), "sed" | "gsed" | "ssed") {
@@ -20,7 +20,7 @@ pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {
     let bare = args
         .iter()
         .find(|w| w.text.starts_with('(') && matches!(base.as_str(), "bb" | "clojure" | "clj" | "ecl"));
-    if let Some(why) = bare.and_then(|w| strange(family, w, args, ground)) {
+    if let Some(why) = bare.and_then(|w| strange(family, w, args, location)) {
         return Some(format!("the code that {base} is given {why}"));
     }
     let mut texts: Vec<&Word> = given(family, args);
@@ -36,7 +36,7 @@ pub(super) fn code(part: &Part, ground: Ground<'_>) -> Option<String> {
     }
     texts
         .iter()
-        .find_map(|w| strange(family, w, args, ground))
+        .find_map(|w| strange(family, w, args, location))
         .map(|why| format!("the code passed to {base} {why}"))
 }
 
@@ -113,7 +113,7 @@ fn bundles(family: Family, before: &str) -> bool {
 }
 
 /// Why the code is not known to be ordinary.
-fn strange(family: Family, word: &Word, args: &[Word], ground: Ground<'_>) -> Option<String> {
+fn strange(family: Family, word: &Word, args: &[Word], location: Location<'_>) -> Option<String> {
     if word.dynamic || word.splits {
         return Some("is known only at run time".into());
     }
@@ -141,7 +141,7 @@ fn strange(family: Family, word: &Word, args: &[Word], ground: Ground<'_>) -> Op
         let path = q.starts_with(['/', '~']) && q.len() > 1 && !q.contains(char::is_whitespace)
             || q.split('/').any(|c| c == "..");
         if path
-            && !ground.inside(&Word { tilde: q.starts_with('~'), ..Word::fixed(q.trim_start_matches('~')) })
+            && !location.inside(&Word { tilde: q.starts_with('~'), ..Word::fixed(q.trim_start_matches('~')) })
         {
             return Some(format!("names a path outside the workspace: {q}"));
         }
@@ -174,7 +174,7 @@ fn replaces(text: &str) -> bool {
     })
 }
 
-/// The code without its texts in quotes, and these. `None`: it cannot be told.
+/// The code without its quoted texts, and those texts. `None`: the quotes cannot be parsed.
 fn split(code: &str) -> Option<(String, Vec<String>)> {
     let (mut bare, mut quoted) = (String::new(), Vec::new());
     let mut chars = code.chars().peekable();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::args::{Args, broad};
 use super::git_names::{COMMANDS, RUN};
-use super::place::Ground;
+use super::location::Location;
 use crate::paths::normal;
 use tiller_shell::{Word, git_key_runs_program, git_section_runs_program};
 
@@ -111,7 +111,7 @@ pub(super) fn pushes(words: &[Word]) -> Option<String> {
 }
 
 /// What `git` would overwrite, delete or run.
-pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
+pub(super) fn git(a: &Args<'_>, location: Location<'_>) -> Option<String> {
     let yes = |cond: bool, why: &str| cond.then(|| why.to_owned());
     const RUNS: &str = "git is told to run another program";
     const PLANTED: &str = "git is given a repository whose configuration may be a file of the project";
@@ -130,14 +130,14 @@ pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
             }
             _ if t.starts_with("--config-env=") || t.starts_with("--exec-path=") => return Some(RUNS.into()),
             // Its own configuration runs programs: which repository it is matters.
-            "-C" | "--git-dir" | "--work-tree" if next().is_none_or(|w| !ground.inside(w)) => {
+            "-C" | "--git-dir" | "--work-tree" if next().is_none_or(|w| !location.inside(w)) => {
                 return Some("git works outside the workspace".into());
             }
             "--git-dir" if next().is_none_or(|w| unusual_repository(&w.text)) => return Some(PLANTED.into()),
             "--bare" => return Some(PLANTED.into()),
             _ if t.starts_with("--git-dir=") || t.starts_with("--work-tree=") => {
                 let value = t.split_once('=').map_or("", |(_, v)| v);
-                if !ground.inside(&Word { text: value.to_owned(), ..w.clone() }) {
+                if !location.inside(&Word { text: value.to_owned(), ..w.clone() }) {
                     return Some("git works outside the workspace".into());
                 }
                 if t.starts_with("--git-dir=") && unusual_repository(value) {
@@ -157,7 +157,7 @@ pub(super) fn git(a: &Args<'_>, ground: Ground<'_>) -> Option<String> {
     }
     runs(sub, &rest)
         .then(|| RUNS.to_owned())
-        .or_else(|| writes_outside(sub, &rest, ground))
+        .or_else(|| writes_outside(sub, &rest, location))
         .or_else(|| loses(sub, &rest, yes))
 }
 
@@ -220,7 +220,7 @@ fn runs(sub: &str, rest: &Args<'_>) -> bool {
 
 /// `git config` that sets what executes, or opens an editor.
 fn config_runs(words: &[Word]) -> bool {
-    if config_looks(words) {
+    if config_is_read_only(words) {
         return false;
     }
     renames_to_what_runs(words)
@@ -250,7 +250,7 @@ pub(crate) fn renames_to_what_runs(words: &[Word]) -> bool {
 }
 
 /// Whether `git config` only reads: by an option, or by its first word. A value that is called `list` is a value.
-pub(crate) fn config_looks(words: &[Word]) -> bool {
+pub(crate) fn config_is_read_only(words: &[Word]) -> bool {
     let first = words.iter().find(|w| !w.text.starts_with('-')).map_or("", |w| w.text.as_str());
     let option = |t: &str| {
         matches!(
@@ -273,7 +273,7 @@ pub(crate) fn config_looks(words: &[Word]) -> bool {
 }
 
 /// Options by which git writes to a place of their own.
-fn writes_outside(sub: &str, rest: &Args<'_>, ground: Ground<'_>) -> Option<String> {
+fn writes_outside(sub: &str, rest: &Args<'_>, location: Location<'_>) -> Option<String> {
     let words = rest.words;
     let value = |short: Option<char>, name: &str| {
         words.iter().enumerate().find_map(|(i, w)| {
@@ -292,7 +292,7 @@ fn writes_outside(sub: &str, rest: &Args<'_>, ground: Ground<'_>) -> Option<Stri
             if joined.is_empty() { next() } else { Some(Word { text: joined.to_owned(), ..w.clone() }) }
         })
     };
-    let outside = |w: Word| !ground.inside(&w);
+    let outside = |w: Word| !location.inside(&w);
     let out = match sub {
         // What it puts in front of each name need not be a folder.
         "checkout-index" => value(None, "prefix"),

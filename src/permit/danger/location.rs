@@ -1,13 +1,13 @@
-//! Where words lead: a place is judged by its path, not by how it is spelled.
+//! The paths that words of a command name: compared as resolved paths, not as spelled.
 
 use std::path::{Path, PathBuf};
 
 use crate::paths::{Roots, normal};
 use tiller_shell::Word;
 
-/// Folders, and where the command may run.
+/// The folders of the workspace, and those in which the command may run.
 #[derive(Clone, Copy)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct Location<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) places: &'a [PathBuf],
 }
@@ -38,7 +38,7 @@ const SYSTEM: &[&str] = &[
     "/opt",
 ];
 
-impl Ground<'_> {
+impl Location<'_> {
     /// The paths that a word may name: without `..`, and as links lead. Empty when that is not known.
     pub(crate) fn paths(&self, word: &Word) -> Vec<PathBuf> {
         let here = [self.roots.workspace.clone()];
@@ -56,7 +56,7 @@ impl Ground<'_> {
     /// Whether all that a word names lies in the workspace. What is not known does not.
     pub(crate) fn inside(&self, word: &Word) -> bool {
         !word.dynamic
-            && crate::harmless::inside(&Word { glob: false, ..word.clone() }, self.roots, self.places)
+            && crate::read_only::inside(&Word { glob: false, ..word.clone() }, self.roots, self.places)
     }
 
     /// Whether deleting or changing all of what a word names takes more than a project's own files.
@@ -93,7 +93,7 @@ impl Ground<'_> {
         })
     }
 
-    /// Whether a word names a folder of the system, a home folder, or one that holds the workspace.
+    /// Whether a word names a folder of the system, a home folder, or a parent of the workspace.
     pub(super) fn foreign(&self, word: &Word) -> bool {
         let mut text = word.text.trim_end_matches('/');
         while let Some(cut) = ["/*", "/.", "/.*"].iter().find_map(|e| text.strip_suffix(e)) {

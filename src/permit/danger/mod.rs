@@ -1,6 +1,6 @@
 //! Commands that ask even where everything else runs.
 //!
-//! The list is a help against accidents and the crudest injections, not a boundary.
+//! The list helps against accidents and simple injections; it is not a security boundary.
 
 mod args;
 mod code;
@@ -9,11 +9,11 @@ mod environment;
 mod escapes;
 mod git;
 mod git_names;
+mod location;
 mod moves;
-mod place;
 mod programs;
 mod secrets;
-mod sends;
+mod uploads;
 
 use std::path::PathBuf;
 
@@ -21,8 +21,8 @@ use crate::paths::Roots;
 use crate::targets::written;
 use tiller_shell::{Analysis, Part, runs_other};
 
-pub(crate) use git::{config_looks, git_folders, git_subcommand, renames_to_what_runs};
-use place::Ground;
+pub(crate) use git::{config_is_read_only, git_folders, git_subcommand, renames_to_what_runs};
+use location::Location;
 
 use environment::environment;
 use programs::command;
@@ -31,7 +31,7 @@ use programs::command;
 ///
 /// `places` are the folders in which its parts may run; what a word names is judged by where it leads.
 pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<String> {
-    let ground = Ground { roots, places };
+    let location = Location { roots, places };
     let mut out = Vec::new();
     let mut say = |why: Option<String>| {
         if let Some(why) = why
@@ -46,17 +46,17 @@ pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<St
         if part.argv.is_empty() {
             continue;
         }
-        say(command(part, ground));
-        say(code::code(part, ground));
+        say(command(part, location));
+        say(code::code(part, location));
         say(escapes::escapes(part));
-        say(sends::sends(analysis, part, ground));
+        say(uploads::upload(analysis, part, location));
         say(piped(analysis, part));
         say(loaded(analysis, part));
         say(runs_other(part).map(|o| format!("{} may run another program through {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
         let target = redirect.target.text.as_str();
-        if device(target) || ground.paths(&redirect.target).iter().any(|p| p.to_str().is_some_and(device)) {
+        if device(target) || location.paths(&redirect.target).iter().any(|p| p.to_str().is_some_and(device)) {
             say(Some(format!("it writes to the device {target}")));
         }
     }

@@ -2,17 +2,17 @@
 //! each file of it.
 
 use super::args::{Args, broad};
-use super::place::Ground;
+use super::location::Location;
 use crate::targets::written;
 use tiller_shell::{Part, Word};
 
 /// Why a command that moves, mirrors or changes a tree is dangerous.
-pub(super) fn moves(part: &Part, ground: Ground<'_>) -> Option<String> {
+pub(super) fn moves(part: &Part, location: Location<'_>) -> Option<String> {
     let base = part.base();
     let a = Args { words: part.args() };
     // `.`, `*` and `..`: all that there is here.
     let all = |w: &Word| !w.dynamic && !w.tilde && !w.text.starts_with('/') && broad(w);
-    let whole = |w: &Word| all(w) || ground.foreign(w);
+    let whole = |w: &Word| all(w) || location.foreign(w);
     let operands = || a.operands().collect::<Vec<&Word>>();
     match base.as_str() {
         "mv" | "gmv" => {
@@ -34,7 +34,7 @@ pub(super) fn moves(part: &Part, ground: Ground<'_>) -> Option<String> {
         }
         "find" | "gfind" => written(part)
             .iter()
-            .any(|w| ground.foreign(w))
+            .any(|w| location.foreign(w))
             .then(|| "find changes all that it finds outside the workspace".into()),
         _ => None,
     }

@@ -3,22 +3,22 @@
 use super::args::{Args, broad as spelled_broad};
 use super::device;
 use super::git::git;
+use super::location::Location;
 use super::moves::moves;
-use super::place::Ground;
 use super::secrets::reads_secret;
 use tiller_shell::{Part, Word};
 
 /// Why this command is dangerous.
-pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
+pub(super) fn command(part: &Part, location: Location<'_>) -> Option<String> {
     let base = part.base();
     let a = Args { words: part.args() };
     let yes = |cond: bool, why: &str| cond.then(|| why.to_owned());
     let broad = |w: &Word| {
-        let inside = ground.inside(w) && !w.tilde && w.text.starts_with('/');
-        !inside && spelled_broad(w) || ground.broad(w)
+        let inside = location.inside(w) && !w.tilde && w.text.starts_with('/');
+        !inside && spelled_broad(w) || location.broad(w)
     };
     let to_device =
-        |w: &Word| device(&w.text) || ground.paths(w).iter().any(|p| p.to_str().is_some_and(device));
+        |w: &Word| device(&w.text) || location.paths(w).iter().any(|p| p.to_str().is_some_and(device));
     match base.as_str() {
         "rm" | "grm" | "srm" => {
             let recursive = a.has('r', "recursive") || a.has('R', "");
@@ -136,7 +136,7 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
         | "spctl"
         | "defaults"
         | "dscl" => Some("it changes the system".into()),
-        "git" => git(&a, ground),
+        "git" => git(&a, location),
         "gh" | "glab" | "hub" => yes(
             a.any(|t| {
                 matches!(
@@ -303,8 +303,8 @@ pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
         "xmrig" | "minerd" => Some("it mines cryptocurrency".into()),
         _ => None,
     }
-    .or_else(|| moves(part, ground))
-    .or_else(|| reads_secret(part, ground))
+    .or_else(|| moves(part, location))
+    .or_else(|| reads_secret(part, location))
 }
 
 fn set_id(mode: &str) -> bool {

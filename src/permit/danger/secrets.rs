@@ -1,10 +1,10 @@
-//! Reading what nobody but the person should.
+//! Reading files of secrets.
 
-use super::place::Ground;
+use super::location::Location;
 use tiller_shell::{Part, Word, base_name};
 
 /// Places that hold secrets.
-pub(super) fn reads_secret(part: &Part, ground: Ground<'_>) -> Option<String> {
+pub(super) fn reads_secret(part: &Part, location: Location<'_>) -> Option<String> {
     let quiet = matches!(part.base().as_str(), "ls" | "echo" | "printf" | "test" | "[" | "stat");
     if quiet {
         return None;
@@ -58,10 +58,10 @@ pub(super) fn reads_secret(part: &Part, ground: Ground<'_>) -> Option<String> {
     // As it leads: `cd ~/.aws; cat credentials`, `cat ~/.s?h/id_rsa`. The workspace's own folder is no news.
     let leads = |w: &Word| {
         let at_home = |path: &std::path::Path| {
-            let rest = ground.roots.home.as_ref().and_then(|h| path.strip_prefix(h).ok())?;
+            let rest = location.roots.home.as_ref().and_then(|h| path.strip_prefix(h).ok())?;
             Some(Word { tilde: true, ..Word::fixed(format!("/{}", rest.display())) })
         };
-        ground.paths(w).iter().filter(|p| !ground.roots.inside(p)).any(|path| {
+        location.paths(w).iter().filter(|p| !location.roots.inside(p)).any(|path| {
             if w.glob {
                 return hits(path);
             }

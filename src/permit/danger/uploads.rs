@@ -1,10 +1,10 @@
-//! What sends files, or what only the shell knows, to other machines.
+//! Commands that send files, or the output of other commands, to other machines.
 
-use super::place::Ground;
+use super::location::Location;
 use tiller_shell::{Analysis, Part, RedirectKind, Word};
 
-/// Why a command that sends something out asks.
-pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Option<String> {
+/// Why a command that sends data asks; `None`: it sends none.
+pub(super) fn upload(analysis: &Analysis, part: &Part, location: Location<'_>) -> Option<String> {
     let base = part.base();
     let args = part.args();
     let file = |what: &str| Some(format!("{base} sends {what} to another machine"));
@@ -89,7 +89,7 @@ pub(super) fn sends(analysis: &Analysis, part: &Part, ground: Ground<'_>) -> Opt
         _ => None,
     }
     .or_else(|| hands_out(&base, args))
-    .or_else(|| device_file(analysis, part, ground))
+    .or_else(|| device_file(analysis, part, location))
 }
 
 const RUN_TIME: &str = "{} sends data that is known only at run time to another machine";
@@ -147,7 +147,7 @@ fn hands_out(base: &str, args: &[Word]) -> Option<String> {
 
 /// A file of the workspace or of elsewhere handed to a socket that the shell opens is unclear already; here
 /// stands only what a word tells.
-fn device_file(_: &Analysis, part: &Part, _: Ground<'_>) -> Option<String> {
+fn device_file(_: &Analysis, part: &Part, _: Location<'_>) -> Option<String> {
     part.redirects
         .iter()
         .any(|r| r.target.text.starts_with("/dev/tcp/") || r.target.text.starts_with("/dev/udp/"))

@@ -6,14 +6,14 @@ use tiller_protocol::ask::NO_RULE;
 use tiller_protocol::Profile;
 
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
-use crate::harmless::{Place, harmless, inside, loops_inside, part_is_harmless};
 use crate::paths::touched::{self, Met};
+use crate::read_only::{RunContext, inside, loops_inside, part_requirements, requirements};
 use crate::rules::{Effect, How, Rule, Source, Subject};
 use crate::surroundings::ShellState;
 use crate::{danger, decide::always, decide::describe, paths::respell};
 use tiller_shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
 
-/// What allows a command that only looks.
+/// The rule that allows a read-only command, in words.
 pub(crate) const LOOKS: &str = "built in: read-only command";
 
 /// Judges `text`, run in `folder` by `shell`.
@@ -68,9 +68,9 @@ pub(crate) fn judge(
     }
     // Why a command whose words only look may do more here.
     let mut steered = None;
-    if !background && let Some(needs) = harmless(&analysis, &policy.roots, &places) {
-        match place(policy, &places, shell).prove(&needs, false) {
-            Ok(variables) => return Need::Looks(variables),
+    if !background && let Some(needs) = requirements(&analysis, &policy.roots, &places) {
+        match place(policy, &places, shell).check(&needs, false) {
+            Ok(variables) => return Need::ReadOnly(variables),
             Err(why) => steered = Some(why),
         }
     }
@@ -121,8 +121,8 @@ fn planted(policy: &Policy, analysis: &Analysis, places: &[PathBuf]) -> Option<S
     None
 }
 
-fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> Place<'a> {
-    Place { roots: &policy.roots, folders, around: policy.around.as_deref(), shell }
+fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> RunContext<'a> {
+    RunContext { roots: &policy.roots, folders, around: policy.around.as_deref(), shell }
 }
 
 /// What forbids or endangers in a text that may be a command: `judge` without what only asks for want of certainty.
@@ -147,13 +147,13 @@ pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, fold
     Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")), risk, effects, always: None })
 }
 
-/// Whether a command, run in `folder`, is known to only look at the workspace.
-pub(crate) fn looks(policy: &Policy, text: &str, folder: &Path) -> bool {
+/// Whether the words of a command, run in `folder`, only read the workspace.
+pub(crate) fn is_read_only(policy: &Policy, text: &str, folder: &Path) -> bool {
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     analysis.unclear.is_none()
         && danger::dangers(&analysis, &policy.roots, &places).is_empty()
-        && harmless(&analysis, &policy.roots, &places).is_some()
+        && requirements(&analysis, &policy.roots, &places).is_some()
 }
 
 /// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling
@@ -254,15 +254,15 @@ pub(crate) fn open_parts<'a>(
         })
     };
     // Beside what a rule allows no variables can be set: nothing may be configured at all.
-    let looks = |p: &Part| {
-        part_is_harmless(p, &policy.roots, places)
-            .is_some_and(|needs| place(policy, places, shell).prove(&needs, true).is_ok())
+    let read_only = |p: &Part| {
+        part_requirements(p, &policy.roots, places)
+            .is_some_and(|needs| place(policy, places, shell).check(&needs, true).is_ok())
     };
     // A rule need not name a wrapper around what it allows; around what only looks it must be known.
-    let wrapped = || analysis.parts.iter().filter(|p| p.role == Role::Transparent).all(looks);
+    let wrapped = || analysis.parts.iter().filter(|p| p.role == Role::Transparent).all(read_only);
     let inside = inside && wrapped();
     let of_its_own = |p: &&Part| !matches!(p.role, Role::Transparent | Role::Guess);
-    analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && looks(p))).collect()
+    analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && read_only(p))).collect()
 }
 
 /// True when a redirection writes, or reads, what is not allowed to be.

@@ -239,22 +239,22 @@ fn x12_nobody_to_answer_is_a_no_with_its_reason() {
 fn what_only_looks_is_told_from_what_may_change_files() {
     let policy =
         Policy::new(roots(), crate::testing::tools()).within(Arc::new(crate::surroundings::testing::Calm));
-    let looks = |command: &str, background| {
+    let read_only = |command: &str, background| {
         let folder = policy.roots.workspace.display().to_string();
-        only_looks(&policy, &Access::Run { command: command.into(), folder, background })
+        is_read_only(&policy, &Access::Run { command: command.into(), folder, background })
     };
     for quiet in ["true", "ls -l", "grep -n x a.rs | head", "git status", "cat a.rs && wc -l b.rs"] {
-        assert!(looks(quiet, false), "{quiet}");
+        assert!(read_only(quiet, false), "{quiet}");
     }
     for other in
         ["cargo test", "ls > out", "ls; rm a", "git checkout .", "f() { rm a; }; f", "$(x)", "cat a | sh"]
     {
-        assert!(!looks(other, false), "{other}");
+        assert!(!read_only(other, false), "{other}");
     }
-    assert!(!looks("ls", true), "what stays in the background may do more later");
-    assert!(only_looks(&policy, &Access::Free));
-    assert!(!only_looks(&policy, &Access::Write { path: "/w/a".into(), inside: true }));
-    assert!(!only_looks(&policy, &Access::Process { what: "p1".into() }));
+    assert!(!read_only("ls", true), "what stays in the background may do more later");
+    assert!(is_read_only(&policy, &Access::Free));
+    assert!(!is_read_only(&policy, &Access::Write { path: "/w/a".into(), inside: true }));
+    assert!(!is_read_only(&policy, &Access::Process { what: "p1".into() }));
 }
 
 #[test]

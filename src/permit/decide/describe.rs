@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use tiller_protocol::{Access, Risk};
 
-use crate::harmless::inside;
 use crate::paths::Roots;
+use crate::read_only::inside;
 use crate::targets::written;
 use tiller_shell::{Analysis, Part, Role};
 

@@ -77,7 +77,7 @@ fn git_config(part: &Part) -> Option<String> {
         return None;
     }
     let rest = &args[at + 1..];
-    if crate::danger::config_looks(rest) {
+    if crate::danger::config_is_read_only(rest) {
         return None;
     }
     let wide = |t: &str| {

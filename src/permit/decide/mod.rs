@@ -1,7 +1,7 @@
-//! The judge: may this very call run?
+//! The decision about one call.
 //!
-//! Order: protected names, `deny` rules (on the raw text and on every part), the profile's own limits,
-//! then what allows. Whatever is left asks; where nobody can answer, that is a no.
+//! Order: protected names, `deny` rules (on the raw text and on every part), the profile's own limits, then what
+//! allows. Any other call asks; without a user who can answer, it is denied.
 
 pub(crate) mod always;
 pub mod approval;
@@ -36,7 +36,7 @@ pub struct Policy {
     pub roots: Roots,
     /// The tools of this program; a call of any other tool is a foreign program's.
     pub tools: ToolCatalog,
-    /// Looks at what is around a command. Without it no command is shown to only look.
+    /// Reads what is around a command. Without it no command is known to be read-only.
     pub around: Option<Arc<dyn Surroundings>>,
 }
 
@@ -52,7 +52,7 @@ impl Policy {
         }
     }
 
-    /// With a look at what is around a command.
+    /// With a reader of what is around a command.
     #[must_use]
     pub fn within(mut self, around: Arc<dyn Surroundings>) -> Self {
         self.around = Some(around);
@@ -81,7 +81,7 @@ pub enum Verdict {
     Allow {
         /// The rule in words, for the audit.
         rule: String,
-        /// How a command runs that was allowed because it only looks.
+        /// How a command runs that was allowed because it is read-only.
         unasked: Option<Unasked>,
     },
     Deny {
@@ -99,7 +99,7 @@ pub enum Verdict {
     },
 }
 
-/// A command that only looks, and what keeps everything else from running with it.
+/// A read-only command, and the variables that keep it from running other programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unasked {
     /// Set over the environment of this command alone.
@@ -121,8 +121,8 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub(crate) enum Need {
     Ok(String),
-    /// A command that only looks, with the variables that it needs for that.
-    Looks(Variables),
+    /// A read-only command, with the variables that it needs.
+    ReadOnly(Variables),
     No {
         rule: String,
         reason: String,
@@ -159,7 +159,7 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         match need {
             Need::No { rule, reason } => return Verdict::Deny { rule, reason },
             Need::Ask { rule, risk, effects, always } => asks.push((rule, risk, effects, always)),
-            Need::Looks(variables) => {
+            Need::ReadOnly(variables) => {
                 let rule = command::LOOKS.to_owned();
                 unasked.get_or_insert_default().variables.extend(variables);
                 if !allowed.contains(&rule) {
@@ -373,8 +373,8 @@ pub(crate) fn instructions(path: &Path) -> bool {
 /// Looking at a process of ours, or ending it, is free; writing to it is like running a command.
 fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     let first = what.split_whitespace().next().unwrap_or_default().to_lowercase();
-    let looks = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
-    let default = if looks {
+    let read_only = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
+    let default = if read_only {
         Some("reading a process of this session")
     } else if request.profile.only_looks() {
         None
@@ -438,7 +438,7 @@ pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> O
 pub fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Path) -> Option<Verdict> {
     match command::suspected(policy, request, text, folder)? {
         need @ (Need::No { .. } | Need::Ask { .. }) => Some(join(vec![need], request.human)),
-        Need::Ok(_) | Need::Looks(_) => None,
+        Need::Ok(_) | Need::ReadOnly(_) => None,
     }
 }
 
@@ -457,14 +457,13 @@ pub(crate) fn folders(roots: &Roots, analysis: &tiller_shell::Analysis, folder: 
     roots.folders(analysis, folder)
 }
 
-/// Whether the words of an access change no file: a read, or a command that only looks. For deciding whether the
-/// files are to be kept around a call that ran unasked, not for permission: what is around the command is not looked
-/// at again.
-pub fn only_looks(policy: &Policy, access: &Access) -> bool {
+/// Whether an access changes no file by its words: a read, or a read-only command. Decides whether a snapshot is taken
+/// around a call that ran without a question. It is not a permission: what is around the command is not checked.
+pub fn is_read_only(policy: &Policy, access: &Access) -> bool {
     match access {
         Access::Free | Access::Read { .. } => true,
         Access::Run { command, folder, background: false } => {
-            command::looks(policy, command, Path::new(folder))
+            command::is_read_only(policy, command, Path::new(folder))
         }
         _ => false,
     }

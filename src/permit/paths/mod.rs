@@ -1,4 +1,4 @@
-//! Paths as the judge sees them: absolute, without `.` and `..`, and with links resolved.
+//! Paths as decisions use them: absolute, without `.` and `..`, and with links resolved.
 
 pub(crate) mod below;
 pub(crate) mod respell;

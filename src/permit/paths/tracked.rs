@@ -1,4 +1,4 @@
-//! Whether git tracks a path, as far as its index tells.
+//! Whether git tracks a path, by its index.
 
 use std::path::Path;
 

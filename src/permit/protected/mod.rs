@@ -1,8 +1,8 @@
 //! Names that no tool may write, in any profile, whether they exist or not.
 //!
-//! They are what controls Tiller, git, shells and editors: writing them runs code later, as
-//! the person. For file tools this is a wall. For shell commands it is a best effort on the text; the
-//! wall there is the kernel sandbox, where there is one.
+//! These files control Tiller, git, shells and editors: writing them runs code later, with the user's rights. File
+//! tools cannot write them. For shell commands the check of the text is a best effort; the boundary is the kernel
+//! sandbox, where there is one.
 
 mod names;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiller_protocol::{Access, Profile, ShellState, Touch};
 
-use super::table::{LOOKS, VERSIONS};
+use super::table::{PROGRAMS, VERSIONS};
 use super::*;
 use crate::decide::{Human, Policy, Request, Verdict, decide_in};
 use crate::surroundings::testing::Calm;
@@ -64,7 +64,7 @@ fn every_row_of_the_table_is_in_the_corpus() {
             .any(|row| row.split(['|', '&', ';']).any(|part| part.split_whitespace().next() == Some(name)))
     };
     let special = ["git", "find", "sed", "awk", "jq", "command"];
-    let missing: Vec<&str> = LOOKS
+    let missing: Vec<&str> = PROGRAMS
         .iter()
         .map(|l| l.name)
         .chain(VERSIONS.iter().copied())
@@ -75,6 +75,6 @@ fn every_row_of_the_table_is_in_the_corpus() {
     let subs = git::SUBCOMMANDS.iter().map(|(name, _)| name);
     let subs = subs.filter(|s| !rows.iter().any(|row| row.contains(&format!("git {s}"))));
     assert_eq!(subs.collect::<Vec<_>>(), Vec::<&&str>::new());
-    let wrappers = HANDS_ON.iter().filter(|w| !rows.iter().any(|row| row.contains(&format!("{w} "))));
+    let wrappers = WRAPPERS.iter().filter(|w| !rows.iter().any(|row| row.contains(&format!("{w} "))));
     assert_eq!(wrappers.collect::<Vec<_>>(), Vec::<&&str>::new());
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::proof::GitUse;
+use super::requirements::GitUse;
 use super::{glob, inside};
 use crate::paths::{Roots, normal};
 use tiller_shell::{HOLE, Word};

@@ -1,16 +1,16 @@
-//! Commands that only look, with the options that are known to only look. Everything not listed asks.
+//! Commands that change nothing, with the options that are known to change nothing. Any other command asks.
 //!
-//! That the words of a command only look is the first half of the proof; the second is that nothing around it (the
-//! configuration of git, a launcher's files, a program of the workspace) makes it run something else: [`proof`].
+//! The words of a command are checked first, here. Then its [`Requirement`]s are: that nothing around it (the
+//! configuration of git, a launcher's files, a program of the workspace) makes it run something else.
 
-mod fed;
 mod find;
 mod git;
 mod glob;
 mod program;
-mod proof;
+mod requirements;
 mod table;
 mod text;
+mod xargs;
 
 use std::path::PathBuf;
 
@@ -18,20 +18,25 @@ use crate::paths::Roots;
 use tiller_shell::{Analysis, Part, Role, Word, is_cosmetic, program_name};
 
 use git::git;
-pub(crate) use proof::{Need, Place};
-use table::{LOOKS, Look, Operands};
+pub(crate) use requirements::{Requirement, RunContext};
+use table::{Operands, PROGRAMS, Program};
 
 use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
 
-/// Wrappers that hand a command on and do nothing else. A shell is one only with a text.
-const HANDS_ON: &[&str] = &[
+/// Wrappers that run a command and do nothing else. A shell is one only with `-c TEXT`.
+const WRAPPERS: &[&str] = &[
     "time", "nice", "ionice", "timeout", "gtimeout", "env", "command", "builtin", "eval", "xargs", "stdbuf",
 ];
 
-/// What is left to be shown when the words of the whole command only look, at nothing but the workspace.
-pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
+/// What else must hold when the words of the whole command are read-only and name nothing outside of the workspace;
+/// `None`: they are not, or do.
+pub(crate) fn requirements(
+    analysis: &Analysis,
+    roots: &Roots,
+    folders: &[PathBuf],
+) -> Option<Vec<Requirement>> {
     let plain = analysis.unclear.is_none() && analysis.loose_but_xargs().is_none();
-    let looks = plain
+    let read_only = plain
         && !folders.is_empty()
         && !analysis.parts.is_empty()
         && loops_inside(analysis, roots, folders)
@@ -39,15 +44,15 @@ pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) 
         && analysis.all_redirects().all(|r| {
             !r.writes() && (r.kind != tiller_shell::RedirectKind::Read || inside(&r.target, roots, folders))
         });
-    if !looks {
+    if !read_only {
         return None;
     }
     let mut needs = Vec::new();
     for part in &analysis.parts {
-        if fed::is_fed(part) {
-            let known = fed::written(part)?;
-            // Only files are handed on: to a program that takes any number of these.
-            let takes = LOOKS.iter().find(|l| program_name(known.program()) == Some(l.name))?;
+        if xargs::is_run_by_xargs(part) {
+            let known = xargs::fixed_words(part)?;
+            // Only names of files are passed on, to a program that takes any number of them.
+            let takes = PROGRAMS.iter().find(|l| program_name(known.program()) == Some(l.name))?;
             let enough = match takes.operands {
                 Paths => !matches!(takes.name, "test" | "["),
                 PatternThenPaths => known.args().iter().any(|w| !w.text.starts_with('-')),
@@ -57,59 +62,59 @@ pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) 
             if !enough {
                 return None;
             }
-            needs.extend(part_is_harmless(&known, roots, folders)?);
-            needs.extend(fed::names(analysis, part, roots, folders)?);
+            needs.extend(part_requirements(&known, roots, folders)?);
+            needs.extend(xargs::file_names(analysis, part, roots, folders)?);
         } else {
-            needs.extend(part_is_harmless(part, roots, folders)?);
+            needs.extend(part_requirements(part, roots, folders)?);
         }
     }
     Some(needs)
 }
 
-/// `for f in /etc/*` tells the names that it goes over.
+/// Whether all loops go over names of the workspace: `for f in /etc/*` would show names outside.
 pub(crate) fn loops_inside(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> bool {
     analysis.loops.iter().all(|w| !(w.glob || w.tilde) || glob::inside(w, roots, folders))
 }
 
-/// What is left to be shown when the words of this part only look. Redirections are judged by the caller.
-pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
+/// What else must hold when the words of this part are read-only. Redirections are checked by the caller.
+pub(crate) fn part_requirements(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Requirement>> {
     let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
     if part.env.iter().any(|(name, value)| !is_cosmetic(name) || !value.plain() || elsewhere(&value.text)) {
         return None;
     }
     match part.role {
-        Role::Transparent => return hands_on(part),
-        // What may run is judged by its own parts; a guess is only ever an addition to one.
+        Role::Transparent => return wrapper_requirements(part),
+        // What may run has parts of its own; a guess is always an addition to one of them.
         Role::Guess => return None,
         Role::Assignment => return (part.env.is_empty() && part.stdin.is_none()).then(Vec::new),
         Role::Command => {}
     }
     let name = part.argv.first().filter(|w| w.plain()).and_then(|w| program_name(&w.text))?;
-    let mut needs = vec![Need::Program(part.program().to_owned())];
+    let mut needs = vec![Requirement::Program(part.program().to_owned())];
     if name == "git" {
-        needs.push(Need::Git(git(part.args(), roots, folders)?));
+        needs.push(Requirement::Git(git(part.args(), roots, folders)?));
         return Some(needs);
     }
-    words_look(name, part.args(), roots, folders).then_some(needs)
+    words_are_read_only(name, part.args(), roots, folders).then_some(needs)
 }
 
-/// A wrapper whose own options do nothing.
-fn hands_on(part: &Part) -> Option<Vec<Need>> {
+/// The same for a wrapper whose own options do nothing.
+fn wrapper_requirements(part: &Part) -> Option<Vec<Requirement>> {
     let name = part.argv.first().filter(|w| w.plain()).and_then(|w| program_name(&w.text))?;
     let args = part.args();
     let text = |at: usize| args.get(at).map_or("", |w: &Word| w.text.as_str());
     let fine = match name {
-        "xargs" => fed::hands_on(part),
+        "xargs" => xargs::only_passes_on(part),
         // With an option it may take away the variables by which nothing else runs.
         "env" => !text(0).starts_with('-'),
         "sh" | "bash" | "dash" => matches!(text(0), "-c" | "-ec" | "-euc") && args.len() == 2,
-        _ => HANDS_ON.contains(&name),
+        _ => WRAPPERS.contains(&name),
     };
-    fine.then(|| vec![Need::Program(part.program().to_owned())])
+    fine.then(|| vec![Requirement::Program(part.program().to_owned())])
 }
 
-/// Whether the arguments of a program other than git only look.
-fn words_look(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
+/// Whether the arguments of a program other than git are read-only.
+fn words_are_read_only(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
     match name {
         "find" => return find::find(args, roots, folders),
         "sed" => return text::sed(args, roots, folders),
@@ -134,14 +139,14 @@ fn words_look(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> 
         "strings" if args.iter().any(|w| w.text.starts_with('@')) => return false,
         _ => {}
     }
-    let Some(look) = LOOKS.iter().find(|l| l.name == name) else { return false };
+    let Some(program) = PROGRAMS.iter().find(|l| l.name == name) else { return false };
     let test = matches!(name, "test" | "[");
     let mut operands: Vec<&Word> = Vec::new();
-    let mut ended = look.operands == Text && matches!(name, "true" | "false" | ":");
+    let mut ended = program.operands == Text && matches!(name, "true" | "false" | ":");
     let mut pattern_given = false;
     for word in args {
         let t = word.text.as_str();
-        if look.operands == Text && matches!(name, "echo" | "printf") {
+        if program.operands == Text && matches!(name, "echo" | "printf") {
             operands.push(word);
             continue;
         }
@@ -151,14 +156,14 @@ fn words_look(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> 
         }
         if t == "--" && word.plain() {
             ended = true;
-        } else if !option_is_known(look, word) {
+        } else if !option_is_known(program, word) {
             return false;
         } else {
             pattern_given |= matches!(name, "grep" | "rg")
                 && (t.starts_with("--regexp") || (!t.starts_with("--") && t.contains('e')) || t == "--files");
         }
     }
-    match look.operands {
+    match program.operands {
         Text => operands.iter().all(|w| {
             (!w.glob && !w.tilde || glob::inside(w, roots, folders))
                 && (!w.dynamic || matches!(name, "echo" | "printf"))
@@ -185,16 +190,16 @@ fn words_look(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> 
     }
 }
 
-fn option_is_known(look: &Look, word: &Word) -> bool {
+fn option_is_known(program: &Program, word: &Word) -> bool {
     if !word.plain() {
         return false;
     }
     let t = word.text.as_str();
     match t.strip_prefix("--") {
-        Some(long) => look.long.contains(&long.split('=').next().unwrap_or(long)) && safe_value(t),
+        Some(long) => program.long.contains(&long.split('=').next().unwrap_or(long)) && safe_value(t),
         None => t[1..].chars().enumerate().all(|(i, c)| {
-            look.short.contains(c)
-                || (c.is_ascii_digit() && look.short.contains(['0', 'n']))
+            program.short.contains(c)
+                || (c.is_ascii_digit() && program.short.contains(['0', 'n']))
                 // The value of an option that stands directly after its letter: `-d:`, `-k2,2`.
                 || (i > 0 && matches!(c, ',' | '.' | ':' | '+' | '=' | '|' | ';' | '*' | '_' | ' ' | '-'))
         }),

@@ -1,19 +1,19 @@
-//! What is left to be shown of a command whose words only look: that nothing around it makes its programs run others.
+//! What else must hold for a command whose words are read-only: nothing around it makes its programs run others.
 
 use std::path::{Path, PathBuf};
 
-use super::{fed, program};
+use super::{program, xargs};
 use crate::paths::Roots;
 use crate::surroundings::{GitConfiguration, ShellState, Surroundings, Variables, git_variables};
 
-/// One thing to be shown.
+/// One condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// That this program is the system's and its own master.
+pub(crate) enum Requirement {
+    /// This program is one of the system, and no configuration makes it run another.
     Program(String),
-    /// That git runs nothing; with what it reads.
+    /// Git runs no other program; with what it reads.
     Git(GitUse),
-    /// That the names which git lists are plain names.
+    /// The names that git lists are plain names.
     Tracked,
 }
 
@@ -28,8 +28,8 @@ pub(crate) struct GitUse {
     pub(crate) folders: Vec<String>,
 }
 
-/// Where and by whom a command is run.
-pub(crate) struct Place<'a> {
+/// Where a command runs, and in which shell.
+pub(crate) struct RunContext<'a> {
     pub(crate) roots: &'a Roots,
     pub(crate) folders: &'a [PathBuf],
     pub(crate) around: Option<&'a dyn Surroundings>,
@@ -37,12 +37,13 @@ pub(crate) struct Place<'a> {
     pub(crate) shell: Option<&'a ShellState>,
 }
 
-impl Place<'_> {
-    /// The variables with which nothing but the command itself runs. With `bare`, there are none.
+impl RunContext<'_> {
+    /// Checks the requirements. Gives the variables that keep the command from running other programs; with `bare`,
+    /// none may be needed.
     ///
     /// # Errors
-    /// Why that cannot be shown.
-    pub(crate) fn prove(&self, needs: &[Need], bare: bool) -> Result<Variables, String> {
+    /// The requirement that is not met, or cannot be checked, in words.
+    pub(crate) fn check(&self, needs: &[Requirement], bare: bool) -> Result<Variables, String> {
         let around =
             self.around.ok_or_else(|| "the programs that it would start are not known".to_owned())?;
         let first;
@@ -60,7 +61,7 @@ impl Place<'_> {
         let mut seen: Vec<(PathBuf, GitConfiguration)> = Vec::new();
         for need in needs {
             match need {
-                Need::Program(written) => {
+                Requirement::Program(written) => {
                     let file = program::find(written, shell, self.folders, self.roots)?;
                     let name = written.rsplit('/').next().unwrap_or(written);
                     match name {
@@ -73,7 +74,7 @@ impl Place<'_> {
                         _ => {}
                     }
                 }
-                Need::Git(used) => {
+                Requirement::Git(used) => {
                     let git = git.clone().unwrap_or_else(|| "git".into());
                     for folder in self.git_folders(used)? {
                         if !seen.iter().any(|(f, _)| *f == folder) {
@@ -98,11 +99,11 @@ impl Place<'_> {
                         }
                     }
                 }
-                Need::Tracked => {
+                Requirement::Tracked => {
                     let git = git.clone().unwrap_or_else(|| "git".into());
                     for folder in self.folders {
                         let names = around.tracked(folder, &git)?;
-                        if !fed::tracked_are_plain(&names, folder, self.roots) {
+                        if !xargs::tracked_are_plain(&names, folder, self.roots) {
                             return Err("file names here may be read as options or as other files".into());
                         }
                     }
@@ -112,7 +113,7 @@ impl Place<'_> {
         if bare {
             return Ok(Variables::new());
         }
-        if needs.iter().any(|n| matches!(n, Need::Git(_) | Need::Tracked)) {
+        if needs.iter().any(|n| matches!(n, Requirement::Git(_) | Requirement::Tracked)) {
             out.extend(git_variables(&settings));
         }
         Ok(out)

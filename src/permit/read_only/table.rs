@@ -1,6 +1,6 @@
-//! Programs that only look, with the options that are known to only look.
+//! Programs that change nothing, with the options that are known to change nothing.
 
-/// What the words that are no options stand for.
+/// What the operands of a program are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operands {
     /// Files to read.
@@ -14,8 +14,8 @@ pub(super) enum Operands {
     None,
 }
 
-/// One program that only looks.
-pub(super) struct Look {
+/// One program that changes nothing.
+pub(super) struct Program {
     pub(super) name: &'static str,
     /// Letters that may stand in short options. A digit stands for any number.
     pub(super) short: &'static str,
@@ -23,13 +23,13 @@ pub(super) struct Look {
     pub(super) operands: Operands,
 }
 
-const fn look(
+const fn program(
     name: &'static str,
     short: &'static str,
     long: &'static [&'static str],
     operands: Operands,
-) -> Look {
-    Look { name, short, long, operands }
+) -> Program {
+    Program { name, short, long, operands }
 }
 
 use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
@@ -39,52 +39,52 @@ pub(super) const VERSIONS: &[&str] =
     &["cargo", "rustc", "node", "python3", "python", "go", "npm", "gcc", "make", "git-lfs"];
 
 /// All of them.
-pub(super) const LOOKS: &[Look] = &[
-    look("pwd", "LP", &[], Nothing),
-    look("true", "", &[], Text),
-    look("false", "", &[], Text),
-    look(":", "", &[], Text),
-    look("echo", "neE", &[], Text),
-    look("printf", "", &[], Text),
-    look("basename", "as", &["suffix", "multiple"], Text),
-    look("dirname", "z", &[], Text),
-    look("seq", "ws0", &["separator", "equal-width"], Text),
-    look("sleep", "", &[], Text),
-    look("whoami", "", &[], Nothing),
-    look("id", "gGnru", &[], Nothing),
-    look("uname", "asnrvmpio", &["all"], Nothing),
-    look("hostname", "sfd", &[], Nothing),
-    look("arch", "", &[], Nothing),
-    look("nproc", "", &["all"], Nothing),
-    look("uptime", "ps", &["pretty"], Nothing),
-    look("tty", "s", &[], Nothing),
-    look("date", "uRI", &["utc", "iso-8601", "rfc-3339"], Text),
-    look("which", "a", &[], Text),
-    look("type", "tapfP", &[], Text),
-    look("test", "", &[], Paths),
-    look("[", "", &[], Paths),
-    look(
+pub(super) const PROGRAMS: &[Program] = &[
+    program("pwd", "LP", &[], Nothing),
+    program("true", "", &[], Text),
+    program("false", "", &[], Text),
+    program(":", "", &[], Text),
+    program("echo", "neE", &[], Text),
+    program("printf", "", &[], Text),
+    program("basename", "as", &["suffix", "multiple"], Text),
+    program("dirname", "z", &[], Text),
+    program("seq", "ws0", &["separator", "equal-width"], Text),
+    program("sleep", "", &[], Text),
+    program("whoami", "", &[], Nothing),
+    program("id", "gGnru", &[], Nothing),
+    program("uname", "asnrvmpio", &["all"], Nothing),
+    program("hostname", "sfd", &[], Nothing),
+    program("arch", "", &[], Nothing),
+    program("nproc", "", &["all"], Nothing),
+    program("uptime", "ps", &["pretty"], Nothing),
+    program("tty", "s", &[], Nothing),
+    program("date", "uRI", &["utc", "iso-8601", "rfc-3339"], Text),
+    program("which", "a", &[], Text),
+    program("type", "tapfP", &[], Text),
+    program("test", "", &[], Paths),
+    program("[", "", &[], Paths),
+    program(
         "cat",
         "AbeEnstTuv",
         &["number", "show-all", "show-ends", "number-nonblank", "squeeze-blank"],
         Paths,
     ),
-    look("head", "ncqv0", &["lines", "bytes", "quiet", "verbose"], Paths),
-    look("tail", "ncqv0", &["lines", "bytes", "quiet", "verbose"], Paths),
-    look("wc", "clmwL", &["lines", "words", "bytes", "chars", "max-line-length"], Paths),
-    look("nl", "abnw", &[], Paths),
-    look("tac", "", &[], Paths),
-    look("rev", "", &[], Paths),
-    look(
+    program("head", "ncqv0", &["lines", "bytes", "quiet", "verbose"], Paths),
+    program("tail", "ncqv0", &["lines", "bytes", "quiet", "verbose"], Paths),
+    program("wc", "clmwL", &["lines", "words", "bytes", "chars", "max-line-length"], Paths),
+    program("nl", "abnw", &[], Paths),
+    program("tac", "", &[], Paths),
+    program("rev", "", &[], Paths),
+    program(
         "cut",
         "bcdfs0",
         &["delimiter", "fields", "characters", "bytes", "complement", "output-delimiter"],
         Paths,
     ),
-    look("paste", "ds", &["delimiters", "serial"], Paths),
-    look("comm", "123", &["total"], Paths),
-    look("cmp", "bls", &["silent", "quiet", "verbose"], Paths),
-    look(
+    program("paste", "ds", &["delimiters", "serial"], Paths),
+    program("comm", "123", &["total"], Paths),
+    program("cmp", "bls", &["silent", "quiet", "verbose"], Paths),
+    program(
         "diff",
         "abBcdeiNnpqrsuUwyEZ0",
         &[
@@ -100,22 +100,22 @@ pub(super) const LOOKS: &[Look] = &[
         ],
         Paths,
     ),
-    look("column", "tsnx", &["table", "separator"], Paths),
-    look("fold", "swb0", &[], Paths),
-    look("md5sum", "bt", &[], Paths),
-    look("sha1sum", "bt", &[], Paths),
-    look("sha256sum", "bt", &[], Paths),
-    look("sha512sum", "bt", &[], Paths),
-    look("b2sum", "bt", &[], Paths),
-    look("cksum", "", &[], Paths),
-    look("hexdump", "Cnsv0", &[], Paths),
-    look("od", "AtNjcxvd0", &[], Paths),
-    look("strings", "an0", &[], Paths),
-    look("realpath", "emqsz", &["relative-to"], Paths),
-    look("readlink", "efmnqsvz", &[], Paths),
-    look("file", "bikhLNprsv", &["brief", "mime", "mime-type"], Paths),
-    look("stat", "cft", &["format", "printf", "terse"], Paths),
-    look(
+    program("column", "tsnx", &["table", "separator"], Paths),
+    program("fold", "swb0", &[], Paths),
+    program("md5sum", "bt", &[], Paths),
+    program("sha1sum", "bt", &[], Paths),
+    program("sha256sum", "bt", &[], Paths),
+    program("sha512sum", "bt", &[], Paths),
+    program("b2sum", "bt", &[], Paths),
+    program("cksum", "", &[], Paths),
+    program("hexdump", "Cnsv0", &[], Paths),
+    program("od", "AtNjcxvd0", &[], Paths),
+    program("strings", "an0", &[], Paths),
+    program("realpath", "emqsz", &["relative-to"], Paths),
+    program("readlink", "efmnqsvz", &[], Paths),
+    program("file", "bikhLNprsv", &["brief", "mime", "mime-type"], Paths),
+    program("stat", "cft", &["format", "printf", "terse"], Paths),
+    program(
         "ls",
         "aAbBcCdfFgGhHiklmnNopqQrRsStTuUvwxXZ1",
         &[
@@ -135,15 +135,15 @@ pub(super) const LOOKS: &[Look] = &[
         ],
         Paths,
     ),
-    look("tree", "adfLpsuhDFCqNI0", &["noreport", "dirsfirst", "gitignore", "prune", "du"], Paths),
-    look(
+    program("tree", "adfLpsuhDFCqNI0", &["noreport", "dirsfirst", "gitignore", "prune", "du"], Paths),
+    program(
         "du",
         "abcdhkmsSx0",
         &["human-readable", "summarize", "max-depth", "apparent-size", "all", "total"],
         Paths,
     ),
-    look("df", "ahiklTP", &["human-readable"], Paths),
-    look(
+    program("df", "ahiklTP", &["human-readable"], Paths),
+    program(
         "grep",
         "aABbcCEFGhHiIlLmnoPqrsvwxze0",
         &[
@@ -177,7 +177,7 @@ pub(super) const LOOKS: &[Look] = &[
         ],
         PatternThenPaths,
     ),
-    look(
+    program(
         "rg",
         "aABbcCeFgHiIlmMnNopqSstTuUvVwx0",
         &[
@@ -217,7 +217,7 @@ pub(super) const LOOKS: &[Look] = &[
         ],
         PatternThenPaths,
     ),
-    look(
+    program(
         "sort",
         "bdfgiMhnRrVcmsuktz0",
         &[
@@ -232,15 +232,15 @@ pub(super) const LOOKS: &[Look] = &[
         ],
         Paths,
     ),
-    look("uniq", "cdDiufsw0", &["count", "repeated", "unique", "ignore-case"], OnePath),
-    look("tr", "cCdst", &["delete", "complement", "squeeze-repeats"], Text),
-    look(
+    program("uniq", "cdDiufsw0", &["count", "repeated", "unique", "ignore-case"], OnePath),
+    program("tr", "cCdst", &["delete", "complement", "squeeze-repeats"], Text),
+    program(
         "fd",
         "HIaegtdE0puUsi",
         &["hidden", "no-ignore", "type", "extension", "exclude", "max-depth", "glob", "full-path"],
         PatternThenPaths,
     ),
-    look("xxd", "lscpugb0", &[], OnePath),
-    look("free", "bkmghtw", &["human"], Nothing),
-    look("cd", "LP", &[], OnePath),
+    program("xxd", "lscpugb0", &[], OnePath),
+    program("free", "bkmghtw", &["human"], Nothing),
+    program("cd", "LP", &[], OnePath),
 ];

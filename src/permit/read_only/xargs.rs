@@ -1,22 +1,22 @@
-//! `find ... | xargs wc -l`: words that one program hands to another.
+//! Words that a program gets through `xargs`: `find ... | xargs wc -l`.
 
 use std::path::{Path, PathBuf};
 
 use super::inside;
-use super::proof::Need;
+use super::requirements::Requirement;
 use crate::paths::Roots;
 use tiller_shell::{Analysis, HOLE, Part, Role, Word};
 
-/// Entries below the start that are looked at.
+/// Most entries that are read below the start.
 const MOST: usize = 30_000;
 
 /// True for a part that gets words from `xargs`.
-pub(super) fn is_fed(part: &Part) -> bool {
+pub(super) fn is_run_by_xargs(part: &Part) -> bool {
     part.role == Role::Command && part.wrappers.last().is_some_and(|w| w == "xargs")
 }
 
-/// The words of a fed part that are written down: each that is not must be a whole word of its own.
-pub(super) fn written(part: &Part) -> Option<Part> {
+/// The part with its fixed words only. `None`: a word from `xargs` is a piece of a larger word.
+pub(super) fn fixed_words(part: &Part) -> Option<Part> {
     let unknown = |w: &Word| w.dynamic || w.splits;
     let whole = |w: &&Word| w.text.chars().eq([HOLE]);
     if !part.args().iter().filter(|w| unknown(w)).all(|w| whole(&w)) {
@@ -27,8 +27,8 @@ pub(super) fn written(part: &Part) -> Option<Part> {
     Some(known)
 }
 
-/// Whether `xargs` itself only hands words on.
-pub(super) fn hands_on(xargs: &Part) -> bool {
+/// Whether the options of `xargs` itself do nothing but pass words on.
+pub(super) fn only_passes_on(xargs: &Part) -> bool {
     let mut words = xargs.args().iter();
     while let Some(word) = words.next() {
         let t = word.text.as_str();
@@ -54,14 +54,13 @@ pub(super) fn hands_on(xargs: &Part) -> bool {
     false
 }
 
-/// Whether what the part reads are names of files of the workspace, and nothing in these is more than a name. Gives
-/// what is left to be shown.
-pub(super) fn names(
+/// What else must hold when the part gets plain names of files of the workspace. `None`: it can get something else.
+pub(super) fn file_names(
     analysis: &Analysis,
     part: &Part,
     roots: &Roots,
     folders: &[PathBuf],
-) -> Option<Vec<Need>> {
+) -> Option<Vec<Requirement>> {
     let (from, to) = part.piped_from?;
     let [lister] = analysis.parts.get(from..to)? else { return None };
     let operands = |skip: usize| {
@@ -89,7 +88,7 @@ pub(super) fn names(
         "rg" | "grep" if option('l', &["--files-with-matches", "--files-without-match"]) => operands(1),
         "git" if matches!(operands(0).first()?.text.as_str(), "ls-files") => {
             let others = lister.args().iter().any(|w| w.text.starts_with('-') && w.text != "-z");
-            return (!others).then(|| vec![Need::Tracked]);
+            return (!others).then(|| vec![Requirement::Tracked]);
         }
         _ => return None,
     };

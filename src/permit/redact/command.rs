@@ -5,14 +5,14 @@ use std::ops::Range;
 use crate::redact::named::{is_random, is_value, placeholder};
 use crate::redact::{Late, Span, group, regex};
 
-/// How sure it is that a secret stands there.
+/// How certain it is that the text is a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sure {
-    /// Nothing else stands there.
+enum Certainty {
+    /// Always a secret.
     Yes,
-    /// In help texts the name of one.
-    Looks,
-    /// In code a word or a name; what people choose looks the same.
+    /// A secret, or its name in a help text.
+    Likely,
+    /// Only when it is random: in code it is a word or a name.
     Random,
 }
 
@@ -28,75 +28,83 @@ const PASSWORD: &str = r"[A-Za-z0-9_.-]{0,40}(?i:PASSWORD|PASSWD|PASSPHRASE|_PAS
 const START: &str = r"(?:\b|\\[nrt])";
 
 /// The value is in the group `v`, or in [`WORD`], for which `WORD` stands.
-const GIVEN: &[(&str, Sure, &str)] = &[
-    ("password", Sure::Looks, r"--[a-z-]{0,30}(?:password|passwd|passphrase|pass)[ \t]{1,3}WORD"),
-    ("secret", Sure::Looks, r"--[a-z-]{0,30}(?:token|secret|api-?key)[ \t]{1,3}WORD"),
+const GIVEN: &[(&str, Certainty, &str)] = &[
+    ("password", Certainty::Likely, r"--[a-z-]{0,30}(?:password|passwd|passphrase|pass)[ \t]{1,3}WORD"),
+    ("secret", Certainty::Likely, r"--[a-z-]{0,30}(?:token|secret|api-?key)[ \t]{1,3}WORD"),
     (
         "password",
-        Sure::Yes,
+        Certainty::Yes,
         r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n){0,400}?[ \t](?:-[a-zA-Z]{0,8}[uU]|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]{1,80}:(?P<v>[^\s'"\\]{3,200})"#,
     ),
     (
         "password",
-        Sure::Looks,
+        Certainty::Likely,
         r"START(?:mysql[a-z]{0,10}|mariadb[a-z-]{0,10})\b(?:[^\n|;]|\\\n){0,300}?[ \t]-pWORD",
     ),
-    ("password", Sure::Yes, r"STARTsshpass[ \t](?:-[a-oq-z][ \t]){0,3}-p[ \t]{0,3}WORD"),
-    ("password", Sure::Looks, r"STARTredis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)[ \t]{1,3}WORD"),
-    ("password", Sure::Looks, r"STARTlogin\b[^\n|;]{0,200}?[ \t]-p[ \t]{1,3}WORD"),
-    ("password", Sure::Yes, r"-pass(?:in|out)?[ \t]{1,3}pass:(?P<v>[^\s'\x22]{4,200})"),
+    ("password", Certainty::Yes, r"STARTsshpass[ \t](?:-[a-oq-z][ \t]){0,3}-p[ \t]{0,3}WORD"),
+    ("password", Certainty::Likely, r"STARTredis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)[ \t]{1,3}WORD"),
+    ("password", Certainty::Likely, r"STARTlogin\b[^\n|;]{0,200}?[ \t]-p[ \t]{1,3}WORD"),
+    ("password", Certainty::Yes, r"-pass(?:in|out)?[ \t]{1,3}pass:(?P<v>[^\s'\x22]{4,200})"),
     (
         "registry token",
-        Sure::Looks,
+        Certainty::Likely,
         r#"(?:^|[\s:/"'])_auth["']?\s{0,3}[=:]\s{0,3}["']?(?P<v>[A-Za-z0-9+/=_-]{8,400})"#,
     ),
     (
         "registry token",
-        Sure::Looks,
+        Certainty::Likely,
         r#"\\{0,7}"auth\\{0,7}"\s{0,3}:\s{0,3}\\{0,7}"(?P<v>[A-Za-z0-9+/=_-]{12,400})"#,
     ),
     (
         "password",
-        Sure::Yes,
+        Certainty::Yes,
         r#"STARTmachine\s{1,9}\S{1,200}\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){0,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
     ),
     (
         "password",
-        Sure::Yes,
+        Certainty::Yes,
         r#"STARTdefault\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){1,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
     ),
-    ("password", Sure::Looks, r"STARTrequirepass[ \t]{1,3}WORD"),
+    ("password", Certainty::Likely, r"STARTrequirepass[ \t]{1,3}WORD"),
     // Files of variables in other forms: `ENV NAME value`, `- name: NAME` and `value: value` below.
-    ("password", Sure::Looks, r"START(?:ENV|setx|SETX)[ \t]{1,3}PASSWORD[ \t]{1,3}WORD"),
-    ("secret", Sure::Random, r"START(?:ENV|setx|SETX)[ \t]{1,3}NAME[ \t]{1,3}WORD"),
+    ("password", Certainty::Likely, r"START(?:ENV|setx|SETX)[ \t]{1,3}PASSWORD[ \t]{1,3}WORD"),
+    ("secret", Certainty::Random, r"START(?:ENV|setx|SETX)[ \t]{1,3}NAME[ \t]{1,3}WORD"),
     (
         "password",
-        Sure::Random,
+        Certainty::Random,
         r#"#define[ \t]{1,9}PASSWORD[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{6,200})\\{0,7}""#,
     ),
-    ("secret", Sure::Random, r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,200})\\{0,7}""#),
+    (
+        "secret",
+        Certainty::Random,
+        r#"#define[ \t]{1,9}NAME[ \t]{1,20}\\{0,7}"(?P<v>[^"\s\\]{8,200})\\{0,7}""#,
+    ),
     (
         "password",
-        Sure::Looks,
+        Certainty::Likely,
         r#"name\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?PASSWORD\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{6,200})"#,
     ),
     (
         "secret",
-        Sure::Random,
+        Certainty::Random,
         r#"(?:name|key)\\{0,7}["']?[:=]\s{0,3}\\{0,7}["']?NAME\\{0,7}["']?,?(?:[\s+\-|>\d]|\\[nrt]){1,20}\\{0,7}["']?value\\{0,7}["']?[:=][ \t]{0,3}\\{0,7}["']?(?P<v>[^\s"'\\,}<>]{8,200})"#,
     ),
-    ("password", Sure::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,200})</"),
+    ("password", Certainty::Random, r"(?i:password|passwd|passphrase|secret|token)>(?P<v>[^\s<>&]{6,200})</"),
     (
         "password",
-        Sure::Random,
+        Certainty::Random,
         r"(?i:identified by|with password|for \S{1,80} = password\()[ \t]{0,3}'(?P<v>[^'\n]{6,200})'",
     ),
     (
         "password",
-        Sure::Random,
+        Certainty::Random,
         r#"(?:auth=|BasicAuth)\(\s?["'][^"'\s]{1,80}["']\s?,\s?["'](?P<v>[^"'\n]{6,200})["']"#,
     ),
-    ("secret", Sure::Random, r#"[Aa]uthorization["']\s?[:=]\s?["'](?P<v>[A-Za-z0-9._~+/=-]{16,400})["']"#),
+    (
+        "secret",
+        Certainty::Random,
+        r#"[Aa]uthorization["']\s?[:=]\s?["'](?P<v>[A-Za-z0-9._~+/=-]{16,400})["']"#,
+    ),
 ];
 
 static PATTERN: Late = Late::new(|| {
@@ -211,9 +219,9 @@ pub(crate) fn given(text: &str, found: &mut Vec<Span>) {
             });
             let Some(((span, value), name, sure)) = hit else { continue };
             let secret = match sure {
-                Sure::Yes => !placeholder(value),
-                Sure::Looks => is_value(value),
-                Sure::Random => is_random(value),
+                Certainty::Yes => !placeholder(value),
+                Certainty::Likely => is_value(value),
+                Certainty::Random => is_random(value),
             };
             if secret {
                 found.push((part.start + span.start..part.start + span.end, name));

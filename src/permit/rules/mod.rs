@@ -230,7 +230,7 @@ impl Rule {
         if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
     }
 
-    /// What narrows for a path does so for every tool that comes to it, not for the one that it names.
+    /// A rule that restricts a path holds for every tool that reaches the path, not only for the tool that it names.
     fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {
         let by_path = || match subject {
             Subject::Path(_, how) if self.strict() && self.argument.is_some() => {

@@ -167,14 +167,13 @@ fn as_meant(effect: Effect, source: Source, text: &str, tools: &ToolCatalog) -> 
     Rule::parse(effect, source, &format!("{meant}{}", &text[tool.len()..]), tools).ok()
 }
 
-/// What a broken `ask` or `deny` rule leaves behind: the whole tool asks, or everything when not even
-/// the tool can be told.
+/// What replaces a broken `ask` or `deny` rule: the whole tool asks, or every tool when the tool is unknown too.
 fn ask_for_tool(source: Source, text: &str, tools: &ToolCatalog) -> Option<Rule> {
     let tool = text.split('(').next().unwrap_or_default().trim();
     Rule::written(Effect::Ask, source, tool, tools).or_else(|_| RuleSet::ask_all(source, tools)).ok()
 }
 
-/// The folder in which examples are judged.
+/// The folder in which examples are checked.
 fn example_roots() -> Roots {
     Roots::with_resolve("/workspace", Some("/home/you".into()), vec![], std::sync::Arc::new(normal))
 }
@@ -191,7 +190,7 @@ fn matches_example(rule: &Rule, example: &str, tools: &ToolCatalog) -> bool {
         Some(RuleArgument::Command) => {
             let analysis = analyse(example);
             if rule.effect == Effect::Allow {
-                // Exactly as the judge would see it with this rule alone.
+                // Exactly as the decision would be with this rule alone.
                 let mut policy = Policy::new(roots, tools.clone());
                 let mut own = rule.clone();
                 own.source = Source::User;

@@ -1,4 +1,4 @@
-//! Which files a simple command writes, as far as its words tell.
+//! The files that a simple command writes, by its words.
 
 mod code;
 mod readers;

@@ -212,7 +212,7 @@ fn git(args: &[Word]) -> Vec<Tree> {
     // Files that git does not track, or only their old states, are shown; which, only git knows.
     let surely =
         sub == "grep" && has(&["--no-index", "--untracked"]) || sub == "diff" && has(&["--no-index"]);
-    // Of old states nothing is known; else the index tells.
+    // Old states are unknown; the present one is in the index.
     let past = matches!(
         sub,
         "show"

@@ -15,10 +15,10 @@ use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Effort, Part};
 
 use crate::anthropic::reply::AnthropicReply;
-use crate::codec::format::ApiFormat;
 use crate::codec::album::Album;
 use crate::codec::amend::{Amendments, EffortSupport};
 use crate::codec::fit::{self, Rules, fit, wire_name};
+use crate::codec::format::ApiFormat;
 use crate::codec::request::{ChatMessage, Request};
 use crate::codec::{Decoder, Wire};
 use crate::models::effort;

@@ -15,8 +15,8 @@ use tiller_config::schema::{Provider as Entry, Timeouts};
 use tiller_protocol::ModelRef;
 
 use crate::anthropic;
-use crate::codec::amend::Amendments;
 use crate::codec::WireProvider;
+use crate::codec::amend::Amendments;
 use crate::codec::format::{ApiFormat, LocalEntry, Make};
 use crate::demo::{self, Demo};
 use crate::gemini;
@@ -57,13 +57,7 @@ const fn builtin(
 /// In the order in which a default model is chosen.
 pub(crate) const BUILTIN: &[Builtin] = &[
     builtin("anthropic", anthropic::FORMAT.kind, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", anthropic::BASE),
-    builtin(
-        "openai-responses",
-        responses::FORMAT.kind,
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        chat::BASE,
-    ),
+    builtin("openai-responses", responses::FORMAT.kind, "OPENAI_API_KEY", "OPENAI_BASE_URL", chat::BASE),
     builtin("openai", chat::FORMAT.kind, "OPENAI_API_KEY", "OPENAI_BASE_URL", chat::BASE),
     builtin("gemini", gemini::FORMAT.kind, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", gemini::BASE),
     builtin("openrouter", chat::FORMAT.kind, "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1"),
@@ -102,8 +96,8 @@ pub struct Providers {
     redact: Option<Redact>,
 }
 
-/// Makes the providers, each by its format of `formats`. `var` reads the environment; `key_file` is where [`key::save`] keeps keys that
-/// the person entered (a file 0600). `redact` masks what servers say of failures, and recordings.
+/// Makes the providers, each by its format of `formats`. `var` reads the environment; `key_file` is where [`key::save`]
+/// keeps keys that the person entered (a file 0600). `redact` masks what servers say of failures, and recordings.
 pub fn build(
     config: &Config,
     formats: &ApiFormats,
@@ -115,7 +109,8 @@ pub fn build(
     let http = Arc::new(Http::new(NetEnv::read(&var)));
     let table: models::Overrides =
         config.providers.iter().map(|(name, p)| (name.clone(), p.models.clone())).collect();
-    let maker = Maker { formats, var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
+    let maker =
+        Maker { formats, var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
     let mut out = Providers { http, redact: Some(redact.clone()), ..Providers::default() };
     for b in BUILTIN {
         match config.providers.get(b.name) {
@@ -299,9 +294,7 @@ impl Maker<'_> {
             Make::Server(_) => self.wired(name, entry, b)?,
         };
         match entry.recording.as_deref().map(Path::new) {
-            Some(path) if format.records => {
-                Ok(Arc::new(Recorder::new(provider, path, self.redact.clone())?))
-            }
+            Some(path) if format.records => Ok(Arc::new(Recorder::new(provider, path, self.redact.clone())?)),
             _ => Ok(provider),
         }
     }

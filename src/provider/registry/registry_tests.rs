@@ -81,7 +81,8 @@ fn a_key_file_makes_names_ready() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("keys.toml");
     key::save(&path, "openai", &Secret::new("k")).unwrap();
-    let p = build(&Config::default(), &ApiFormats::built_in(), &|_| None, Some(&path), &crate::Redact::default());
+    let p =
+        build(&Config::default(), &ApiFormats::built_in(), &|_| None, Some(&path), &crate::Redact::default());
     let got: Vec<&str> = names(&p).into_iter().filter(|n| *n != "demo").collect();
     assert_eq!(got, ["openai", "openai-responses"]);
 }

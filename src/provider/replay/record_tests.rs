@@ -86,7 +86,13 @@ async fn a_secret_that_deltas_cut_and_one_in_an_error_are_masked_on_tape() {
 
 #[tokio::test]
 async fn what_a_server_says_of_a_failure_is_masked() {
-    let mut all = crate::build(&tiller_config::Config::default(), &crate::ApiFormats::built_in(), &|_| None, None, &masks());
+    let mut all = crate::build(
+        &tiller_config::Config::default(),
+        &crate::ApiFormats::built_in(),
+        &|_| None,
+        None,
+        &masks(),
+    );
     all.insert(Arc::new(Says));
     let says = all.get("says").unwrap();
     for error in [says.models().await.unwrap_err(), says.check().await.unwrap_err()] {

@@ -45,7 +45,7 @@ pub(super) fn own_inputs(part: &Part) -> Vec<Input> {
 }
 
 impl Walk {
-    /// Gives a part without an input of its own the one that it finds.
+    /// Gives a part without an input of its own the input of its surroundings.
     pub(super) fn give_input(&self, part: &mut Part) {
         if !own_inputs(part).is_empty() {
             return;

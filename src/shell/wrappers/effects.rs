@@ -27,7 +27,7 @@ pub(crate) struct Effects {
     pub(crate) unclear: Option<String>,
     /// See [`Analysis::loose`](crate::Analysis::loose).
     pub(crate) loose: Option<String>,
-    /// Folders that it changes to; `None` is one that is not known.
+    /// Folders that it changes to; `None`: an unknown folder.
     pub(crate) folders: Vec<Option<String>>,
 }
 

@@ -58,7 +58,7 @@ fn joined_exec(word: &Word) -> Option<&str> {
     (!joined.is_empty()).then_some(joined)
 }
 
-/// `-Hx`: letters of fd that end in the one that runs a program.
+/// `-Hx`: short options of fd whose last one runs a program.
 fn ends_in_exec(text: &str) -> bool {
     text.len() > 2 && text.starts_with('-') && !text.starts_with("--") && text.ends_with(['x', 'X'])
 }

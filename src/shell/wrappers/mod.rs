@@ -234,7 +234,7 @@ fn take_assignments(rest: &mut Vec<Word>) -> Vec<(String, Word)> {
     env
 }
 
-/// `command -v x` only looks; otherwise it runs.
+/// `command -v x` only prints; any other form runs its program.
 fn command(args: &[Word]) -> Effects {
     let query =
         args.first().is_some_and(|w| w.plain() && matches!(w.text.as_str(), "-v" | "-V" | "-pv" | "-pV"));

@@ -20,7 +20,7 @@ pub enum ReportStatus {
     Agent(AgentState),
     /// The user moved the agent to the background; the caller does not wait for it.
     Background,
-    /// The task was not started, because one that it depends on is not done.
+    /// The task was not started, because a task that it depends on is not done.
     Skipped,
     /// The agent could not be started; a retry would not help.
     Refused,

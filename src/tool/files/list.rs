@@ -129,7 +129,7 @@ fn list(place: &Place, all: bool, cx: &ToolCx) -> Result<ToolOutput, ToolError> 
 fn not_ignored(path: &Path) -> HashSet<OsString> {
     let mut walk = WalkBuilder::new(path);
     walk.max_depth(Some(1)).hidden(false).require_git(false).follow_links(false);
-    // `.git` itself is not ignored by any rule; nobody wants to see into it, but its presence says something.
+    // `.git` is not ignored by any rule. It is listed, because its presence is informative.
     walk.build().flatten().filter(|e| e.depth() == 1).map(|e| e.file_name().to_owned()).collect()
 }
 

@@ -191,7 +191,7 @@ fn missing(place: &Place, cx: &ToolCx) -> String {
     let mut said = format!("{} does not exist", place.name);
     let Some(leaf) = place.path.file_name() else { return said };
     let leaf = leaf.to_string_lossy().to_lowercase();
-    // Names outside are for those who may read there.
+    // Names outside of the workspace are shown only where reading is allowed.
     if place.zone == crate::files::path::Zone::Inside && place.link.is_none() {
         let names = beneath::open_parent(place, cx).and_then(|dir| beneath::names(&dir, 2_000));
         let mut near: Vec<(f32, String)> = names

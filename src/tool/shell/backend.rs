@@ -105,11 +105,11 @@ pub enum How {
 pub struct Ended {
     pub how: How,
     pub exit: Option<Exit>,
-    /// The shell's folder afterwards, when it told.
+    /// The shell's folder afterwards; `None`: not reported.
     pub folder: Option<PathBuf>,
-    /// Its exported variables, when it told.
+    /// Its exported variables; `None`: not reported.
     pub exports: Option<Vec<u8>>,
-    /// Which programs its names stand for now, when it told.
+    /// Which programs its names stand for now; `None`: not reported.
     pub state: Option<tiller_protocol::ShellState>,
     /// A process that was started and still holds the output.
     pub leftover: Option<Leftover>,

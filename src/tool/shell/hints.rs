@@ -1,7 +1,7 @@
 //! Seeing that a command wanted a person. There is none at its keyboard: its input is empty and it has no
 //! terminal, so it fails or, at worst, runs into its time limit.
 
-use crate::shell::processes::procs::{self, Stat};
+use crate::shell::processes::proc_fs::{self, Stat};
 
 /// What programs say when they would have asked.
 const ASKED: &[&str] = &[
@@ -86,7 +86,7 @@ pub(crate) fn prompt(output: &str) -> bool {
 
 /// Whether one of these processes is blocked in a read of a terminal.
 pub(crate) fn someone_waits(living: &[Stat]) -> bool {
-    living.iter().any(|s| procs::waits_for_terminal(s.pid))
+    living.iter().any(|s| proc_fs::waits_for_terminal(s.pid))
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::shell::processes::bounds::{self, Bounds, Guard};
 use crate::shell::processes::end;
+use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
 use crate::shell::processes::launch::{self, Exit, Launch};
-use crate::shell::processes::procs::{self, Family};
-use crate::shell::processes::quiet;
+use crate::shell::processes::proc_fs::{self, Family};
 use tiller_protocol::lock;
 
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Host {
         stdout: Stdio,
         stderr: Stdio,
     ) -> std::io::Result<Hosted> {
-        launch.env = quiet::environment(&launch.env);
+        launch.env = environment::environment(&launch.env);
         let marker = self.mark(&mut launch);
         end::adopt_orphans();
         let leader = launch::start(&launch, stdin, stdout, stderr)?;
@@ -132,7 +132,7 @@ impl Host {
         cols: u16,
         rows: u16,
     ) -> std::io::Result<(Hosted, HostedTerminal)> {
-        launch.env = quiet::terminal_environment(&launch.env, cols, rows);
+        launch.env = environment::terminal_environment(&launch.env, cols, rows);
         // Its size may change; what the terminal says counts.
         launch.env.retain(|(k, _)| k != "COLUMNS" && k != "LINES" && k != "COLORTERM");
         launch.env.push(("COLORTERM".into(), "truecolor".into()));
@@ -153,7 +153,7 @@ impl Host {
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
         let pid = child.process_id().map_or(0, u32::cast_signed);
-        let root = (pid, procs::stat(pid).map_or(0, |s| s.start));
+        let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
         let (tx, exit) = watch::channel(None);
         let hosted = self.adopt(root, exit, marker, &launch);
         // The sender is held by this thread until the process ends.
@@ -203,7 +203,7 @@ pub fn find_program(name: &str, env: &[(String, String)]) -> Option<std::path::P
         let path = std::path::PathBuf::from(name);
         return (path.is_absolute() && path.is_file()).then_some(path);
     }
-    quiet::find(name, env)
+    environment::find(name, env)
 }
 
 fn other(e: impl std::fmt::Display) -> std::io::Error {
@@ -353,13 +353,13 @@ mod tests {
         let orphan: i32 = line.trim().parse().unwrap();
         let until = Instant::now() + Duration::from_secs(30);
         let me = std::process::id().cast_signed();
-        while procs::stat(orphan).is_some_and(|s| !s.dead() || s.parent != me) {
+        while proc_fs::stat(orphan).is_some_and(|s| !s.dead() || s.parent != me) {
             assert!(Instant::now() < until, "it does not die");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(hosted.end(Duration::ZERO, &CancellationToken::new()).await, 0);
-        while procs::stat(orphan).is_some() {
-            assert!(Instant::now() < until, "it stays a zombie: {:?}", procs::stat(orphan));
+        while proc_fs::stat(orphan).is_some() {
+            assert!(Instant::now() < until, "it stays a zombie: {:?}", proc_fs::stat(orphan));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

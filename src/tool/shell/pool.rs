@@ -13,12 +13,12 @@ use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
 use super::local::{Local, quote};
 use crate::ToolCx;
 use crate::shell::jobs::Job;
-use crate::shell::local::fresh;
+use crate::shell::local::env_update;
 use crate::shell::processes::end::{self, Morgue};
+use crate::shell::processes::environment;
 use crate::shell::processes::guardian::Guardian;
 use crate::shell::processes::launch::{NoSandbox, Sandbox};
-use crate::shell::processes::procs::Family;
-use crate::shell::processes::quiet;
+use crate::shell::processes::proc_fs::Family;
 use tiller_protocol::lock;
 
 /// From TERM to KILL at the end of the session, so that everything is over within 3 s.
@@ -147,7 +147,7 @@ impl ShellPool {
         lock(&self.roots).push(root);
     }
 
-    /// Forgets one that has ended.
+    /// Forgets the process of this root, which has ended.
     pub(crate) fn forget(&self, root: (i32, u64)) {
         let mut roots = lock(&self.roots);
         let before = roots.len();
@@ -180,13 +180,13 @@ impl ShellPool {
         if self.closed.load(Ordering::Acquire) { Err(ShellError::Closed) } else { Ok(()) }
     }
 
-    /// The exported variables that the agent's shell told last, as shell code, and what is new since.
+    /// The exported variables that the agent's shell reported last, as shell code, followed by later changes.
     pub(crate) async fn exports(&self, cx: &ToolCx) -> Vec<u8> {
         let slot = lock(&self.slots).get(&cx.agent).cloned();
         let Some(slot) = slot else { return Vec::new() };
         let slot = slot.lock().await;
         let mut code = slot.exports.clone();
-        if let Some(line) = slot.env.as_deref().and_then(|old| fresh::change(old, &cx.child_env)) {
+        if let Some(line) = slot.env.as_deref().and_then(|old| env_update::change(old, &cx.child_env)) {
             code.push(b'\n');
             code.extend_from_slice(line.as_bytes());
         }
@@ -197,7 +197,7 @@ impl ShellPool {
     async fn refresh(slot: &mut Slot, cx: &ToolCx) {
         let old = slot.env.replace(Arc::clone(&cx.child_env));
         let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
-        let line = old.filter(|_| !same).and_then(|old| fresh::change(&old, &cx.child_env));
+        let line = old.filter(|_| !same).and_then(|old| env_update::change(&old, &cx.child_env));
         if let (Some(line), Some(shell)) = (line, slot.shell.as_mut()) {
             // A shell that has died is found by the command that comes next.
             let _ = shell.whisper(&line).await;
@@ -273,13 +273,13 @@ impl ShellPool {
             folder,
             workspace: cx.workspace.root.clone(),
             exports: slot.exports.clone(),
-            env: quiet::environment(&cx.child_env),
+            env: environment::environment(&cx.child_env),
             marker: self.fresh_marker(),
         };
         end::adopt_orphans();
         let shell = self.backend.open(start).await?;
         if let Some(root) = shell.root() {
-            self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
+            self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         }
         lock(&self.pipes).extend(shell.pipes());
         slot.shell = Some(shell);

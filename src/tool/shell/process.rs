@@ -244,7 +244,7 @@ fn needs_text(input: &Input) -> Result<(), ToolError> {
     ))
 }
 
-/// What reaches the process, as the line or the piece of one that it becomes there.
+/// The text that is written to the process, with its line end.
 fn whole(input: &Input) -> String {
     let mut text = input.text.clone().unwrap_or_default();
     if input.enter.unwrap_or(true) {

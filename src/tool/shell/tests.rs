@@ -42,7 +42,7 @@ fn nap(seconds: u32) -> String {
 /// How many processes run with exactly this command line.
 fn running(args: &str) -> usize {
     let args: String = args.split(' ').map(|a| format!("{a}\0")).collect();
-    let all = crate::shell::processes::procs::all();
+    let all = crate::shell::processes::proc_fs::all();
     let lines = all
         .iter()
         .filter(|s| !s.dead())
@@ -54,7 +54,7 @@ fn running(args: &str) -> usize {
 fn carries(args: &str, marker: &str) -> bool {
     let args: String = args.split(' ').map(|a| format!("{a}\0")).collect();
     let read = |pid, file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    crate::shell::processes::procs::all().iter().filter(|s| !s.dead()).any(|s| {
+    crate::shell::processes::proc_fs::all().iter().filter(|s| !s.dead()).any(|s| {
         read(s.pid, "cmdline") == args.as_bytes()
             && String::from_utf8_lossy(&read(s.pid, "environ")).contains(marker)
     })
@@ -185,7 +185,7 @@ async fn x8_children_see_the_allowed_environment_only() {
         let said = b.say(&Terminal, args).await;
         let names: Vec<&str> = said.lines().filter_map(|l| l.split_once('=')).map(|(k, _)| k).collect();
         assert!(names.contains(&"PATH") && names.contains(&"TILLER_CHILD"), "{said}");
-        let quiet = crate::shell::processes::quiet::terminal_environment(&b.cx.child_env, 1, 1);
+        let quiet = crate::shell::processes::environment::terminal_environment(&b.cx.child_env, 1, 1);
         let own = ["TILLER_CHILD", "SHELL", "PWD", "OLDPWD", "SHLVL", "_"];
         for name in names {
             assert!(own.contains(&name) || quiet.iter().any(|(k, _)| k == name), "{name} leaked: {said}");

@@ -98,7 +98,7 @@ impl HttpNet {
             .connect_timeout(CONNECT)
             .read_timeout(IDLE);
         if !proxy {
-            // It would resolve the name again, and connect to who knows where.
+            // It would resolve the name again, possibly to an address that was not checked.
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|e| format!("no HTTP client: {e}"))?;
@@ -145,7 +145,7 @@ impl Net for HttpNet {
     }
 }
 
-/// The innermost cause, which is the one that says something.
+/// The innermost cause, which is the most specific.
 fn words(e: &reqwest::Error) -> String {
     use std::error::Error;
     let mut cause: &dyn Error = e;

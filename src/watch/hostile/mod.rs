@@ -14,8 +14,8 @@ use tiller_tool::{ChildEnv, Tool};
 
 use repositories::{HOSTILE, Hostile};
 
-const ROWS: &str = include_str!("../../permit/harmless/rows.txt");
-const EVERYDAY: &str = include_str!("../../permit/harmless/everyday.txt");
+const ROWS: &str = include_str!("../../permit/read_only/rows.txt");
+const EVERYDAY: &str = include_str!("../../permit/read_only/everyday.txt");
 
 /// Must not appear in any output.
 const SECRET: &str = "canary-5b1f";

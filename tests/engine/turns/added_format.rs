@@ -6,9 +6,7 @@ use async_trait::async_trait;
 use tiller_config::{Sources, json_schema, load};
 use tiller_protocol::ModelRef;
 use tiller_protocol::event::TurnStatus;
-use tiller_provider::{
-    ApiFormat, ApiFormats, ChunkStream, Provider, ProviderError, Redact, Request, build,
-};
+use tiller_provider::{ApiFormat, ApiFormats, ChunkStream, Provider, ProviderError, Redact, Request, build};
 
 use crate::rig::*;
 

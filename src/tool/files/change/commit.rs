@@ -144,7 +144,7 @@ fn carry_out(
     if !(how.hold)() {
         return Err(take_back(&mut staged, Fault::Io(0, std::io::ErrorKind::Interrupted.into())));
     }
-    // Bytes that somebody wrote into an old file after it was exchanged.
+    // Another process can write into the old file after the exchange.
     for n in 0..staged.len() {
         if !staged[n].still_as_read() {
             return Err(take_back(&mut staged, Fault::Conflict(n)));
@@ -291,7 +291,7 @@ impl Staged<'_> {
             && holds(file, bytes.len(), blake3::hash(bytes).as_bytes())
     }
 
-    /// Puts back what was there. What somebody else has put there meanwhile stands.
+    /// Puts the old file back. A file that another process has put there meanwhile stays.
     fn undo(&mut self) -> Result<(), Errno> {
         if !std::mem::take(&mut self.published) {
             return Ok(());

@@ -81,8 +81,8 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
     Err(ToolError::Tell(why))
 }
 
-/// Where the agent may not be told what files hold (`show` is false): refuses, without a word of them, when it
-/// does not know one of `places` as it is. Otherwise [`check`] says it better.
+/// For an agent that may not see the content of files (`show` is false): refuses, without quoting any, when the agent
+/// does not know the present content of one of `places`. With `show`, [`check`] gives a better message.
 pub(crate) fn known_first(cx: &ToolCx, places: &[Place], show: bool) -> Result<(), ToolError> {
     for place in places.iter().filter(|p| !show && p.exists) {
         let bytes = crate::files::change::current(place, cx)?.bytes;

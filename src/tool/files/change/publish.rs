@@ -153,7 +153,7 @@ impl Publishes {
     }
 }
 
-/// Makes a file that nobody else may sweep: between its making and its lock somebody may take it for left over.
+/// Makes a locked file. Retries when another process removes it as left over between its creation and its lock.
 fn create_locked(path: &Path) -> io::Result<File> {
     for _ in 0..TRIES {
         let file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {

@@ -28,7 +28,7 @@ pub(crate) struct Replaced {
 ///
 /// # Errors
 /// What to tell the model: not found (with the nearest place), not unique (with all places), no change, a mask whose
-/// value cannot be told.
+/// value is unknown.
 pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Replaced, String> {
     let text = file.real();
     if ask.old.is_empty() {

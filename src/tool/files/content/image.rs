@@ -23,7 +23,7 @@ pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether the file comes to its end: one that is still being written does not.
+/// Whether the file is complete; a file that is still being written is not.
 fn ends(media_type: &str, bytes: &[u8]) -> bool {
     match media_type {
         "image/png" => bytes.windows(4).rev().any(|w| w == b"IEND"),

@@ -1,6 +1,6 @@
 //! A file with masks in the place of its secrets, as a model reads it. Whatever a model writes goes through
 //! [`restore`]: each mask becomes the value again for which it stands in the file, and text with a mask whose value
-//! cannot be told is not written. A mask that stands in the file itself is a value like any other.
+//! is unknown is not written. A mask that stands in the file itself is a value like any other.
 
 pub(crate) mod unmask;
 
@@ -144,7 +144,7 @@ pub fn masked_part(text: &str, part: Range<usize>, workspace: &Workspace) -> Str
     masked.shown().get(from..to).unwrap_or_default().to_owned()
 }
 
-/// A mask whose value cannot be told.
+/// A mask whose value is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown {
     /// As it is written.
@@ -182,14 +182,15 @@ impl Unknown {
 /// the text replaces, then the whole file.
 ///
 /// # Errors
-/// The first mask whose value cannot be told.
+/// The first mask whose value is unknown.
 pub(crate) fn restore<'w>(written: &'w str, scopes: &[&Masked<'_>]) -> Result<Cow<'w, str>, Unknown> {
     let found: Vec<Range<usize>> = masks(written).collect();
     if found.is_empty() {
         return Ok(Cow::Borrowed(written));
     }
     let mut values = vec![Answer::Open; found.len()];
-    // In a text that was masked piece by piece, one that stands there itself looks like one that hides a value.
+    // In a text that was masked piece by piece, a mask in the file itself cannot be distinguished from one that hides a
+    // value.
     if !scopes.iter().any(|s| s.large) {
         let new = unmask::Side::new(written, &found);
         for scope in scopes {

@@ -192,7 +192,7 @@ impl<'s> Found<'s, '_> {
         let there = group(self.old, &mut (0..self.values.len()));
         for (sign, wanted) in wanted {
             let Some(all) = there.get(&sign) else { continue };
-            // Those that nobody has yet come first; one that is there twice may be meant again.
+            // Values without a mask so far come first; a value that occurs twice can be used again.
             let free: Vec<usize> = all.iter().copied().filter(|c| !used.contains(c)).collect();
             self.choose(&wanted, if free.is_empty() { all } else { &free });
         }

@@ -1,5 +1,5 @@
 //! What was judged, by call. Between the judging of a call and its run a folder can be swapped for a
-//! link; the run compares the path that it resolved with the one that was declared.
+//! link; the run compares its resolved path with the declared path.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

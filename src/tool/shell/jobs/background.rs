@@ -21,9 +21,9 @@ use crate::shell::output::screen::{COLS, ROWS, Screen};
 use crate::shell::pool::ShellPool;
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
+use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Exit, Launch};
-use crate::shell::processes::procs::{self, Family};
-use crate::shell::processes::quiet;
+use crate::shell::processes::proc_fs::{self, Family};
 use tiller_protocol::lock;
 
 impl ShellPool {
@@ -36,9 +36,10 @@ impl ShellPool {
         cx: &ToolCx,
     ) -> Result<(Launch, String), ShellError> {
         self.check_open()?;
-        let own = quiet::outside(&env, &cx.workspace.root);
-        let program =
-            quiet::find("bash", &own).or_else(|| quiet::find("sh", &own)).ok_or(ShellError::Missing)?;
+        let own = environment::outside(&env, &cx.workspace.root);
+        let program = environment::find("bash", &own)
+            .or_else(|| environment::find("sh", &own))
+            .ok_or(ShellError::Missing)?;
         let exports = String::from_utf8_lossy(&self.exports(cx).await).into_owned();
         let marker = self.fresh_marker();
         env.push(("TILLER_CHILD".into(), marker.clone()));
@@ -75,18 +76,19 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
         let system = ShellError::system;
-        let (launch, marker) = self.command(command, folder, quiet::environment(&cx.child_env), cx).await?;
+        let (launch, marker) =
+            self.command(command, folder, environment::environment(&cx.child_env), cx).await?;
         let (stdin, input) = std::io::pipe().map_err(system("a pipe"))?;
         let (out, stdout) = std::io::pipe().map_err(system("a pipe"))?;
         let stderr = stdout.try_clone().map_err(system("a pipe"))?;
-        // A program that does not read its input must not block who writes to it.
+        // A program that does not read its input must not block the writer.
         rustix::io::ioctl_fionbio(&input, true).map_err(|e| system("a pipe")(e.into()))?;
         let pipe = Receiver::from_owned_fd(OwnedFd::from(out)).map_err(system("a pipe"))?;
         end::adopt_orphans();
         let leader = launch::start(&launch, stdin.into(), stdout.into(), stderr.into())
             .map_err(system("the command could not be started"))?;
         let root = (leader.pid, leader.start);
-        self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
+        self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         let output = Output::new(cx);
         let reader = drain(pipe, output.clone(), None);
         let family = Family { roots: vec![root], marker, ..Family::default() };
@@ -121,7 +123,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         live: Option<Arc<Live>>,
         cx: &ToolCx,
     ) -> Result<Arc<Job>, ShellError> {
-        let env = quiet::terminal_environment(&cx.child_env, COLS, ROWS);
+        let env = environment::terminal_environment(&cx.child_env, COLS, ROWS);
         let (launch, marker) = self.command(command, folder, env, cx).await?;
         end::adopt_orphans();
         let size = PtySize { rows: ROWS, cols: COLS, pixel_width: 0, pixel_height: 0 };
@@ -141,8 +143,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
         let pid = child.process_id().map_or(0, u32::cast_signed);
-        let root = (pid, procs::stat(pid).map_or(0, |s| s.start));
-        self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
+        let root = (pid, proc_fs::stat(pid).map_or(0, |s| s.start));
+        self.adopt(root, &environment::outside(&cx.child_env, &cx.workspace.root));
         let (tx, exit) = watch::channel(None);
         let output = Output::new(cx);
         let thread = std::thread::Builder::new().name("tiller-pty-wait".into()).stack_size(128 << 10);

@@ -21,9 +21,9 @@ use crate::shell::output::leftover::{CHUNK, Got, read_ready};
 use crate::shell::output::screen::Screen;
 use crate::shell::processes::bounds::Guard;
 use crate::shell::processes::launch::Exit;
-use crate::shell::processes::procs::Family;
+use crate::shell::processes::proc_fs::Family;
 
-/// Output that a poll can still get when nobody polled for long.
+/// Bytes of output that are kept for the next poll.
 const KEPT: usize = 256 << 10;
 
 /// Bytes of input that are kept to judge what follows, and calls that may be judged at a time.
@@ -180,8 +180,8 @@ impl Job {
         }
     }
 
-    /// The end of a process can overtake its last output. Waits for that, but not for someone else who
-    /// holds the pipe.
+    /// Waits until the last output is read, which can arrive after the end of the process. Does not wait for other
+    /// processes that hold the pipe.
     pub(crate) async fn settle(&self) {
         let until = Instant::now() + SETTLE;
         while !self.output.drained.load(Ordering::Acquire) && Instant::now() < until {
@@ -189,7 +189,7 @@ impl Job {
         }
     }
 
-    /// Where it works now, as far as the system tells.
+    /// The folder in which it works now; `None`: unknown.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
         let living = self.family.living();
         let pid = living.last().map(|s| s.pid)?;

@@ -1,15 +1,15 @@
-//! What a shell that runs has to be told when another screen has brought other variables. A variable that the agent
-//! set itself stays as it is.
+//! Shell code that updates the variables of a running shell after another terminal was attached. A variable that the
+//! agent set itself keeps its value.
 
 use crate::shell::local::quote;
-use crate::shell::processes::quiet;
+use crate::shell::processes::environment;
 
 /// Longest value that is reported; a line goes through the shell's control pipe.
 const LONGEST: usize = 4096;
 
 /// One line of shell code from `old` to `new`; `None`: a shell would not see a difference.
 pub(crate) fn change(old: &[(String, String)], new: &[(String, String)]) -> Option<String> {
-    let [old, new] = [old, new].map(quiet::environment);
+    let [old, new] = [old, new].map(environment::environment);
     let value = |all: &[(String, String)], name: &str| {
         all.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()).filter(|v| fits(v))
     };

@@ -4,9 +4,9 @@
 //! Per command no process is started but what the command itself needs: one write, and one named pipe
 //! that the shell opens as the command's output. The end is reported on a third pipe together with status,
 //! folder and exports, so output cannot fake it, and everything written before it can be read without
-//! waiting: who still holds the output pipe afterwards is in the background and never blocks a turn.
+//! waiting: a process that still holds the output pipe afterwards runs in the background and never blocks a turn.
 
-pub(super) mod fresh;
+pub(super) mod env_update;
 mod own_folder;
 mod report;
 mod run;
@@ -27,9 +27,9 @@ use crate::ToolCx;
 use crate::shell::backend::{Backend, Ended, Line, Shell, ShellError, Sink, Start};
 use crate::shell::local::report::Report;
 use crate::shell::output::leftover::{Got, read_now, read_ready};
+use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Launch, Leader, Sandbox};
-use crate::shell::processes::procs;
-use crate::shell::processes::quiet;
+use crate::shell::processes::proc_fs;
 
 /// Until the first prompt.
 const START: Duration = Duration::from_secs(20);
@@ -78,9 +78,10 @@ struct LocalShell {
 impl LocalShell {
     async fn open(sandbox: &dyn Sandbox, start: Start) -> Result<Self, ShellError> {
         let system = ShellError::system;
-        let own = quiet::outside(&start.env, &start.workspace);
-        let program =
-            quiet::find("bash", &own).or_else(|| quiet::find("sh", &own)).ok_or(ShellError::Missing)?;
+        let own = environment::outside(&start.env, &start.workspace);
+        let program = environment::find("bash", &own)
+            .or_else(|| environment::find("sh", &own))
+            .ok_or(ShellError::Missing)?;
         let dir = own_folder::make().map_err(system("a folder for the shell's pipes"))?;
         let exports = if start.exports.is_empty() {
             String::new()
@@ -178,8 +179,8 @@ impl LocalShell {
         self.dir.path().join(format!("o{}", self.fifo.0))
     }
 
-    /// Opens the reading end of the output pipe; the pipe of the command before is used again when
-    /// nobody holds it any more.
+    /// Opens the reading end of the output pipe; the pipe of the previous command is used again when
+    /// no process holds it any more.
     async fn output(&mut self) -> Result<Receiver, ShellError> {
         let system = ShellError::system;
         if !self.fifo.1 {
@@ -227,8 +228,8 @@ impl LocalShell {
         Ok(if kind == b'M' { b'N' } else { b'V' })
     }
 
-    fn family(&self, since: u64, except: &[i32]) -> procs::Family {
-        procs::Family {
+    fn family(&self, since: u64, except: &[i32]) -> proc_fs::Family {
+        proc_fs::Family {
             roots: vec![(self.leader.pid, self.leader.start)],
             marker: self.marker.clone(),
             ended: Vec::new(),

@@ -10,7 +10,7 @@ use std::sync::Once;
 
 use tempfile::TempDir;
 
-use crate::shell::processes::procs;
+use crate::shell::processes::proc_fs;
 
 const PREFIX: &str = "tiller-sh-";
 /// Entries of the temporary folder that are looked at.
@@ -24,7 +24,7 @@ pub(crate) fn make() -> std::io::Result<TempDir> {
         // Without it they stay a while longer.
         let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
     });
-    let start = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
+    let start = proc_fs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
     let space = space().unwrap_or_default();
     tempfile::Builder::new()
         .prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id()))
@@ -40,7 +40,7 @@ fn space() -> Option<u64> {
 
 /// Takes away the folders of ours in `temp` whose owner is gone. Links are not followed: neither to them, nor in them.
 fn sweep(temp: &Path) {
-    let Some(here) = space().filter(|_| procs::stat(std::process::id().cast_signed()).is_some()) else {
+    let Some(here) = space().filter(|_| proc_fs::stat(std::process::id().cast_signed()).is_some()) else {
         return;
     };
     let me = rustix::process::geteuid().as_raw();
@@ -67,7 +67,7 @@ fn owner(name: &str) -> Option<((i32, u64), u64)> {
 }
 
 fn gone((pid, start): (i32, u64)) -> bool {
-    procs::stat(pid).is_none_or(|s| s.start != start || s.dead())
+    proc_fs::stat(pid).is_none_or(|s| s.start != start || s.dead())
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
     /// What a `kill -9` left is taken away; what lives, is somebody else's, or only looks like it, stays.
     #[test]
     fn folders_whose_owner_is_gone_are_swept_and_no_others() {
-        let Some(me) = procs::stat(std::process::id().cast_signed()) else { return };
+        let Some(me) = proc_fs::stat(std::process::id().cast_signed()) else { return };
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let dead = child.id();
         child.wait().unwrap();
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(std::fs::metadata(made.path()).unwrap().mode() & 0o777, 0o700, "whatever the umask is");
         let name = made.path().file_name().unwrap().to_str().unwrap();
         let pid = std::process::id().cast_signed();
-        assert_eq!(owner(name).is_some(), procs::stat(pid).is_some());
+        assert_eq!(owner(name).is_some(), proc_fs::stat(pid).is_some());
         assert!(owner(name).is_none_or(|(o, space)| o.0 == pid && !gone(o) && Some(space) == super::space()));
     }
 }

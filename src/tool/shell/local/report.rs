@@ -1,4 +1,4 @@
-//! What the shell tells after each command: `r|x STATUS\nFOLDER\0EXPORTS\0NAMES\0`.
+//! The report of the shell after each command: `r|x STATUS\nFOLDER\0EXPORTS\0NAMES\0`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -10,7 +10,7 @@ use crate::shell::local::steering::{self, EVERY};
 
 /// A search path on which nothing is found.
 const NOWHERE: &str = "/nonexistent";
-/// Builtins that the shell's loop needs itself: with another meaning nothing that it tells is certain.
+/// Builtins that the shell's loop needs itself: when one is redefined, its reports are not trusted.
 const LOOP: &[&str] = &[
     "command", "builtin", "eval", "read", "printf", "export", "declare", "alias", "enable", "set", "return",
     "[", ":",

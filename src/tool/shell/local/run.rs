@@ -15,7 +15,7 @@ use crate::shell::output::leftover::{CHUNK, Got, LINGER, Leftover, read_now, rea
 use crate::shell::processes::bounds::{self, Guard};
 use crate::shell::processes::end;
 use crate::shell::processes::launch::{Exit, Leader};
-use crate::shell::processes::procs;
+use crate::shell::processes::proc_fs;
 
 /// After KILL, until we give up on what is left (a process in an uninterruptible wait).
 const GIVE_UP: Duration = Duration::from_secs(1);
@@ -41,8 +41,8 @@ impl LocalShell {
         sink: &mut Sink,
         cx: &ToolCx,
     ) -> Result<Ended, ShellError> {
-        let since = procs::ticks().saturating_sub(1).max(1);
-        let before = procs::children(self.leader.pid);
+        let since = proc_fs::ticks().saturating_sub(1).max(1);
+        let before = proc_fs::children(self.leader.pid);
         let pipe = self.output().await?;
         let (kind, text) = self.prepare(line.command)?;
         let kind = if line.variables.is_empty() { kind } else { self.with(line.variables, kind).await? };
@@ -137,7 +137,7 @@ impl LocalShell {
                             if now >= at || matches!(phase, Phase::Killed(_)) {
                                 // Again and again: what is killed may have had time to fork.
                                 let until = if let Phase::Killed(at) = phase { at } else { now + GIVE_UP };
-                                left.iter().for_each(|s| _ = procs::signal(s, Signal::KILL));
+                                left.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
                                 kill_group(&self.leader, Signal::KILL);
                                 phase = Phase::Killed(until);
                             }
@@ -222,11 +222,11 @@ async fn rest(
             }
         }
     }
-    // After a kill nobody of the family is left; a holder is from before and has its own pipe.
+    // After a kill no process of the family is left; other holders of a pipe have an older one.
     matches!(how, How::Done | How::ShellEnded).then_some(Leftover { pipe, name: None })
 }
 
-fn signal_all(family: &procs::Family, signal: Signal) {
+fn signal_all(family: &proc_fs::Family, signal: Signal) {
     end::signal_in_order(family.living(), signal, &mut end::Signalled::new());
 }
 

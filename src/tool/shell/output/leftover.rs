@@ -16,7 +16,7 @@ pub(crate) const CHUNK: usize = 256 << 10;
 #[derive(Debug)]
 pub struct Leftover {
     pub(crate) pipe: Receiver,
-    /// Where it was in the file system: who has it open is still writing.
+    /// Its path, also when it was removed: a process that has it open can still write.
     pub(crate) name: Option<std::path::PathBuf>,
 }
 

@@ -16,7 +16,7 @@ const PIECE: usize = 4 << 10;
 /// Joins output until it is due.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    /// Held by us until the call ends; closed means that nobody looks.
+    /// To the engine, which shows it. Held until the call ends; closed means that the output is no longer shown.
     to: mpsc::Sender<String>,
     waiting: Vec<u8>,
     skipped: bool,

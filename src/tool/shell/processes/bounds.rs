@@ -6,8 +6,8 @@
 //!
 //! Limits of the kernel are of little use alone: the one on processes counts all of a user's and does not hold for
 //! root, the ones on memory count what is only reserved and break programs that reserve much (sanitizers, some
-//! runtimes), and groups of control can be made by few users. So the kernel is only told whom to take first when
-//! memory runs out, and how many processes there may be at the very most.
+//! runtimes), and few users can make control groups. So two limits of the kernel are
+//! set: which process is killed first when memory runs out, and an upper bound on the number of processes.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use crate::output::human;
 use crate::shell::processes::end;
-use crate::shell::processes::procs::{self, Family, Stat};
+use crate::shell::processes::proc_fs::{self, Family, Stat};
 use tiller_protocol::lock;
 
 /// Between two looks at the machine, at first and later.
@@ -158,7 +158,8 @@ async fn watch(family: Family, bounds: Bounds, over: Option<Over>, said: Arc<Mut
             continue;
         }
         let (theirs, words) = (family.clone(), Arc::clone(&said));
-        // It reads much of `/proc`, and may wait for what it kills. The words are there before anybody has ended.
+        // It reads much of `/proc` and can wait for the processes that it kills. The message is set before any of them
+        // ends.
         let _ = tokio::task::spawn_blocking(move || look(&theirs, bounds, &words)).await;
         looked = Instant::now();
     }
@@ -175,7 +176,7 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
             bounds.whose
         ));
         // One that has ended has left its number, which may be a stranger's by now.
-        let same = |(pid, start): &&(i32, u64)| procs::stat(*pid).is_some_and(|s| s.start == *start);
+        let same = |(pid, start): &&(i32, u64)| proc_fs::stat(*pid).is_some_and(|s| s.start == *start);
         for (pid, _) in family.roots.iter().filter(same) {
             // One call for all of a group: none of them can fork in between.
             if let Some(group) = Pid::from_raw(*pid) {
@@ -202,7 +203,7 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
             crate::text::clean(name.trim().as_bytes()),
             human(*bytes),
         ));
-        procs::signal(largest, Signal::KILL);
+        proc_fs::signal(largest, Signal::KILL);
     }
 }
 

@@ -92,7 +92,7 @@ async fn t6_a_group_whose_leader_is_another_process_by_now_lives() {
     let start = |line: &str| {
         let child = std::process::Command::new("sh").args(["-c", line]).process_group(0).spawn().unwrap();
         let pid = i32::try_from(child.id()).unwrap();
-        (child, pid, procs::stat(pid).unwrap().start)
+        (child, pid, proc_fs::stat(pid).unwrap().start)
     };
     let (mut many, pid, begun) = start("sleep 90 & sleep 90 & sleep 90 & wait");
     let (mut stranger, other, since) = start("sleep 90");

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::shell::processes::procs::{self, Family, Stat};
+use crate::shell::processes::proc_fs::{self, Family, Stat};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(20);
@@ -55,7 +55,7 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     group(family, Signal::KILL);
     while !living.is_empty() && Instant::now() < until {
         // Again and again: what is killed may have had time to fork.
-        living.iter().for_each(|s| _ = procs::signal(s, Signal::KILL));
+        living.iter().for_each(|s| _ = proc_fs::signal(s, Signal::KILL));
         sleep(LOOK).await;
         living = family.living();
         note(&living, &mut seen);
@@ -78,7 +78,7 @@ pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: 
     living.sort_by_key(|s| (s.start, s.pid));
     for s in living {
         if signalled.insert((s.pid, s.start, s.stack)) {
-            procs::signal(&s, signal);
+            proc_fs::signal(&s, signal);
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: 
 /// KILL, without waiting. For the last moment.
 pub(crate) fn kill_now(family: &Family) {
     for s in family.living() {
-        procs::signal(&s, Signal::KILL);
+        proc_fs::signal(&s, Signal::KILL);
     }
     group(family, Signal::KILL);
 }
@@ -102,7 +102,7 @@ pub(crate) fn finish_off(family: &Family) {
             break;
         }
         for s in &living {
-            procs::signal(s, Signal::KILL);
+            proc_fs::signal(s, Signal::KILL);
         }
         group(family, Signal::KILL);
         seen.extend(living.iter().map(|s| (s.pid, *s)));
@@ -126,13 +126,13 @@ fn group(family: &Family, signal: Signal) {
 /// Collects a dead process that came to us as the nearest reaper.
 fn collect(was: &Stat) {
     let me = std::process::id().cast_signed();
-    let now = procs::stat(was.pid);
+    let now = proc_fs::stat(was.pid);
     if now.is_some_and(|s| s.start == was.start && s.dead() && s.parent == me) {
         let _ = rustix::process::waitpid(Pid::from_raw(was.pid), WaitOptions::NOHANG);
     }
 }
 
-/// Makes this process the one that orphans below it come to (Linux), so that none is lost from sight.
+/// Makes this process the subreaper of its descendants (Linux), so that orphans stay in its process tree.
 pub(crate) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
@@ -145,7 +145,7 @@ pub(crate) fn adopt_orphans() {
     }
 }
 
-/// Dead children that nobody has collected, and when each was first seen.
+/// Zombie children, with the time at which each was first seen.
 #[derive(Debug, Default)]
 pub(crate) struct Morgue(Mutex<HashMap<(i32, u64), Instant>>);
 
@@ -166,9 +166,9 @@ impl Morgue {
     /// children that other code of ours started share our session or are collected by it at once.
     pub(crate) fn sweep(&self, leaders: &[(i32, u64)]) {
         let me = std::process::id().cast_signed();
-        let Some(own) = procs::stat(me).map(|s| s.session) else { return };
+        let Some(own) = proc_fs::stat(me).map(|s| s.session) else { return };
         let mut first = lock(&self.0);
-        let dead: Vec<Stat> = procs::all()
+        let dead: Vec<Stat> = proc_fs::all()
             .into_iter()
             .filter(|s| s.dead() && s.parent == me && s.session != own)
             .filter(|s| !leaders.contains(&(s.pid, s.start)))

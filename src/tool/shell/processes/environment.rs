@@ -1,9 +1,9 @@
-//! The part of a child's environment that keeps programs from waiting for a person. There is no terminal
-//! and standard input is empty; these close the other doors.
+//! The environment of commands. There is no terminal and standard input is empty; the variables here keep programs from
+//! waiting for a user in other ways.
 
-/// Set over what the session's allow-list gives. Editors fail loudly (`false`), but git's own keeps the
-/// proposed text (`true`): then merges and rebases go on, and a commit without a message still aborts.
-const QUIET: &[(&str, &str)] = &[
+/// Variables that are set over those of the session's allow-list. Editors fail loudly (`false`), but git's own keeps
+/// the proposed text (`true`): then merges and rebases go on, and a commit without a message still aborts.
+const NONINTERACTIVE: &[(&str, &str)] = &[
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
     ("MANPAGER", "cat"),
@@ -33,11 +33,11 @@ const QUIET: &[(&str, &str)] = &[
 /// Names that would undo the above or run a file at start.
 const UNSET: &[&str] = &["BASH_ENV", "ENV", "PROMPT_COMMAND", "GPG_TTY", "COLUMNS", "LINES"];
 
-/// The environment of a command: the session's allow-list, quieted.
+/// The environment of a command: the session's allow-list with [`NONINTERACTIVE`] over it.
 pub(crate) fn environment(base: &[(String, String)]) -> Vec<(String, String)> {
-    let ours = |name: &str| QUIET.iter().any(|(k, _)| *k == name) || UNSET.contains(&name);
+    let ours = |name: &str| NONINTERACTIVE.iter().any(|(k, _)| *k == name) || UNSET.contains(&name);
     let mut env: Vec<_> = base.iter().filter(|(k, _)| !ours(k)).cloned().collect();
-    env.extend(QUIET.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
+    env.extend(NONINTERACTIVE.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())));
     env
 }
 
@@ -54,8 +54,8 @@ pub(crate) fn terminal_environment(base: &[(String, String)], cols: u16, rows: u
 /// Programs that we start ourselves, by their names.
 const OWN: &[&str] = &["bash", "sh", "grep"];
 
-/// The environment with only those folders of `PATH` in which the files below `root` can put no program. For what we
-/// start ourselves, whatever the commands of an agent see.
+/// The environment without those folders of `PATH` in which files below `root` can place a program. For processes that
+/// Tiller starts for itself.
 pub(crate) fn outside(env: &[(String, String)], root: &std::path::Path) -> Vec<(String, String)> {
     let foreign = |dir: &&str| {
         let dir = std::path::Path::new(dir);

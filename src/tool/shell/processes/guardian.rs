@@ -5,14 +5,14 @@ use std::io::{PipeWriter, Write};
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use crate::shell::processes::environment;
 use crate::shell::processes::launch::{self, Launch};
-use crate::shell::processes::quiet;
 
 /// `$1`: the marker. Reads `+ GROUP:START` and `- GROUP:START`; `done` means an orderly end. The end of the pipe
 /// means that we are dead. Groups reach those that cleared their environment, the marker those that left
-/// their group. What is killed may have forked a moment before, so the marker is looked for until nobody has it.
-/// The number of a group may be another's by now: it counts with the start of its leader, or, when that has ended,
-/// with a member that has the marker.
+/// their group. What is killed may have forked a moment before, so the marker is looked for until no process has it.
+/// The number of a group can have been reused: a group is identified by its number and the start of its leader, or,
+/// when the leader has ended, by a member that has the marker.
 const SCRIPT: &str = r#"
 groups=' '
 while read -r verb group; do
@@ -68,7 +68,7 @@ pub(crate) struct Guardian {
 impl Guardian {
     /// `None` when it cannot be started; everything else works without it.
     pub(crate) fn start(marker: &str, env: &[(String, String)]) -> Option<Self> {
-        let program = quiet::find("sh", env)?;
+        let program = environment::find("sh", env)?;
         let (read, pipe) = std::io::pipe().ok()?;
         let launch = Launch {
             program,
@@ -104,7 +104,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::shell::processes::procs;
+    use crate::shell::processes::proc_fs;
 
     fn sleeper(marker: &str) -> std::process::Child {
         Command::new("sleep").arg("3700").env("TILLER_CHILD", marker).spawn().unwrap()
@@ -140,13 +140,13 @@ mod tests {
         let mut other = group();
         let root = |child: &std::process::Child| {
             let pid = child.id().cast_signed();
-            (pid, procs::stat(pid).unwrap().start)
+            (pid, proc_fs::stat(pid).unwrap().start)
         };
         for child in [&watched, &forgotten] {
             guardian.watch(root(child));
         }
         guardian.forget(root(&forgotten));
-        // Its number was another's when we noted it: the one that has it now is none of ours.
+        // A process with this number and another start: the number was reused, so it must not be killed.
         guardian.watch((root(&other).0, root(&other).1 - 1));
         drop(guardian);
         watched.wait().unwrap();
@@ -174,14 +174,14 @@ mod tests {
         let ((bare, group), (spared, other)) = (orphan("gtest5.1."), orphan("gtest6.1."));
         guardian.watch((group, 1));
         guardian.watch((other, 1));
-        let start = procs::stat(bare).unwrap().start;
+        let start = proc_fs::stat(bare).unwrap().start;
         drop(guardian);
         let end = Instant::now() + Duration::from_secs(20);
-        while procs::stat(bare).is_some_and(|s| s.start == start && !s.dead()) {
+        while proc_fs::stat(bare).is_some_and(|s| s.start == start && !s.dead()) {
             assert!(Instant::now() < end, "it lives on");
             std::thread::park_timeout(Duration::from_millis(10));
         }
-        assert!(procs::stat(spared).is_some_and(|s| !s.dead()), "another's group was hit");
+        assert!(proc_fs::stat(spared).is_some_and(|s| !s.dead()), "another's group was hit");
         let _ = Command::new("kill").args(["-9", "--", &format!("-{other}")]).status();
     }
 
@@ -208,7 +208,7 @@ mod tests {
         let mut mine = sleeper("gtest4.1.");
         guardian.dismiss();
         let end = Instant::now() + Duration::from_secs(20);
-        while procs::stat(pid).is_some_and(|s| s.start == start && !s.dead()) {
+        while proc_fs::stat(pid).is_some_and(|s| s.start == start && !s.dead()) {
             assert!(Instant::now() < end, "it did not go");
             std::thread::park_timeout(Duration::from_millis(10));
         }

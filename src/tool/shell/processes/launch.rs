@@ -1,4 +1,4 @@
-//! Starting a process in a session of its own, with nobody's terminal.
+//! Starting a process in a session of its own, without a controlling terminal.
 //!
 //! `setsid` must happen between fork and exec, which the standard library offers only through unsafe code.
 //! A process group is not enough: its members could still open `/dev/tty` and read the person's keys. The
@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use process_wrap::std::{CommandWrap, ProcessSession};
 use tokio::sync::watch;
 
-use crate::shell::processes::procs;
+use crate::shell::processes::proc_fs;
 
 /// What is to be run, before a [`Sandbox`] has wrapped it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(crate) fn start(launch: &Launch, stdin: Stdio, stdout: Stdio, stderr: Stdio)
     // The inner child: the wrapper would wait for the whole group.
     let mut child = command.spawn()?.into_inner();
     let pid = child.id().cast_signed();
-    let start = procs::stat(pid).map_or(0, |s| s.start);
+    let start = proc_fs::stat(pid).map_or(0, |s| s.start);
     let (tx, exit) = watch::channel(None);
     // A thread for each process instead of the runtime's child handling: it works without a runtime (at the
     // end of the program), and costs nothing while it waits. It ends when the process does.

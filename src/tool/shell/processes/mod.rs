@@ -2,7 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod end;
+pub(crate) mod environment;
 pub(crate) mod guardian;
 pub(crate) mod launch;
-pub(crate) mod procs;
-pub(crate) mod quiet;
+pub(crate) mod proc_fs;

@@ -1,5 +1,5 @@
-//! Processes as `/proc` shows them (Linux): who descends from us, and how to signal one without ever
-//! hitting a process that took over its number. Elsewhere the lists are empty and only process groups
+//! Processes as `/proc` shows them (Linux): the descendants of this process, and signals that never reach a process
+//! which reused a number. Elsewhere the lists are empty and only process groups
 //! are signalled.
 
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ pub(crate) struct Stat {
     /// When it started, in clock ticks since boot. With the pid it names a process for good.
     pub start: u64,
     /// Address at which its stack begins (proc(5), field 28): another one after each `exec`, the parent's between
-    /// `fork` and `exec`. 0 where the kernel does not tell.
+    /// `fork` and `exec`. 0 where the kernel hides it.
     pub stack: u64,
 }
 
@@ -29,10 +29,10 @@ impl Stat {
     }
 }
 
-/// A process that is in a list from before is the one that was meant if it is not younger than this.
+/// Ticks by which the start of a process can differ between two reads and still name the same process.
 const GRAIN: u64 = 3;
 
-/// The children of a process, where the kernel tells. For a shell, which has one thread.
+/// The children of the main thread of a process; empty where the kernel does not list them.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     list.split_ascii_whitespace().filter_map(|p| p.parse().ok()).collect()
@@ -110,7 +110,8 @@ pub(crate) struct Family {
     pub since: u64,
     /// Children of the roots from before `since` (whose grain is a tick): they and theirs are not meant.
     pub except: Vec<i32>,
-    /// Our pipes, or folders of them: who holds one open is ours, even with a cleared environment.
+    /// Pipes of this command, or folders of them: a process that holds one open belongs to the family, even with a
+    /// cleared environment.
     pub pipes: Vec<PathBuf>,
 }
 
@@ -121,7 +122,7 @@ impl Family {
         self.members().into_iter().filter(|s| !s.dead()).collect()
     }
 
-    /// As [`Family::living`], with the dead that nobody has collected.
+    /// As [`Family::living`], with zombies.
     pub(crate) fn members(&self) -> Vec<Stat> {
         self.members_of(all(), std::process::id().cast_signed())
     }
@@ -168,7 +169,7 @@ impl Family {
         if self.since > 0 && !orphan {
             return false;
         }
-        // The number of a session is its leader's: without its start it may be that of somebody else by now.
+        // A session is named by its leader's number, which can have been reused: compare the start as well.
         match by_pid.get(&s.session) {
             Some(leader) if self.since == 0 && self.roots.contains(&(leader.pid, leader.start)) => {
                 return true;
@@ -225,5 +226,5 @@ fn reads_stdin(pid: i32) -> bool {
 }
 
 #[cfg(test)]
-#[path = "procs_tests.rs"]
+#[path = "proc_fs_tests.rs"]
 mod tests;

@@ -251,7 +251,7 @@ async fn s15_dropping_the_pool_kills() {
     let b = bench();
     sh(&b, "sleep 500 >/dev/null 2>&1 & echo $! > pid").await;
     let pid: i32 = std::fs::read_to_string(b.root.join("pid")).unwrap().trim().parse().unwrap();
-    assert!(crate::shell::processes::procs::stat(pid).is_some());
+    assert!(crate::shell::processes::proc_fs::stat(pid).is_some());
     drop(b);
-    until("it is gone", || crate::shell::processes::procs::stat(pid).is_none_or(|s| s.dead())).await;
+    until("it is gone", || crate::shell::processes::proc_fs::stat(pid).is_none_or(|s| s.dead())).await;
 }

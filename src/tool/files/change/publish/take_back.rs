@@ -1,5 +1,5 @@
 //! Taking back a change set that was cut off. Every step looks at what stands there first, so it may itself be
-//! cut off and begun again, and what somebody changed meanwhile stays.
+//! cut off and begun again, and later changes by others are kept.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub struct TakenBack {
     pub finished: bool,
     /// Files that are again as they were (absolute paths).
     pub back: Vec<PathBuf>,
-    /// Files that somebody changed since: they stay, and what they were before lies beside them under this name.
+    /// Files that others changed since: they stay, and their earlier content is beside them under this name.
     pub beside: Vec<(PathBuf, PathBuf)>,
     /// What could not be taken back, and why; the next start tries again.
     pub failed: Vec<(PathBuf, String)>,
@@ -142,7 +142,7 @@ impl Spot {
         Ok(())
     }
 
-    /// After the last one, it holds what was there before, unless somebody wrote into that.
+    /// After the last step the temporary file holds the old content, unless another process wrote into it.
     fn finish(&self, change: &Planned) -> Result<Outcome, Errno> {
         let mut outcome = Outcome::Nothing;
         for name in [&self.temp, &self.second] {
@@ -199,7 +199,7 @@ impl Spot {
         }
     }
 
-    /// `name` holds the old file. It comes back, unless somebody wrote under the target's name meanwhile.
+    /// `name` holds the old file. It is restored, unless another process wrote under the target's name meanwhile.
     fn bring_back(&self, name: &OsStr, change: &Planned) -> Result<Outcome, Errno> {
         if change.new.is_some() && self.is(&self.leaf, change.new) {
             match rustix::fs::renameat_with(&self.dir, name, &self.dir, &self.leaf, RenameFlags::EXCHANGE) {
